@@ -1,14 +1,16 @@
 """All benchmarks in one command; see README.rst in this folder."""
 
 import argparse
+import contextlib
 import dataclasses
 import importlib
 import json
 import logging
 import os
 import platform
+import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from benchmarks import results
@@ -37,11 +39,12 @@ def main() -> int:
     )  # warns of many callers and of closed connections
     effort = dataclasses.replace(QUICK if args.quick else FULL, bars_only=args.bars)
     documents, bars = [], []
-    for number in range(1, args.runs + 1):
-        print(f'run {number} of {args.runs}', file=sys.stderr)
-        found = _run(args.parts or PARTS, effort)
-        documents.append(results.document(found, _machine()))
-        bars.append([bar for result in found.values() for bar in result.bars])
+    with _busy_processors(args.busy):
+        for number in range(1, args.runs + 1):
+            print(f'run {number} of {args.runs}', file=sys.stderr)
+            found = _run(args.parts or PARTS, effort)
+            documents.append(results.document(found, _machine()))
+            bars.append([bar for result in found.values() for bar in result.bars])
     table, all_met = results.verdict(bars)
     print(results.text(table))
     if args.json:
@@ -56,6 +59,9 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument('--bars', action='store_true', help='measure only what the bars need')
     parser.add_argument('--runs', type=int, default=1, help='repeat everything (default: 1)')
+    parser.add_argument(
+        '--busy', type=int, default=0, metavar='N', help='keep N processors busy meanwhile'
+    )
     parser.add_argument('--json', type=Path, metavar='FILE', help='write all results there, too')
     parser.add_argument(
         '--quick', action='store_true', help='fewer rounds and sizes: to see that it runs'
@@ -67,6 +73,18 @@ def _arguments() -> argparse.Namespace:
     if args.runs < 1:
         parser.error('--runs must be at least 1')
     return args
+
+
+@contextlib.contextmanager
+def _busy_processors(count: int) -> Iterator[None]:
+    """Let other processes compute without a pause."""
+    spinning = [subprocess.Popen([sys.executable, '-c', 'while True: pass']) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for process in spinning:
+            process.kill()
+            process.wait()
 
 
 def _run(parts: Sequence[str], effort: Effort) -> dict[str, results.Result]:

@@ -67,7 +67,9 @@ def run(effort: Effort) -> Result:
             with _contenders(bus.url, processes) as contenders:
                 for nodes in NODES:
                     callers = _callers(processes, nodes, effort)
-                    measured = _by_callers(contenders, nodes, bus.pids, effort, callers)
+                    names = _names(processes, nodes) if effort.bars_only else contenders
+                    compared = {name: contenders[name] for name in names}
+                    measured = _by_callers(compared, nodes, bus.pids, effort, callers)
                     rows = [
                         {'callers': callers, 'what': name, **_row(samples, name)}
                         for callers, samples in measured.items()
@@ -85,6 +87,14 @@ def _callers(processes: int, nodes: int, effort: Effort) -> Sequence[int]:
         at_rate = processes == RATE_AT[0] and nodes in RATE_BARS
         return CALLERS[: processes == 1] + RATE_AT[1:] * at_rate
     return CALLERS[:2] if effort.quick else CALLERS
+
+
+def _names(processes: int, nodes: int) -> Sequence[str]:
+    """Return the contenders that the bars compare, without the others."""
+    if processes == RATE_AT[0]:
+        return (CHECK, NAMES['stock'])
+    named = [name for limited, *names, _ in P50_BARS if limited == nodes for name in names]
+    return tuple(dict.fromkeys(named))
 
 
 NOTE = (
