@@ -123,10 +123,10 @@ class ListenConnection:
         """Receive no further deliveries, not even after reconnecting."""
         tags = list(self._connection._consumers.values())
         self._connection._consumers.clear()
-        for tag in tags:
+        for tag in tags if self.is_connected else ():
             try:
                 self._connection.channel.basic_cancel(str(tag), nowait=True)
-            except Exception as exc:  # a lost connection has no consumers
+            except Exception as exc:  # the connection is lost meanwhile
                 LOG.warning('Failed to cancel a consumer: %s', exc)
 
     def close(self) -> None:
