@@ -20,7 +20,7 @@ from placement_worker.cmd import permissions, trustees, versions
 from placement_worker.config import logging_file, unknown_options, validation
 from placement_worker.messaging import notification_sender, topology, tracing
 from placement_worker.metrics import http_server
-from placement_worker.policies.plugins import from_packages
+from placement_worker.policies.plugin_packages import from_packages
 from placement_worker.policies.registry import Registry
 from placement_worker.worker import (
     cloud_factory,

@@ -7,7 +7,7 @@ from placement_worker.contract.model import BindingPatch, BindReply, BindRequest
 from placement_worker.errors import NotApplicable, Rejected
 from placement_worker.handlers import plugin_outcomes
 from placement_worker.handlers.decision_state import Conditions, state_for_binding
-from placement_worker.policies import plugins
+from placement_worker.policies import plugin_errors
 from placement_worker.policies.base import BindingOutcome, Policy, State
 from placement_worker.policies.plugin_interface import is_built_in
 
@@ -41,7 +41,7 @@ def _reply(
     done: str,
 ) -> BindReply:
     try:
-        with plugins.named_in_decisions(policy.type_name or policy.name, type(policy)):
+        with plugin_errors.named_in_decisions(policy.type_name or policy.name, type(policy)):
             outcome = act(state_for_binding(request, conditions))
             if not isinstance(outcome, BindingOutcome):
                 raise TypeError(

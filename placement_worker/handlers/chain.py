@@ -22,7 +22,7 @@ from placement_worker.handlers import plugin_decisions, plugin_outcomes
 from placement_worker.handlers.chain_links import Link, conflict, described
 from placement_worker.planning.size_warnings import warnings_of
 from placement_worker.planning.sizing import with_size_of_resize
-from placement_worker.policies import ignored_deletion, plugins, victim_selection
+from placement_worker.policies import ignored_deletion, plugin_errors, victim_selection
 from placement_worker.policies.base import BEFORE, Outcome, State
 from placement_worker.policies.plugin_interface import is_built_in
 
@@ -150,7 +150,7 @@ def _consult(
         state = _without_ignored_deletion(request, state, progress)
     policy_class = type(link.policy)
     earlier = state if is_built_in(policy_class) else plugin_decisions.copied(state)
-    with plugins.named_in_decisions(link.binding.spec.type_name, policy_class):
+    with plugin_errors.named_in_decisions(link.binding.spec.type_name, policy_class):
         outcome = link.policy.check(request, state)
         if not isinstance(outcome, Outcome):
             raise TypeError(

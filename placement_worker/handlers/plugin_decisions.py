@@ -24,7 +24,7 @@ from placement_worker.errors import InvalidInput, Rejected, SizeOutOfBounds
 from placement_worker.formats.text import counted, listed, shortened
 from placement_worker.handlers.plugin_warnings import PLACEMENT, PLANS, shown_counts, warnings_of
 from placement_worker.planning import sizing
-from placement_worker.policies import plugins
+from placement_worker.policies import plugin_packages
 from placement_worker.policies.base import BEFORE, Outcome, Policy, State
 
 KINDS: tuple[Kind, ...] = (CREATION, DELETION)
@@ -45,7 +45,7 @@ def check(
     :param earlier: the copy from before; the policy is not to blame for values that it kept.
     :raises InvalidInput: the decision cannot be right; the text names the policy and the path.
     """
-    origin = plugins.origin(policy.type_name, type(policy))
+    origin = plugin_packages.origin(policy.type_name, type(policy))
     decided = ActionData(state.data if outcome.data is None else outcome.data)
     after = _plans(decided.data)
     new = {key for key in PLANS if after.get(key, {}) != earlier.data.get(key, {})}

@@ -1,21 +1,16 @@
 """Load the installed policy types and skip those that do not fit the plugin interface."""
 
-import contextlib
-import functools
 import logging
 import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from importlib import metadata
-from threading import current_thread, main_thread
 from typing import Any
 
 from msgspec import Struct
 from stevedore import extension
 
-from placement_worker.contract.model import Package
-from placement_worker.errors import PlacementWorkerError, Rejected
-from placement_worker.formats.text import enumerated, listed, noun_for
+from placement_worker.formats.text import listed
 from placement_worker.policies import plugin_interface
 from placement_worker.policies.plugin_interface import (
     UPGRADE,
@@ -23,10 +18,10 @@ from placement_worker.policies.plugin_interface import (
     Unusable,
     is_built_in,
 )
+from placement_worker.policies.plugin_packages import NAMESPACE, from_packages
 from placement_worker.policies.plugin_schemas import described
 
 LOG = logging.getLogger(__name__)
-NAMESPACE = 'placement_worker.policies'
 
 
 def installed() -> Iterator[tuple[str, object]]:
@@ -70,90 +65,6 @@ def checked(
     _warn_of_unknown(types)
     _warn_of_misspelled(types)
     return types, skipped
-
-
-@contextlib.contextmanager
-def named_in_errors(type_name: str, policy: PolicyClass) -> Iterator[None]:
-    """Add the type and the package of a policy to any error that is not raised on purpose."""
-    try:
-        yield
-    except PlacementWorkerError:
-        raise
-    except Exception as exc:
-        exc.add_note(origin(type_name, policy))
-        raise
-    except BaseException as exc:  # e.g. SystemExit, which would end the process without a message
-        pressed = isinstance(exc, KeyboardInterrupt) and current_thread() is main_thread()
-        if pressed or is_built_in(policy):  # Ctrl-C of a user, or the end of this process
-            raise
-        with named_in_errors(type_name, policy):
-            raise RuntimeError(f'A policy must not end the process; it raised {exc!r}') from exc
-
-
-@contextlib.contextmanager
-def named_in_decisions(type_name: str, policy: PolicyClass) -> Iterator[None]:
-    """Add the type and the package of a policy to any error without a reason for operators.
-
-    A request may have several policies, so a refusal needs the name of the one that raised it.
-    """
-    try:
-        yield
-    except Rejected as exc:
-        if not str(exc).strip():
-            reason = f'A policy gave no reason for its rejection ({origin(type_name, policy)})'
-            exc.args = (reason,)
-        raise
-    except PlacementWorkerError as exc:
-        named = f' ({origin(type_name, policy)})'
-        if not is_built_in(policy) and not str(exc).endswith(named):  # it may be raised again
-            exc.args = (f'{exc}{named}',)
-        raise
-    except BaseException:
-        with named_in_errors(type_name, policy):
-            raise
-
-
-def origin(type_name: str, policy: PolicyClass) -> str:
-    """Return the type, and its package if that is another one, for an error of the policy."""
-    if is_built_in(policy):
-        return f'in {type_name}'
-    return f'in {type_name}, a plugin of {enumerated(packages(type_name)) or policy.__module__}'
-
-
-@functools.lru_cache
-def packages(type_name: str) -> tuple[str, ...]:
-    """Return the names of the packages that provide a type; stevedore's cache drops them.
-
-    :param type_name: with its version, or without for all versions.
-    """
-    found = [
-        one.dist.name
-        for one in metadata.entry_points(group=NAMESPACE)
-        if type_name in (one.name, one.name.rpartition('-')[0]) and one.dist is not None
-    ]
-    return tuple(sorted(set(found)))
-
-
-def loaded_packages(types: Mapping[str, PolicyClass]) -> dict[str, Package]:
-    """Return the package of each type of another package, with the version that is installed now.
-
-    A later call could find a newer version on the disk than the one that was loaded.
-    """
-    others = {name for name, policy in types.items() if not is_built_in(policy)}
-    if not others:
-        return {}
-    found = ((one.name, one.dist) for one in metadata.entry_points(group=NAMESPACE))
-    return {
-        name: Package(dist.name or '', dist.version or '')
-        for name, dist in found
-        if name in others and dist is not None
-    }
-
-
-def from_packages(type_name: str) -> str:
-    """Return e.g. ' from package X' or ' from packages X and Y'; '' if no package has the type."""
-    names = packages(type_name)
-    return f' from {noun_for(len(names), "package")} {enumerated(names)}' if names else ''
 
 
 def schema(policy: PolicyClass, type_name: str) -> type[Struct]:

@@ -12,8 +12,9 @@ from placement_worker import errors
 from placement_worker.contract import codec
 from placement_worker.contract.model import Binding, PolicyType, Spec, Trigger
 from placement_worker.formats.text import listed, shortened
-from placement_worker.policies import base, plugins
+from placement_worker.policies import base, plugin_errors, plugins
 from placement_worker.policies.normalizing import normalized
+from placement_worker.policies.plugin_packages import from_packages, loaded_packages
 
 LOG = logging.getLogger(__name__)
 SIMILAR = 0.85
@@ -41,7 +42,7 @@ class Registry:
         :param found: pairs of entry-point name and loaded object.
         """
         self.types, self.skipped = plugins.checked(found)
-        self.packages = plugins.loaded_packages(self.types)
+        self.packages = loaded_packages(self.types)
         self.inputs = frozenset[str]().union(*(policy.inputs for policy in self.types.values()))
         self._kept = functools.lru_cache(KEPT_POLICIES)(self._create)
 
@@ -71,7 +72,7 @@ class Registry:
         policy_class = self.lookup(type_name, at)
         schema = plugins.schema(policy_class, type_name)
         raw = normalized(msgspec.json.decode(properties), schema)
-        with plugins.named_in_errors(type_name, policy_class):
+        with plugin_errors.named_in_errors(type_name, policy_class):
             policy = policy_class(
                 codec.decode(raw, schema, at=f'{at}.properties', error=errors.InvalidSpec)
             )
@@ -100,7 +101,7 @@ class Registry:
                 exc,
             )
             policy_class = (named or storing)[0]
-            with plugins.named_in_errors(policy_class.name, policy_class):
+            with plugin_errors.named_in_errors(policy_class.name, policy_class):
                 return policy_class(None)
 
     def lookup(self, type_name: str, at: str) -> type[base.Policy[Any]]:
@@ -112,7 +113,7 @@ class Registry:
         """
         if problem := self.skipped.get(type_name):
             raise errors.PolicyTypeNotFound(
-                f'Policy type `{type_name}`{plugins.from_packages(type_name)} was skipped: '
+                f'Policy type `{type_name}`{from_packages(type_name)} was skipped: '
                 f'{problem} - at `{at}`'
             )
         try:
@@ -121,7 +122,7 @@ class Registry:
             kind, _, version = type_name.rpartition('-')
             if any(one.name == kind and version in one.versions for one in self.types.values()):
                 raise errors.PolicyTypeNotFound(
-                    f'Policy type `{type_name}`{plugins.from_packages(kind)} has no entry point; '
+                    f'Policy type `{type_name}`{from_packages(kind)} has no entry point; '
                     f'add it to the package, and install it again - at `{at}`'
                 ) from None
             type_name = shortened(type_name)

@@ -8,7 +8,8 @@ import pytest
 from stevedore import extension
 
 from placement_worker.contract.model import Package
-from placement_worker.policies import plugins
+from placement_worker.policies import plugin_packages, plugins
+from placement_worker.policies.plugin_packages import NAMESPACE
 from placement_worker.policies.registry import Registry
 from tests.unit.policies.good_policy import Good
 
@@ -72,7 +73,7 @@ def test_installed_class_that_cannot_be_loaded_is_skipped_with_the_cause(
     (tmp_path / 'bad_plugin.py').write_text(source)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, 'bad_plugin', raising=False)
-    entry_point = metadata.EntryPoint('test.bad-1.0', 'bad_plugin:Bad', plugins.NAMESPACE)
+    entry_point = metadata.EntryPoint('test.bad-1.0', 'bad_plugin:Bad', NAMESPACE)
     monkeypatch.setattr(
         extension.ExtensionManager, 'list_entry_points', lambda _manager: [entry_point]
     )
@@ -91,7 +92,7 @@ def test_installed_class_whose_module_raises_is_skipped_with_file_and_line(monke
     path = tmp_path / 'failing_plugin.py'
     path.write_text('\n\nraise RuntimeError("boom")\n')
     monkeypatch.syspath_prepend(str(tmp_path))
-    entry_point = metadata.EntryPoint('test.bad-1.0', 'failing_plugin:Bad', plugins.NAMESPACE)
+    entry_point = metadata.EntryPoint('test.bad-1.0', 'failing_plugin:Bad', NAMESPACE)
     monkeypatch.setattr(
         extension.ExtensionManager, 'list_entry_points', lambda _manager: [entry_point]
     )
@@ -107,10 +108,10 @@ def test_origin_of_a_type_names_its_package_or_else_its_module(registry):
     """An error names the package of a plugin; a type of this package needs none."""
     name, own = next(iter(registry.types.items()))
 
-    assert plugins.origin(name, own) == f'in {name}'
+    assert plugin_packages.origin(name, own) == f'in {name}'
     for named in (name, name.rpartition('-')[0]):
-        assert plugins.origin(named, Good) == f'in {named}, a plugin of placement-worker'
-    assert plugins.origin('test.good-1.0', Good) == (
+        assert plugin_packages.origin(named, Good) == f'in {named}, a plugin of placement-worker'
+    assert plugin_packages.origin('test.good-1.0', Good) == (
         f'in test.good-1.0, a plugin of {Good.__module__}'
     )
 
@@ -120,7 +121,7 @@ def test_package_of_a_plugin_has_the_version_that_was_loaded(tmp_path, monkeypat
     folder = tmp_path / 'acme_rails-1.0.dist-info'
     folder.mkdir()
     (folder / 'METADATA').write_text('Metadata-Version: 2.1\nName: acme-rails\nVersion: 1.0\n')
-    (folder / 'entry_points.txt').write_text(f'[{plugins.NAMESPACE}]\ntest.good-1.0 = x:Good\n')
+    (folder / 'entry_points.txt').write_text(f'[{NAMESPACE}]\ntest.good-1.0 = x:Good\n')
     monkeypatch.syspath_prepend(str(tmp_path))
     own = next(iter(Registry.installed().types))
 

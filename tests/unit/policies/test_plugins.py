@@ -7,6 +7,7 @@ import pytest
 from msgspec import Struct
 
 from placement_worker.policies import base, plugins
+from placement_worker.policies.plugin_packages import NAMESPACE
 from tests.unit.policies.good_policy import Good, Properties
 
 
@@ -267,9 +268,7 @@ def test_checked_misspelled_optional_names_log_a_warning(caplog):
 
 def test_checked_skipped_type_of_an_installed_package_names_the_package(caplog, monkeypatch):
     """The log message for a skipped type names the package that provides it."""
-    [installed] = metadata.entry_points(
-        group=plugins.NAMESPACE, name='senlin.policy.zone_placement-1.0'
-    )
+    [installed] = metadata.entry_points(group=NAMESPACE, name='senlin.policy.zone_placement-1.0')
 
     plugins.checked([(installed.name, object)])
 
@@ -280,7 +279,7 @@ def test_checked_skipped_type_of_an_installed_package_names_the_package(caplog, 
 
 def test_installed_yields_the_types_of_this_package():
     """Every policy type of this package is found through its entry point."""
-    own = metadata.distribution('placement-worker').entry_points.select(group=plugins.NAMESPACE)
+    own = metadata.distribution('placement-worker').entry_points.select(group=NAMESPACE)
 
     assert 'senlin.policy.loadbalance-1.3' in own.names
     assert own.names <= dict(plugins.installed()).keys()

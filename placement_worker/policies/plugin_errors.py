@@ -1,0 +1,50 @@
+"""Name the policy and its package in the errors that a plugin raises."""
+
+import contextlib
+from collections.abc import Iterator
+from threading import current_thread, main_thread
+
+from placement_worker.errors import PlacementWorkerError, Rejected
+from placement_worker.policies.plugin_interface import PolicyClass, is_built_in
+from placement_worker.policies.plugin_packages import origin
+
+
+@contextlib.contextmanager
+def named_in_errors(type_name: str, policy: PolicyClass) -> Iterator[None]:
+    """Add the type and the package of a policy to any error that is not raised on purpose."""
+    try:
+        yield
+    except PlacementWorkerError:
+        raise
+    except Exception as exc:
+        exc.add_note(origin(type_name, policy))
+        raise
+    except BaseException as exc:  # e.g. SystemExit, which would end the process without a message
+        pressed = isinstance(exc, KeyboardInterrupt) and current_thread() is main_thread()
+        if pressed or is_built_in(policy):  # Ctrl-C of a user, or the end of this process
+            raise
+        with named_in_errors(type_name, policy):
+            raise RuntimeError(f'A policy must not end the process; it raised {exc!r}') from exc
+
+
+@contextlib.contextmanager
+def named_in_decisions(type_name: str, policy: PolicyClass) -> Iterator[None]:
+    """Add the type and the package of a policy to any error without a reason for operators.
+
+    A request may have several policies, so a refusal needs the name of the one that raised it.
+    """
+    try:
+        yield
+    except Rejected as exc:
+        if not str(exc).strip():
+            reason = f'A policy gave no reason for its rejection ({origin(type_name, policy)})'
+            exc.args = (reason,)
+        raise
+    except PlacementWorkerError as exc:
+        named = f' ({origin(type_name, policy)})'
+        if not is_built_in(policy) and not str(exc).endswith(named):  # it may be raised again
+            exc.args = (f'{exc}{named}',)
+        raise
+    except BaseException:
+        with named_in_errors(type_name, policy):
+            raise
