@@ -5,8 +5,12 @@ from collections.abc import Iterator
 from threading import current_thread, main_thread
 
 from placement_worker.errors import PlacementWorkerError, Rejected
+from placement_worker.formats.text import shortened
 from placement_worker.policies.plugin_interface import PolicyClass, is_built_in
 from placement_worker.policies.plugin_packages import origin
+
+MAX_TEXT = 1000
+"""The number of characters of an exception's text that log and caller get."""
 
 
 @contextlib.contextmanager
@@ -17,8 +21,11 @@ def named_in_errors(type_name: str, policy: PolicyClass) -> Iterator[None]:
     except PlacementWorkerError:
         raise
     except Exception as exc:
-        exc.add_note(origin(type_name, policy))
-        raise
+        error = exc if is_built_in(policy) else _bounded(exc)
+        error.add_note(origin(type_name, policy))
+        if error is exc:
+            raise
+        raise error.with_traceback(exc.__traceback__) from None
     except BaseException as exc:  # e.g. SystemExit, which would end the process without a message
         pressed = isinstance(exc, KeyboardInterrupt) and current_thread() is main_thread()
         if pressed or is_built_in(policy):  # Ctrl-C of a user, or the end of this process
@@ -48,3 +55,14 @@ def named_in_decisions(type_name: str, policy: PolicyClass) -> Iterator[None]:
     except BaseException:
         with named_in_errors(type_name, policy):
             raise
+
+
+def _bounded(exc: Exception) -> Exception:
+    """Return an exception of a plugin, or another one if its text is long or cannot be read."""
+    try:
+        text = str(exc)
+    except Exception as raised:
+        return RuntimeError(f'{type(exc).__name__}, whose text raised {type(raised).__name__}')
+    if len(text) <= MAX_TEXT:
+        return exc
+    return RuntimeError(f'{type(exc).__name__}: {shortened(text, MAX_TEXT)}')
