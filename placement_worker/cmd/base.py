@@ -110,7 +110,7 @@ class LocalCommand(command.Command):
             yield
 
     def write_refusal(
-        self, exc: errors.Refused, document: Document, kind: type, text: str = ''
+        self, exc: errors.PlacementWorkerError, document: Document, kind: type, text: str = ''
     ) -> int:
         """Print all errors of a document to the standard error, and return the exit status.
 

@@ -21,7 +21,12 @@ MAX_FOUND = 1000
 
 
 def of(
-    exc: errors.Refused, document: Document, kind: type, text: str, *, is_local: bool = False
+    exc: errors.PlacementWorkerError,
+    document: Document,
+    kind: type,
+    text: str,
+    *,
+    is_local: bool = False,
 ) -> Invalid:
     """Return all errors of a document, at least the one that refused it.
 
@@ -39,7 +44,7 @@ def of(
 
 
 def in_data(
-    exc: errors.Refused, data: object, kind: type, *, is_local: bool = False
+    exc: errors.PlacementWorkerError, data: object, kind: type, *, is_local: bool = False
 ) -> list[SchemaError]:
     """Return the first `MAX_FOUND` errors of a document that a schema can find.
 
@@ -93,7 +98,9 @@ def _may_hold_secret(line: str, problem: Problem) -> bool:
     return masking.may_hold_secrets(f'{problem.text} {line}'.encode(errors='replace'))
 
 
-def _all(exc: errors.Refused, raw: object, kind: type, is_local: bool) -> Iterator[SchemaError]:
+def _all(
+    exc: errors.PlacementWorkerError, raw: object, kind: type, is_local: bool
+) -> Iterator[SchemaError]:
     is_missing = isinstance(exc, errors.PolicyTypeNotFound)
     if isinstance(exc, errors.InvalidSpec) or (is_missing and is_local):
         registry = Registry.installed()
@@ -105,7 +112,9 @@ def _all(exc: errors.Refused, raw: object, kind: type, is_local: bool) -> Iterat
     yield from schema_errors.all_errors(raw, kind)
 
 
-def type_of(exc: errors.Refused, error: Invalid, data: object, kind: type) -> str | None:
+def type_of(
+    exc: errors.PlacementWorkerError, error: Invalid, data: object, kind: type
+) -> str | None:
     """Return the type of the only policy spec that the errors of a document are about, or None."""
     if not isinstance(exc, errors.InvalidSpec):
         return None

@@ -44,7 +44,7 @@ class Validate(Command):
             for document in documents.read(path):
                 try:
                     spec = caller.policy_validate(_spec(document.data), args.check_resources)
-                except errors.Refused as exc:
+                except (errors.Refused, errors.Rejected) as exc:
                     text = str(exc).replace('`$.spec', '`$')  # the file is the spec
                     status = self.write_refusal(exc, document, Spec, text)
                 else:

@@ -9,6 +9,7 @@ import yaml
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cmd import remote
 from placement_worker.contract.model import Package
+from placement_worker.errors import InvalidSpec, Rejected
 from placement_worker.handlers.in_process import InProcessCaller
 from placement_worker.policies import plugins
 from placement_worker.policies.registry import Registry
@@ -93,6 +94,37 @@ def test_validate_with_check_resources_names_a_missing_zone(run):
         '     4 |   - name: x',
         '       |           ^',
     ]
+
+
+@pytest.mark.parametrize(
+    ('error', 'text'),
+    [
+        (Rejected('Not here'), 'f, document 1: Not here'),
+        (
+            InvalidSpec('Not here'),
+            f'f, document 1: Not here (in test.good-1.0, a plugin of {__name__})',
+        ),
+    ],
+)
+def test_validate_with_check_resources_names_the_file_of_a_refusal_without_a_path(
+    run, monkeypatch, error, text
+):
+    """With several files, the user learns which spec a plugin refuses, and goes on with others."""
+
+    def refuse(*_args):
+        raise error
+
+    refusing = type('Refusing', (Good,), {'interface': (2, 0), 'check_resources': refuse})
+    refusing.__module__ = __name__
+    found = [*Registry.installed().types.items(), ('test.good-1.0', refusing)]
+    monkeypatch.setattr(plugins, 'installed', lambda: found)
+    spec, other = 'type: test.good\nversion: 1.0', yaml.safe_dump(zone_policy('a')['spec'])
+
+    arguments = ('--check-resources', '--cloud', 'cloud.yaml')
+    status, out, err = run('validate', 'f', 'g', *arguments, f=spec, g=other)
+
+    assert (status, 'zone_placement' in out) == (2, True)
+    assert err.startswith(f'placement-policy validate: {text}')
 
 
 def test_type_list_with_a_broken_plugin_lists_the_others(run, monkeypatch, caplog):
