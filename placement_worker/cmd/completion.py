@@ -63,7 +63,7 @@ def program_parser(program: app.App, paths: Mapping[str, object]) -> argparse.Ar
 
 def _values() -> Mapping[str, list[str]]:
     """Return the values of the argument NAME by command."""
-    return {'type show': sorted(Registry.installed().types), 'schema': schema.names()}
+    return {'type show': list(Registry.installed().types), 'schema': schema.names()}
 
 
 def _complete_values(

@@ -11,6 +11,7 @@ from placement_worker.contract import codec, document_kinds
 from placement_worker.contract.caller import Caller
 from placement_worker.contract.model import PolicyType, Spec
 from placement_worker.formats import documents
+from placement_worker.policies import type_order
 
 
 class Validate(Command):
@@ -137,12 +138,7 @@ def _found(caller: Caller, name: str) -> PolicyType:
         versions = [one for one in listed if one.rpartition('-')[0] == name]
         if not versions:
             raise
-    return caller.policy_type_get(max(versions, key=_version))
-
-
-def _version(type_name: str) -> list[int]:
-    """Return the version of a type as a key to sort by."""
-    return [int(part) for part in type_name.rpartition('-')[2].split('.') if part.isdecimal()]
+    return caller.policy_type_get(max(versions, key=type_order.of_type))
 
 
 def _described(policy_type: PolicyType) -> list[str]:

@@ -172,11 +172,9 @@ class Endpoints:
         return codec.encode(ValidateReply(spec), like=raw)
 
     def policy_type_list(self, raw: object, request_id: str | None = None) -> Any:
-        """Return the installed policy types by name."""
+        """Return the installed policy types by name and version."""
         self._decode(raw, dict[str, Any])
-        types: list[PolicyType] = [
-            self._registry.describe(name) for name in sorted(self._registry.types)
-        ]
+        types: list[PolicyType] = [*map(self._registry.describe, self._registry.types)]
         return codec.encode(types, like=raw)
 
     def policy_type_get(self, raw: object, request_id: str | None = None) -> Any:
@@ -193,7 +191,7 @@ class Endpoints:
         self._decode(raw, dict[str, Any])
         capabilities = Capabilities(
             version=metadata.version('placement-worker'),
-            policy_types=sorted(self._registry.types),
+            policy_types=list(self._registry.types),
             hostname=socket.gethostname(),
             pid=os.getpid(),
             started_at=self._started_at,

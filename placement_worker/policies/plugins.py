@@ -11,7 +11,7 @@ from msgspec import Struct
 from stevedore import extension
 
 from placement_worker.formats.text import listed
-from placement_worker.policies import plugin_interface
+from placement_worker.policies import plugin_interface, type_order
 from placement_worker.policies.plugin_interface import (
     UPGRADE,
     PolicyClass,
@@ -37,14 +37,14 @@ def checked(
 ) -> tuple[dict[str, PolicyClass], dict[str, str]]:
     """Return the classes that fit the plugin interface, and the reasons to skip the others.
 
-    The keys of both maps are entry-point names. The reasons are logged. If several packages provide
-    a type, a class of this package is used, but none of other packages: the order in which they are
-    found differs between hosts.
+    The keys of both maps are entry-point names, by type and version. The reasons are logged. If
+    several packages provide a type, a class of this package is used, but none of other packages:
+    the order in which they are found differs between hosts.
 
     :param found: pairs of entry-point name and loaded object.
     """
     provided: dict[str, list[object]] = {}
-    for name, plugin in sorted(found, key=lambda pair: pair[0]):
+    for name, plugin in sorted(found, key=lambda pair: type_order.of_type(pair[0])):
         candidates = provided.setdefault(name, [])
         if plugin not in candidates:
             candidates.append(plugin)

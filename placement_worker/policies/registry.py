@@ -12,7 +12,7 @@ from placement_worker import errors
 from placement_worker.contract import codec
 from placement_worker.contract.model import Binding, PolicyType, Spec, Trigger
 from placement_worker.formats.text import listed, shortened
-from placement_worker.policies import base, plugin_errors, plugins
+from placement_worker.policies import base, plugin_errors, plugins, type_order
 from placement_worker.policies.normalizing import normalized
 from placement_worker.policies.plugin_packages import from_packages, loaded_packages
 
@@ -30,7 +30,7 @@ Together they bound the memory that callers with ever new specs can fill.
 class Registry:
     """The installed policy types.
 
-    :ivar types: name and version, e.g. senlin.policy.zone_placement-1.0 -> class.
+    :ivar types: name and version, e.g. senlin.policy.zone_placement-1.0 -> class, in order.
     :ivar skipped: name and version of each type that cannot be used -> the reason.
     :ivar packages: name and version of each type of another package -> the package.
     :ivar inputs: the input keys that the types declare in addition to those of Senlin.
@@ -151,16 +151,16 @@ class Registry:
         :param schema: whether to include the JSON Schema of the properties.
         """
         policy = self.types[type_name]
+        support = sorted(
+            policy.support_status.items(), key=lambda item: type_order.of_version(item[0])
+        )
         return PolicyType(
             name=type_name,
             priority=policy.priority,
             triggers=[Trigger(phase, action) for phase, action in sorted(policy.targets)],
             profile_types=None if policy.profile_types is None else sorted(policy.profile_types),
             inputs=sorted(policy.inputs),
-            support_status={
-                version: list(statuses)
-                for version, statuses in sorted(policy.support_status.items())
-            },
+            support_status={version: list(statuses) for version, statuses in support},
             package=self.packages.get(type_name),
             schema=msgspec.json.schema(plugins.schema(policy, type_name)) if schema else None,
         )
