@@ -85,6 +85,12 @@ def misspelled(plugin: PolicyClass) -> dict[str, str]:
     return {name: found[0] for name, found in near.items() if found}
 
 
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return the hint to the known name that a misspelled one resembles, or ''."""
+    near = difflib.get_close_matches(name, [*known], 1, SIMILAR)
+    return f' (did you mean {near[0]}?)' if near else ''
+
+
 def _interface_problem(plugin: PolicyClass) -> str | None:
     """Return what to change if the worker does not support the interface version of a class.
 
@@ -174,9 +180,9 @@ def _target_problems(targets: Iterable[tuple[str, str]]) -> Iterator[str]:
     if not targets:
         yield 'targets must not be empty'
     wrong = [
-        ' '.join(target)
-        for target in sorted(targets)
-        if target[0] not in get_args(Phase) or target[1] not in actions.ALL
+        f'{phase} {action}{did_you_mean(action, () if action in actions.ALL else actions.ALL)}'
+        for phase, action in sorted(targets)
+        if phase not in get_args(Phase) or action not in actions.ALL
     ]
     if wrong:
         yield f'targets must be phases of actions of Senlin, got {listed(wrong)}'

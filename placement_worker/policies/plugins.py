@@ -2,7 +2,7 @@
 
 import logging
 import traceback
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from importlib import metadata
 from typing import Any
@@ -16,6 +16,7 @@ from placement_worker.policies.plugin_interface import (
     UPGRADE,
     PolicyClass,
     Unusable,
+    did_you_mean,
     is_built_in,
 )
 from placement_worker.policies.plugin_packages import NAMESPACE, from_packages
@@ -64,6 +65,7 @@ def checked(
         _log_skipped(name, problem)
     _warn_of_unknown(types)
     _warn_of_misspelled(types)
+    _warn_of_unreachable(types, provided)
     return types, skipped
 
 
@@ -95,7 +97,7 @@ def _warn_of_unknown(types: Mapping[str, PolicyClass]) -> None:
     """Warn of names in `after` that no type has: the order may depend on a misspelled name."""
     names = {policy.name for policy in types.values()}
     for type_name, policy in types.items():
-        unknown = sorted(policy.after - names)
+        unknown = [f'{one}{did_you_mean(one, names)}' for one in sorted(policy.after - names)]
         if unknown and not is_built_in(policy):
             LOG.warning(
                 'Policy type %s%s runs after types that are not installed: %s; check the names in '
@@ -117,6 +119,20 @@ def _warn_of_misspelled(types: Mapping[str, PolicyClass]) -> None:
                 from_packages(type_name),
                 name,
                 meant,
+            )
+
+
+def _warn_of_unreachable(types: Mapping[str, PolicyClass], provided: Collection[str]) -> None:
+    """Warn of versions that no spec can name, because they have no entry point."""
+    for policy in dict.fromkeys(types.values()):
+        lost = [one for one in policy.versions if f'{policy.name}-{one}' not in provided]
+        if lost and not is_built_in(policy):
+            LOG.warning(
+                'Policy type %s%s has versions without an entry point: %s; add it to the package, '
+                'or remove the version',
+                policy.name,
+                from_packages(policy.name),
+                listed(lost),
             )
 
 

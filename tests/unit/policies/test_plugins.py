@@ -29,7 +29,9 @@ class Mutable(Struct):
 
 class Never(Good):
     interface = (2, 0)
-    targets = base.on('DURING', 'CLUSTER_SCALE_OUT') | base.on(base.BEFORE, 'CLUSTER_DANCE')
+    targets = base.on('DURING', 'CLUSTER_SCALE_OUT') | base.on(
+        base.BEFORE, 'NODE_DANCE', 'CLUSTER_SCALEOUT'
+    )
 
 
 class Nameless(base.Policy):
@@ -96,8 +98,8 @@ NO_POLICY = 'it must be a subclass of placement_worker.policies.base.Policy'
         (
             'test.good-1.0',
             Never,
-            'targets must be phases of actions of Senlin, got BEFORE CLUSTER_DANCE, '
-            'DURING CLUSTER_SCALE_OUT',
+            'targets must be phases of actions of Senlin, got BEFORE CLUSTER_SCALEOUT (did you '
+            'mean CLUSTER_SCALE_OUT?), BEFORE NODE_DANCE, DURING CLUSTER_SCALE_OUT',
         ),
         ('test.bad-1.0', Nameless, 'it must define name, priority, targets'),
         ('test.good-1.0', Undecided, 'it must define check'),
@@ -238,16 +240,29 @@ def test_checked_dependencies_in_a_cycle_are_skipped_with_the_cycle(caplog):
 
 def test_checked_unknown_name_in_after_logs_a_warning(caplog):
     """A type that runs after a type that is not installed stays, with a warning of the name."""
-    found = [depending('a', 'b', 'c'), depending('b')]
+    found = [depending('a', 'test.zones', 'c', 'test.zones-1.0'), depending('test.zones')]
 
-    assert sorted(plugins.checked(found)[0]) == ['a-1.0', 'b-1.0']
+    assert sorted(plugins.checked(found)[0]) == ['a-1.0', 'test.zones-1.0']
     assert caplog.record_tuples == [
         (
             plugins.__name__,
             logging.WARNING,
-            'Policy type a-1.0 runs after types that are not installed: c; check the names in '
-            'after',
+            'Policy type a-1.0 runs after types that are not installed: c, test.zones-1.0 (did '
+            'you mean test.zones?); check the names in after',
         )
+    ]
+
+
+def test_checked_version_without_an_entry_point_logs_a_warning(caplog):
+    """The author learns at start, not from a refused request, that an entry point is missing."""
+    three = with_attribute('versions', dict.fromkeys(('1.0', '1.1', '1.2'), Properties))
+
+    types, _ = plugins.checked([('test.good-1.0', three), ('test.good-1.1', three)])
+
+    assert list(types) == ['test.good-1.0', 'test.good-1.1']
+    assert caplog.messages == [
+        'Policy type test.good has versions without an entry point: 1.2; add it to the package, or '
+        'remove the version'
     ]
 
 
