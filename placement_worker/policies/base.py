@@ -151,7 +151,7 @@ class Policy(ABC, Generic[P]):
     :cvar targets: the pairs of phase and action that it handles; see `on`.
     :cvar profile_types: the types of profiles that it supports; None for all.
     :cvar stored_as: the key of the binding's data that `attach` writes. With it, a binding whose
-        spec names no installed type can be detached.
+        spec names another type by mistake can be detached.
     :cvar after: names of types that run before this one, regardless of priorities.
     :cvar inputs: keys of an action's inputs that it reads, in addition to those of Senlin.
     :cvar exclusive: whether at most one policy of this type may decide in a check.
