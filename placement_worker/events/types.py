@@ -26,6 +26,21 @@ class CheckStarted:
 
 
 @dataclass(frozen=True, slots=True)
+class PluginStarted:
+    """A check is about to consult a policy of another package.
+
+    `policy_type`: name and version.
+    """
+
+    policy_type: str
+
+
+@dataclass(frozen=True, slots=True)
+class PluginEnded:
+    """A check has consulted a policy of another package; its thread handles this event."""
+
+
+@dataclass(frozen=True, slots=True)
 class PolicyConsulted:
     """A check consulted a policy.
 
@@ -180,6 +195,8 @@ class MessageMoved:
 
 Event = (
     CheckStarted
+    | PluginStarted
+    | PluginEnded
     | PolicyConsulted
     | CheckEnded
     | CordonUnknown

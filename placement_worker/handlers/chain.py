@@ -18,6 +18,8 @@ from placement_worker.contract.model import (
     NodePatch,
 )
 from placement_worker.errors import Rejected
+from placement_worker.events.listener import NO_LISTENERS, Listener
+from placement_worker.events.types import PluginEnded, PluginStarted
 from placement_worker.handlers import plugin_decisions, plugin_outcomes
 from placement_worker.handlers.chain_links import Link, conflict, described
 from placement_worker.planning.size_warnings import warnings_of
@@ -65,11 +67,13 @@ def run(
     request: CheckRequest,
     state: State,
     clock: Callable[[], float] = time.perf_counter,
+    events: Listener = NO_LISTENERS,
 ) -> CheckReply:
     """Consult one policy after the other; each sees the changes of those before it.
 
     :param links: in the order in which their policies run.
     :param clock: seconds, for `elapsed_ms`.
+    :param events: the listener for the events of policies of other packages.
     :returns: status OK, or ERROR with the reason of the policy that failed, without its changes.
     """
     progress = _Progress.of(state)
@@ -79,7 +83,7 @@ def run(
     for link in links:
         started = clock()
         try:
-            outcome, reason, details = _consult(link, request, state, progress)
+            outcome, reason, details = _consult(link, request, state, progress, events)
         except Rejected as exc:
             LOG.debug('%s failed: %s', link.policy.name, exc)
             progress.reject(exc)
@@ -136,7 +140,7 @@ def _complete_resize(request: CheckRequest, progress: _Progress, max_nodes: int)
 
 
 def _consult(
-    link: Link, request: CheckRequest, state: State, progress: _Progress
+    link: Link, request: CheckRequest, state: State, progress: _Progress, events: Listener
 ) -> tuple[Literal['APPLIED', 'SKIPPED'], str, Mapping[str, Any]]:
     """Consult a policy and apply its outcome, unless there is a reason to skip the policy.
 
@@ -148,20 +152,29 @@ def _consult(
     if _names_victims(request, progress):
         victim_selection.check_candidates(request, state)
         state = _without_ignored_deletion(request, state, progress)
-    policy_class = type(link.policy)
-    earlier = state if is_built_in(policy_class) else plugin_decisions.copied(state)
-    with plugin_errors.named_in_decisions(link.binding.spec.type_name, policy_class):
-        outcome = link.policy.check(request, state)
-        if not isinstance(outcome, Outcome):
-            raise TypeError(
-                f'{link.policy.name} returned {type(outcome).__name__}, expected an Outcome'
-            )
-        if earlier is not state:  # the policy is a plugin
-            plugin_outcomes.check_values(outcome)
-            warnings = plugin_decisions.check(link.policy, outcome, request, state, earlier)
-            outcome = replace(outcome, warnings=[*outcome.warnings, *warnings])
+    with plugin_errors.named_in_decisions(link.binding.spec.type_name, type(link.policy)):
+        if is_built_in(type(link.policy)):
+            outcome = link.policy.check(request, state)
+        else:
+            outcome = _consult_plugin(link, request, state, events)
     progress.apply(outcome)
     return outcome.outcome, outcome.reason, outcome.details
+
+
+def _consult_plugin(link: Link, request: CheckRequest, state: State, events: Listener) -> Outcome:
+    """Return the checked outcome of a policy of another package."""
+    earlier = plugin_decisions.copied(state)
+    events.handle(PluginStarted(link.binding.spec.type_name))
+    try:
+        outcome: object = link.policy.check(request, state)
+    finally:
+        events.handle(PluginEnded())
+    if not isinstance(outcome, Outcome):
+        found = type(outcome).__name__
+        raise TypeError(f'{link.policy.name} returned {found}, expected an Outcome')
+    plugin_outcomes.check_values(outcome)
+    warnings = plugin_decisions.check(link.policy, outcome, request, state, earlier)
+    return replace(outcome, warnings=[*outcome.warnings, *warnings])
 
 
 def _names_victims(request: CheckRequest, progress: _Progress) -> bool:

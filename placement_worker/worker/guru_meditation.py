@@ -1,8 +1,10 @@
 """The guru meditation report: stacks of all threads, the options and the requests in flight.
 
-A worker writes it to standard error on SIGUSR2.
+A worker writes it to standard error on SIGUSR2. A signal such as SIGSEGV, which ends the process,
+leaves the stacks of its threads there.
 """
 
+import faulthandler
 import re
 from importlib import metadata
 
@@ -42,5 +44,6 @@ class Report(guru_meditation_report.TextGuruMeditation):
 
 
 def setup(conf: cfg.ConfigOpts, program: str) -> None:
-    """Report on SIGUSR2 in this process and in those that it forks."""
+    """Report on SIGUSR2, and print stacks at a crash, here and in the processes to fork."""
+    faulthandler.enable()
     Report.setup_autorun(Version(program), service_name=program, conf=conf)

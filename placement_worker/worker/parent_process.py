@@ -1,5 +1,6 @@
 """The parent of the worker's processes: configure, create, fork, and wait for a signal."""
 
+import functools
 import logging
 import multiprocessing
 import os
@@ -34,6 +35,7 @@ from placement_worker.worker import (
     watchdog_factory,
 )
 from placement_worker.worker.reload import ReloadableConfig
+from placement_worker.worker.running_policies import RunningPolicies
 from placement_worker.worker.server_factory import ServerFactory
 from placement_worker.worker.worker_process import WorkerProcess
 
@@ -71,7 +73,8 @@ def _create_factory(conf: cfg.ConfigOpts, state_file: str) -> ServerFactory:
     queues.declare(conf)
     metrics = conf.metrics
     exporter = setup.export(metrics.port, metrics.address, metrics.folder, cordons)
-    return ServerFactory(conf, clouds, Registry.installed(), recorder, exporter, cordons)
+    running = RunningPolicies(conf.worker.workers)
+    return ServerFactory(conf, clouds, Registry.installed(), recorder, exporter, running, cordons)
 
 
 def _serve(conf: cfg.ConfigOpts, factory: ServerFactory) -> None:
@@ -91,7 +94,7 @@ def _serve(conf: cfg.ConfigOpts, factory: ServerFactory) -> None:
         on_terminate=watchdog.begin_stop,
         on_dead_worker=factory.exporter.process_died if factory.exporter else None,
     )
-    manager.register_hooks(on_dead_worker=process_deaths.warn)
+    manager.register_hooks(on_dead_worker=functools.partial(process_deaths.warn, factory.running))
     garbage_collection.settle()
     watchdog.start()
     with closing(watchdog):

@@ -30,6 +30,7 @@ from placement_worker.messaging.reply_sender import ReplySender
 from placement_worker.policies.registry import Registry
 from placement_worker.worker import queues
 from placement_worker.worker.queues import Queue
+from placement_worker.worker.running_policies import RunningPolicies
 from placement_worker.worker.servers import Server, Servers
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ class ServerFactory:
     registry: Registry
     recorder: Recorder | None
     exporter: 'Exporter | None'
+    running: RunningPolicies
     cordons: LiveCordons | None = None
 
     def create(self, process_number: int, stopping: threading.Event) -> Servers:
@@ -59,7 +61,8 @@ class ServerFactory:
         notifications = notification_sender.create(self.conf)
         events = Listeners(*[one for one in (metrics, notifications) if one])
         replies = _replies(self.conf, stopping)
-        endpoints = self._endpoints(events, ReplyCasts(replies))
+        running = self.running.of_process(process_number)
+        endpoints = self._endpoints(events, running, ReplyCasts(replies))
         builder = _ServerBuilder(
             self.conf, endpoints, events, replies, OutageLog(), threading.Lock()
         )
@@ -68,12 +71,12 @@ class ServerFactory:
         senders = (replies, notifications) if notifications else (replies,)
         return Servers(servers, transports, senders)
 
-    def _endpoints(self, events: Listeners, delivery: ReplyCasts) -> Endpoints:
+    def _endpoints(self, events: Listeners, running: Listener, delivery: ReplyCasts) -> Endpoints:
         worker = self.conf.worker
         return Endpoints(
             InterceptedClouds(self.clouds, Timing(events)) if events else self.clouds,
             self.registry,
-            events,
+            Listeners(running, events),
             delivery,
             recorder=self.recorder,
             destinations=_destinations(self.conf),

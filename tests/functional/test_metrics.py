@@ -1,6 +1,7 @@
 """The metrics of a worker on a RabbitMQ broker, as Prometheus scrapes them."""
 
 import os
+import signal
 import socket
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -208,7 +209,7 @@ def test_crashed_processes_lose_no_count_and_leave_no_request_in_flight(scraped,
     )
 
     with pytest.raises(RequestParked):
-        client.policy_check(slow(0, kills=True))
+        client.policy_check(slow(0, signal=signal.SIGKILL))
     answered = Counter(
         client.policy_check(check(zone_policy('a'))).action.data['status'] for _ in range(20)
     )

@@ -1,6 +1,8 @@
 """Poison messages: requests that crash their processes are parked, and harm no others."""
 
 import json
+import re
+import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -32,7 +34,10 @@ def poisoned(start_worker, tmp_path_factory):
         CLOUD, environment=PYTHONPATH, workers=2, threads=4, max_deliveries=MAX_DELIVERIES
     )
     runs = tmp_path_factory.mktemp('runs') / 'runs'
-    poison = {**slow(0, runs, 'poison', kills=True), 'credentials': {'trust_id': 'hunter2'}}
+    poison = {
+        **slow(0, runs, 'poison', signal=signal.SIGKILL),
+        'credentials': {'trust_id': 'hunter2'},
+    }
 
     def call(client, asked):
         try:
@@ -198,7 +203,7 @@ def test_parked_cast_gets_the_error_as_its_reply(poisoned, tmp_path):
     runs = tmp_path / 'runs'
     with closing(worker.client()) as client, closing(Engine(worker, runs)) as engine:
         client.cast_check(
-            slow(0, runs, 'poison-cast', kills=True), TO, {'request_id': 'request-cast'}
+            slow(0, runs, 'poison-cast', signal=signal.SIGKILL), TO, {'request_id': 'request-cast'}
         )
         wait_for(lambda: 'request-cast' in engine.received)
 
@@ -210,3 +215,26 @@ def test_parked_cast_gets_the_error_as_its_reply(poisoned, tmp_path):
     (parked_cast,) = wait_for(lambda: parked_messages(worker))
     assert schema_problems(parked_cast) == []
     assert '_reply_q' not in json.loads(parked_cast['body']['oslo.message'])
+
+
+@pytest.mark.parametrize(
+    ('ends', 'end', 'stack'),
+    [
+        ({'signal': signal.SIGSEGV}, 'was killed by SIGSEGV', True),
+        ({'status': 3}, 'exited with status 3', False),
+    ],
+    ids=['crash', 'exit'],
+)
+def test_process_that_a_plugin_ends_is_logged_with_its_policy(start_worker, ends, end, stack):
+    """An operator finds the policy to disable in the log, and its line in the stack of a crash."""
+    worker = start_worker(CLOUD, environment=PYTHONPATH, workers=1, max_deliveries=1)
+
+    with closing(worker.client()) as client, pytest.raises(RequestParked):
+        client.policy_check(slow(0, **ends))
+
+    assert f'Process 0 of the worker {end} while it ran test.policy.slow-1.0' in (
+        worker.log.read_text()
+    )
+    printed = worker.stderr.read_text()
+    assert ('Fatal Python error: Segmentation fault' in printed) is stack
+    assert bool(re.search(r'slow_policy\.py", line \d+ in check', printed)) is stack

@@ -2,6 +2,7 @@
 served again.
 """
 
+import signal
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -114,7 +115,7 @@ def test_parked_queue_deleted_at_run_time_is_declared_again_for_the_next_poison_
         connection.default_channel.queue_delete(f'{worker.topic}-parked')
 
     with closing(worker.client(timeout_s=120)) as client, pytest.raises(RequestParked):
-        client.policy_check(slow(0, name='poison', kills=True))
+        client.policy_check(slow(0, name='poison', signal=signal.SIGKILL))
 
     with amqp(own_broker.url) as connection:
         assert connection.default_channel.basic_get(f'{worker.topic}-parked')

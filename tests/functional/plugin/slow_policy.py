@@ -1,7 +1,6 @@
 """A policy type for tests that sleeps, fails or kills its process, and logs each run."""
 
 import os
-import signal
 import time
 
 from msgspec import Struct
@@ -12,14 +11,15 @@ from placement_worker.policies.base import AFTER, BEFORE, Outcome, Policy, on
 class SlowProperties(Struct, frozen=True, forbid_unknown_fields=True):
     """The duration of a run, the file that logs the runs, and the faults to inject.
 
-    `until`: a file that ends the run when it exists.
+    `until`: a file that ends the run when it exists. `signal`, `status`: end the process.
     """
 
     seconds: float
     runs: str = os.devnull
     until: str = ''
     exits: bool = False
-    kills: bool = False
+    signal: int = 0
+    status: int = 0
     fails: bool = False
     strange: bool = False
 
@@ -36,8 +36,10 @@ class Slow(Policy[SlowProperties]):
     def check(self, request, state):
         with open(self.properties.runs, 'a') as runs:
             runs.write(f'{request.action.id}\n')
-        if self.properties.kills:
-            os.kill(os.getpid(), signal.SIGKILL)
+        if self.properties.signal:
+            os.kill(os.getpid(), self.properties.signal)
+        if self.properties.status:
+            os._exit(self.properties.status)
         if self.properties.exits:
             raise SystemExit(3)
         if self.properties.fails:
