@@ -4,18 +4,14 @@ import contextlib
 import itertools
 import statistics
 import sys
-import threading
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from benchmarks import echoes, servers
 from benchmarks.clusters import shrinking
-from benchmarks.pairing import Effort, interleaved, ratio
-from benchmarks.processes import cpu_s
+from benchmarks.pairing import Effort, ratio
 from benchmarks.results import Bar, Result, Table
+from benchmarks.sampling import Contender, Sample, Samples, compare, cpu_row
 
 NODES = (3, 200, 10_000)
 CALLERS = (1, 8, 32)
@@ -40,36 +36,17 @@ RATE_AT = (2, 32)
 _numbers = itertools.count()
 
 
-@dataclass(frozen=True)
-class Contender:
-    """A callable, and the processes that serve it."""
-
-    call: Callable[[Any], Any]
-    pids: Sequence[int]
-
-
-@dataclass(frozen=True)
-class Sample:
-    """The durations of some calls in seconds, and the CPU time of each process."""
-
-    latencies: Sequence[float]
-    wall_s: float
-    client_s: float
-    server_s: float
-    broker_s: float | None
-
-
 def run(effort: Effort) -> Result:
     """Measure all numbers of nodes, callers and worker processes."""
     result = Result()
     with servers.bus() as bus:
         for processes in PROCESSES[:1] if effort.quick else PROCESSES:
-            with _contenders(bus.url, processes) as contenders:
+            with _contenders(bus, processes) as contenders:
                 for nodes in NODES:
                     callers = _callers(processes, nodes, effort)
                     names = _names(processes, nodes) if effort.bars_only else contenders
                     compared = {name: contenders[name] for name in names}
-                    measured = _by_callers(compared, nodes, bus.pids, effort, callers)
+                    measured = _by_callers(compared, nodes, effort, callers)
                     rows = [
                         {'callers': callers, 'what': name, **_row(samples, name)}
                         for callers, samples in measured.items()
@@ -104,26 +81,22 @@ NOTE = (
 )
 
 
-Samples = Mapping[str, Sequence[Sample]]
-"""Contender -> one sample per round."""
-
-
 @contextlib.contextmanager
-def _contenders(url: str, processes: int) -> Iterator[Mapping[str, Contender]]:
+def _contenders(bus: servers.Bus, processes: int) -> Iterator[Mapping[str, Contender]]:
     """Start workers and echoes together, each on its own topic."""
     with contextlib.ExitStack() as stack:
         found = {}
         for name, settings in ((CHECK, servers.QUIET), (NOTIFIED, servers.NOTIFIES)):
-            worker = stack.enter_context(servers.worker(url, processes, settings))
+            worker = stack.enter_context(servers.worker(bus.url, processes, settings))
             client = stack.enter_context(
                 contextlib.closing(worker.client(timeout_s=echoes.TIMEOUT_S))
             )
-            found[name] = Contender(client.policy_check, worker.children())
+            found[name] = Contender(client.policy_check, worker.children(), bus.pids)
         for kind in echoes.KINDS:
             topic = f'echo-{kind}-{processes}-{next(_numbers)}'
-            pids = stack.enter_context(servers.echo(kind, url, [topic], processes))
+            pids = stack.enter_context(servers.echo(kind, bus.url, [topic], processes))
             found[NAMES[kind]] = Contender(
-                stack.enter_context(echoes.client(kind, url, topic)), pids
+                stack.enter_context(echoes.client(kind, bus.url, topic)), pids, bus.pids
             )
         yield found
 
@@ -131,7 +104,6 @@ def _contenders(url: str, processes: int) -> Iterator[Mapping[str, Contender]]:
 def _by_callers(
     contenders: Mapping[str, Contender],
     nodes: int,
-    broker: Sequence[int],
     effort: Effort,
     numbers: Sequence[int],
 ) -> dict[int, Samples]:
@@ -141,68 +113,8 @@ def _by_callers(
         print(f'  {nodes} nodes, {callers} callers', file=sys.stderr)
         few = nodes == NODES[-1] and callers > 1  # a round takes a minute
         rounds = min(effort.rounds, FEW_ROUNDS) if few else effort.rounds
-        found[callers] = _compare(
-            contenders, shrinking(nodes), callers, broker, rounds, effort.seconds
-        )
+        found[callers] = compare(contenders, shrinking(nodes), callers, rounds, effort.seconds)
     return found
-
-
-def _compare(
-    contenders: Mapping[str, Contender],
-    asked: Any,
-    callers: int,
-    broker: Sequence[int],
-    rounds: int,
-    seconds: float,
-) -> Samples:
-    """Measure the contenders in turns, with the given number of threads."""
-    with contextlib.ExitStack() as stack:
-        runs = {}
-        for name, one in contenders.items():
-            pool = stack.enter_context(ThreadPoolExecutor(callers))
-            _everybody(
-                pool, callers, lambda one=one: one.call(asked)
-            )  # connect before the measurement
-            runs[name] = lambda one=one, pool=pool: _sample(
-                one, asked, pool, callers, broker, seconds
-            )
-        return interleaved(runs, rounds)
-
-
-def _everybody(pool: ThreadPoolExecutor, callers: int, call: Callable[[], Any]) -> list[Any]:
-    """Run a function once in each thread of a pool."""
-    meeting = threading.Barrier(callers)
-
-    def one(_: int) -> Any:
-        meeting.wait()
-        return call()
-
-    return list(pool.map(one, range(callers)))
-
-
-def _sample(
-    one: Contender,
-    asked: Any,
-    pool: ThreadPoolExecutor,
-    callers: int,
-    broker: Sequence[int],
-    seconds: float,
-) -> Sample:
-    before = cpu_s(one.pids), cpu_s(broker), time.process_time()
-    began = time.perf_counter()
-
-    def calls() -> list[float]:
-        latencies = []
-        while not latencies or time.perf_counter() - began < seconds:
-            asked_at = time.perf_counter()
-            one.call(asked)
-            latencies.append(time.perf_counter() - asked_at)
-        return latencies
-
-    latencies = [took for some in _everybody(pool, callers, calls) for took in some]
-    wall_s, client_s = time.perf_counter() - began, time.process_time() - before[2]
-    broker_s = cpu_s(broker) - before[1] if broker else None
-    return Sample(latencies, wall_s, client_s, cpu_s(one.pids) - before[0], broker_s)
 
 
 def _p50(samples: Sequence[Sample]) -> list[float]:
@@ -215,15 +127,11 @@ def _row(all_samples: Samples, name: str) -> dict[str, Any]:
     calls = len(latencies)
     return {
         'calls': calls,
-        'calls/s': statistics.median(len(sample.latencies) / sample.wall_s for sample in samples),
+        'calls/s': statistics.median(_rates(samples)),
         'p50 ms': statistics.median(_p50(samples)) * 1000,
         'p99 ms': latencies[min(calls - 1, calls * 99 // 100)] * 1000,
         'p50/check': str(ratio(_p50(samples), _p50(all_samples[CHECK]))),
-        'client ms': sum(sample.client_s for sample in samples) / calls * 1000,
-        'worker ms': sum(sample.server_s for sample in samples) / calls * 1000,
-        'broker ms': None
-        if samples[0].broker_s is None
-        else sum(sample.broker_s or 0 for sample in samples) / calls * 1000,
+        **cpu_row(samples),
     }
 
 
@@ -245,4 +153,4 @@ def _bars(processes: int, nodes: int, measured: Mapping[int, Samples]) -> list[B
 
 
 def _rates(samples: Sequence[Sample]) -> list[float]:
-    return [len(sample.latencies) / sample.wall_s for sample in samples]
+    return [sample.rate for sample in samples]

@@ -34,19 +34,22 @@ def bus() -> Iterator[Bus]:
         return
     broker = Broker()
     try:
-        url = broker.start().url
-        yield Bus(url, [int(broker.control('eval', 'os:getpid().').strip().strip('"'))])
+        yield Bus(broker.start().url, [broker.pid])
     finally:
         broker.close()
 
 
 @contextlib.contextmanager
 def worker(
-    url: str, processes: int = 1, settings: str = QUIET, cloud: object = CLOUD
+    url: str,
+    processes: int = 1,
+    settings: str = QUIET,
+    cloud: object = CLOUD,
+    **options: object,
 ) -> Iterator[Worker]:
     """Start a worker, and stop it at the end of the block."""
     with tempfile.TemporaryDirectory() as folder:
-        started = Worker(Path(folder), url, cloud, settings, workers=processes)
+        started = Worker(Path(folder), url, cloud, settings, workers=processes, **options)
         try:
             started.wait_until_ready()
             yield started

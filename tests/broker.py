@@ -76,6 +76,11 @@ class Broker:
         return f'test-{self.port}@localhost'
 
     @property
+    def pid(self) -> int:
+        """The process id of the Erlang VM."""
+        return int((self.folder / 'pid').read_text())
+
+    @property
     def url(self) -> str:
         return f'rabbit://guest:guest@127.0.0.1:{self.port}/'
 
@@ -156,7 +161,7 @@ class Broker:
 
     def frozen(self) -> AbstractContextManager[None]:
         """Stop the Erlang VM during a block; its connections stay open."""
-        return frozen(int((self.folder / 'pid').read_text()))
+        return frozen(self.pid)
 
     def close(self) -> None:
         self.kill()
