@@ -49,6 +49,12 @@ def own_mib(pid: int) -> float:
     )
 
 
+def written_kib(pid: int) -> float:
+    """Return what a process has written to files so far, in KiB of whole pages."""
+    lines = Path(f'/proc/{pid}/io').read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith('write_bytes')) / 1024
+
+
 def forget_peak(pid: int) -> None:
     """Reset the peak of the resident memory."""
     Path(f'/proc/{pid}/clear_refs').write_text('5')

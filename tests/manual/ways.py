@@ -141,6 +141,10 @@ WAYS = [
         SYNTAX,
         'needs systemd; tests/functional/test_health.py sends USR2, others send KILL',
     ),
+    Way('capacity', r'rabbitmq-queues ', SYNTAX, 'needs a cluster of brokers'),
+    Way('capacity', r'systemctl show ', SYNTAX, 'needs systemd'),
+    Way('capacity', r'curl ', ELSEWHERE, 'tests/unit/doc/test_capacity.py: compares the name'),
+    Way('capacity', r'.*-m benchmarks scale$', SYNTAX, 'takes ten minutes'),
     Way('delivery', r'curl ', ELSEWHERE, 'tests/functional/test_metrics.py: reads the counter'),
     Way(
         'runbook',

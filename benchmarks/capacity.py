@@ -1,0 +1,119 @@
+"""The processes, cores and queues that a number of clusters needs: doc/source/capacity.rst.
+
+python -m benchmarks.capacity            # the tables of that page, from `MEASURED`
+"""
+
+import itertools
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from benchmarks.queueing import Queue
+from benchmarks.results import Row, Table, text
+
+USE = 0.7
+"""The share of time for which processes and cores may be busy."""
+THREADS = 8
+"""The default of [worker] threads."""
+CLOUD_S = 0.2
+"""A wait for the cloud, to show the effect of one."""
+CLUSTERS = (10_000, 100_000, 1_000_000)
+PER_HOUR = (1, 6, 60)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The cost of a check.
+
+    CPU time of a worker process and of all three nodes of the broker, the time for which the leader
+    of the queue runs, and what each node writes to its disk.
+    """
+
+    worker_ms: float
+    broker_ms: float
+    leader_ms: float
+    written_kib: float
+
+
+MEASURED: Mapping[int, Cost] = {
+    3: Cost(1.6, 2.5, 0.17, 12),
+    200: Cost(2.8, 3.3, 0.29, 114),
+}
+"""Nodes of a cluster -> the cost of its checks, from the table in README.rst."""
+
+
+def queue(checks_per_s: float, cost: Cost) -> Queue:
+    """Return the queue in front of enough worker processes, for clusters of any size (M/M/c)."""
+    worker_s = cost.worker_ms / 1000
+    return Queue(checks_per_s, worker_s, _needed(checks_per_s * worker_s))
+
+
+def row(clusters: int, per_hour: int, cost: Cost) -> Row:
+    """Return what a number of clusters needs."""
+    checks_per_s = clusters * per_hour / 3600
+    expected = queue(checks_per_s, cost)
+    return {
+        **_load(clusters, per_hour),
+        'processes': expected.servers,
+        'waiting': f'{expected.waiting:.2f}',
+        'p95 ms': f'{expected.longest_wait_s(0.95) * 1000:.1f}',
+        'cores': _needed(checks_per_s * cost.broker_ms / 1000),
+        'MB/s': f'{checks_per_s * cost.written_kib * 1024 / 1e6:.1f}',
+        'queues': _needed(checks_per_s * cost.leader_ms / 1000),
+    }
+
+
+def waiting_row(clusters: int, per_hour: int) -> Row:
+    """Return the processes for checks that wait for a cloud, each on a thread."""
+    busy = clusters * per_hour / 3600 * CLOUD_S
+    expected = Queue(busy / CLOUD_S, CLOUD_S, _needed(busy / THREADS) * THREADS)
+    return {
+        **_load(clusters, per_hour),
+        'busy threads': f'{busy:.1f}',
+        'processes': expected.servers // THREADS,
+        'waiting': f'{expected.waiting:.2f}',
+        'p95 ms': f'{expected.longest_wait_s(0.95) * 1000:.1f}',
+    }
+
+
+def _load(clusters: int, per_hour: int) -> Row:
+    checks_per_s = clusters * per_hour / 3600
+    return {
+        'clusters': f'{clusters:,}',
+        'per h': per_hour,
+        'checks/s': f'{checks_per_s:.0f}' if checks_per_s >= 10 else f'{checks_per_s:.1f}',
+    }
+
+
+def _needed(busy: float) -> int:
+    """Return how many of something are busy for `USE` of the time at most."""
+    return math.ceil(busy / USE)
+
+
+def tables(costs: Mapping[int, Cost]) -> list[Table]:
+    """Return the costs, a table per size of the clusters, and one for waits."""
+    loads = list(itertools.product(CLUSTERS, PER_HOUR))
+    return [
+        Table('Cost of a check', [_cost_row(nodes, cost) for nodes, cost in costs.items()]),
+        *(
+            Table(f'Clusters of {nodes} nodes', [row(*load, cost) for load in loads])
+            for nodes, cost in costs.items()
+        ),
+        Table(f'Waits of {CLOUD_S} s per check', [waiting_row(*load) for load in loads]),
+    ]
+
+
+def _cost_row(nodes: int, cost: Cost) -> Row:
+    return {
+        'nodes': nodes,
+        'worker ms': f'{cost.worker_ms:.1f}',
+        'broker ms': f'{cost.broker_ms:.1f}',
+        'leader ms': f'{cost.leader_ms:.2f}',
+        'KiB': f'{cost.written_kib:.0f}',
+        'per process': math.floor(USE * 1000 / cost.worker_ms),
+        'per queue': math.floor(USE * 1000 / cost.leader_ms),
+    }
+
+
+if __name__ == '__main__':
+    print('\n'.join(text(table) for table in tables(MEASURED)))
