@@ -11,7 +11,7 @@ from placement_worker.contract import codec, document_kinds
 from placement_worker.contract.caller import Caller
 from placement_worker.contract.model import PolicyType, Spec
 from placement_worker.formats import documents
-from placement_worker.policies import type_order
+from placement_worker.policies import deprecation, type_order
 
 
 class Validate(Command):
@@ -50,9 +50,15 @@ class Validate(Command):
                     status = self.write_refusal(exc, document, Spec, text)
                 else:
                     self.write(output.document(spec, args.format))
+                    self._note_deprecation(caller, path, spec.type_name)
                     if args.check_resources:
                         self.note_shipped_cloud(args, path)
         return status
+
+    def _note_deprecation(self, caller: Caller, path: str, type_name: str) -> None:
+        statuses = caller.policy_type_get(type_name).support_status
+        if warning := deprecation.warning_of(type_name, statuses):
+            self.write_error(f'{path}: {warning}')
 
 
 class TypeList(Command):

@@ -156,6 +156,9 @@ class RequestHandler:
                 request, state.exceptional(request.cluster), links, self.registry.inputs
             ),
         ]
+        if self.registry.discouraged:
+            names = {link.policy.type_name for link in links}
+            warnings += [text for name, text in self.registry.discouraged.items() if name in names]
         if not warnings:
             return reply
         return structs.replace(reply, warnings=[*reply.warnings, *warnings])
@@ -183,6 +186,9 @@ class RequestHandler:
         started = self.clock()
         conditions, record = self._begin(request, request_id)
         reply = act(policy, request, conditions)
+        discouraged = self.registry.discouraged.get(policy.type_name)
+        if discouraged and method == rpc.POLICY_ATTACH.name:
+            reply = structs.replace(reply, warnings=[*reply.warnings, discouraged])
         if record:
             record.end(method, request, reply)
         elapsed_s = self.clock() - started

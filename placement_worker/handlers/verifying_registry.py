@@ -28,7 +28,7 @@ class VerifyingRegistry(Registry):
         """Take the types of another registry, which keeps policies of its own."""
         super().__init__(())
         self.types, self.skipped, self.inputs = registry.types, registry.skipped, registry.inputs
-        self.packages = registry.packages
+        self.packages, self.discouraged = registry.packages, registry.discouraged
 
     @override
     def _create(self, *spec: Any) -> Policy[Any]:

@@ -12,7 +12,7 @@ from placement_worker import errors
 from placement_worker.contract import codec
 from placement_worker.contract.model import Binding, PolicyType, Spec, Trigger
 from placement_worker.formats.text import listed, shortened
-from placement_worker.policies import base, plugin_errors, plugins, type_order
+from placement_worker.policies import base, deprecation, plugin_errors, plugins, type_order
 from placement_worker.policies.normalizing import normalized
 from placement_worker.policies.plugin_packages import from_packages, loaded_packages
 
@@ -33,6 +33,7 @@ class Registry:
     :ivar types: name and version, e.g. senlin.policy.zone_placement-1.0 -> class, in order.
     :ivar skipped: name and version of each type that cannot be used -> the reason.
     :ivar packages: name and version of each type of another package -> the package.
+    :ivar discouraged: name and version of each type that should no longer be used -> the warning.
     :ivar inputs: the input keys that the types declare in addition to those of Senlin.
     """
 
@@ -44,6 +45,11 @@ class Registry:
         self.types, self.skipped = plugins.checked(found)
         self.packages = loaded_packages(self.types)
         self.inputs = frozenset[str]().union(*(policy.inputs for policy in self.types.values()))
+        self.discouraged = {
+            name: warning
+            for name, policy in self.types.items()
+            if (warning := deprecation.warning_of(name, policy.support_status))
+        }
         self._kept = functools.lru_cache(KEPT_POLICIES)(self._create)
 
     @classmethod
