@@ -13,7 +13,7 @@ from cliff import app, help  # noqa: A004  # cliff names it so
 from typing_extensions import override
 
 from placement_worker.cmd import command_manager
-from placement_worker.formats.text import escaped, shortened
+from placement_worker.formats.text import counted, escaped, shortened
 from placement_worker.worker import log_lines
 
 NAMESPACE = 'placement_worker.cli'
@@ -25,6 +25,8 @@ RAISED = (
     'Unable to connect to AMQP server on',
 )
 """Messages of oslo.messaging 18 (_drivers/impl_rabbit.py) about an error that it also raises."""
+PLUGINS = 'placement_worker.policies.plugins'
+"""The logger of messages about the installed policy types."""
 JSON_ESCAPES = 'json-escapes'
 """The name of the codec error handler that writes JSON escapes."""
 
@@ -36,6 +38,7 @@ class PlacementPolicy(app.App):
     DEFAULT_VERBOSE_LEVEL = 0  # warnings; -v for more
 
     def __init__(self) -> None:
+        self._of_plugins = _OfPlugins()
         super().__init__(
             description='Place the nodes of clusters, in this process or by running workers.',
             version=metadata.version('placement-worker'),
@@ -65,6 +68,7 @@ class PlacementPolicy(app.App):
         for handler in logging.getLogger().handlers:
             if handler not in others:
                 handler.addFilter(_is_not_printed)
+                handler.addFilter(self._of_plugins)
         log_lines.install()
         if not self.options.debug:
             # stevedore also raises the error that it logs.
@@ -87,7 +91,14 @@ class PlacementPolicy(app.App):
         except ValueError:
             print(f'{self.NAME}: {self._unknown_command(argv)}', file=self.stderr)
             return INVALID
+        self._of_plugins.shows_all = argv[0] == 'type' or self.options.verbose_level > 0
         status: int = super().run_subcommand(argv)
+        if self._of_plugins.hidden:
+            more = counted(len(self._of_plugins.hidden), 'more message')
+            print(
+                f'{self.NAME}: {more} about policy types; run "{self.NAME} type list" for all',
+                file=self.stderr,
+            )
         return status
 
     @override
@@ -108,6 +119,34 @@ class PlacementPolicy(app.App):
         beginning = ' '.join(words)
         found = [name for name, _ in sorted(self.command_manager) if name.startswith(beginning)]
         return (found or self.get_fuzzy_matches(words[0]))[:MAX_SUGGESTIONS]
+
+
+class _OfPlugins(logging.Filter):
+    """A filter that passes the first message about the installed policy types.
+
+    Each command loads all types, so it would repeat the messages about types that it does not need.
+
+    :ivar shows_all: whether to pass all messages.
+    :ivar hidden: the other messages.
+    """
+
+    shows_all = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._first: str | None = None
+        self.hidden: set[str] = set()
+
+    @override
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.name != PLUGINS or self.shows_all:
+            return True
+        text = record.getMessage()
+        if self._first in (None, text):
+            self._first = text
+            return True
+        self.hidden.add(text)
+        return False
 
 
 def _quoted(name: str) -> str:

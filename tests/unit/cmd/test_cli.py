@@ -13,8 +13,10 @@ import yaml
 
 from placement_worker.cmd import cli
 from placement_worker.cmd.cli import PlacementPolicy
+from placement_worker.policies import plugins
 from tests.factories import request, zone_policy
 from tests.unit.cmd.inputs import COMMANDS
+from tests.unit.policies.good_policy import Good
 
 REAL_OPEN = open
 
@@ -201,3 +203,32 @@ def test_log_of_a_command_has_no_message_of_an_error_that_is_raised(name, text, 
     record = logging.LogRecord(name, logging.WARNING, 'f', 1, text, (), None)
 
     assert cli._is_not_printed(record) is logged
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'shown', 'last'),
+    [
+        (
+            ['validate', 'f'],
+            1,
+            'placement-policy: 2 more messages about policy types; run "placement-policy type '
+            'list" for all',
+        ),
+        (['type', 'list'], 3, None),
+        (['-v', 'validate', 'f'], 3, None),
+    ],
+)
+def test_command_that_does_not_list_types_shows_one_message_about_them(
+    run, monkeypatch, arguments, shown, last
+):
+    """A package with many broken types does not fill the terminal of each command."""
+    broken = type('Broken', (Good,), {'interface': (2, 0), 'priority': 'high'})
+    found = [(f'test.good-{version}', broken) for version in ('1.0', '1.1', '1.2')]
+    found += [pair for pair in plugins.installed() if 'zone_placement' in pair[0]]
+    monkeypatch.setattr(plugins, 'installed', lambda: found)
+
+    status, _, err = run(*arguments, f=yaml.safe_dump(zone_policy('a')['spec']))
+
+    lines = err.splitlines()
+    assert (status, len([line for line in lines if 'Skipped policy type' in line])) == (0, shown)
+    assert last is None or lines[-1] == last
