@@ -44,7 +44,8 @@ METHODS: Mapping[str, tuple[str, ...]] = {
     'check_resources': ('self', 'cloud'),
 }
 """Method of a policy class -> the arguments that the worker passes, in this order."""
-_OWN_MODULES = f'{__name__.partition(".")[0]}.'
+OWN_MODULES = f'{__name__.partition(".")[0]}.'
+"""The beginning of the names of all modules of this package."""
 SIMILAR = 0.8
 """The similarity of a misspelled name; `afer` has 0.89 to `after`."""
 PolicyClass = type[base.Policy[Any]]
@@ -68,7 +69,7 @@ def problem(name: str, plugin: object) -> str | None:
 
 def is_built_in(plugin: object) -> bool:
     """Return whether a class is part of this package."""
-    return isinstance(plugin, type) and plugin.__module__.startswith(_OWN_MODULES)
+    return isinstance(plugin, type) and plugin.__module__.startswith(OWN_MODULES)
 
 
 def misspelled(plugin: PolicyClass) -> dict[str, str]:

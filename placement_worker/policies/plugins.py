@@ -1,10 +1,12 @@
 """Load the installed policy types and skip those that do not fit the plugin interface."""
 
+import contextlib
 import logging
 import traceback
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from importlib import metadata
+from threading import Timer
 from typing import Any
 
 from msgspec import Struct
@@ -13,6 +15,7 @@ from stevedore import extension
 from placement_worker.formats.text import listed
 from placement_worker.policies import plugin_interface, type_order
 from placement_worker.policies.plugin_interface import (
+    OWN_MODULES,
     UPGRADE,
     PolicyClass,
     Unusable,
@@ -23,6 +26,8 @@ from placement_worker.policies.plugin_packages import NAMESPACE, from_packages
 from placement_worker.policies.plugin_schemas import described
 
 LOG = logging.getLogger(__name__)
+SLOW_S = 5.0
+"""The duration of an import from which on the log names the type."""
 
 
 def installed() -> Iterator[tuple[str, object]]:
@@ -158,12 +163,38 @@ def _log_skipped(name: str, problem: str) -> None:
 
 def _loaded(entry_point: metadata.EntryPoint) -> object:
     try:
-        return entry_point.load()
+        with _named_if_slow(entry_point):
+            return entry_point.load()
     except (Exception, SystemExit) as exc:  # a module of a plugin may raise any error
         problem = f'{entry_point.value} cannot be loaded: {described(exc)}{_place(exc)}'
         if isinstance(exc, ImportError) and (exc.name or '').startswith('placement_worker.'):
             problem += f'; if it implements plugin interface 1, {UPGRADE}'
         return Unusable(problem)
+
+
+@contextlib.contextmanager
+def _named_if_slow(entry_point: metadata.EntryPoint) -> Iterator[None]:
+    """Log the type of another package while its import takes long; it may never end."""
+    if entry_point.value.startswith(OWN_MODULES):
+        yield
+        return
+    timer = Timer(SLOW_S, _log_slow, (entry_point.name,))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()  # the worker forks later
+
+
+def _log_slow(name: str) -> None:
+    LOG.warning(
+        'Policy type %s%s is still being imported after %g s, and delays the start',
+        name,
+        from_packages(name),
+        SLOW_S,
+    )
 
 
 def _place(exc: BaseException) -> str:

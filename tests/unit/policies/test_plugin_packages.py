@@ -1,6 +1,7 @@
 """Tests for types of several packages, and for packages that cannot be imported."""
 
 import sys
+import threading
 from importlib import metadata
 
 import msgspec
@@ -102,6 +103,27 @@ def test_installed_class_whose_module_raises_is_skipped_with_file_and_line(monke
     assert skipped['test.bad-1.0'] == (
         f'failing_plugin:Bad cannot be loaded: RuntimeError: boom ({path}, line 3)'
     )
+
+
+@pytest.mark.parametrize(('limit_s', 'is_named'), [(0.05, True), (60, False)])
+def test_installed_class_with_a_slow_import_is_named_while_it_lasts(
+    limit_s, is_named, monkeypatch, tmp_path, caplog
+):
+    """An operator who waits for a worker or a command learns which package delays it."""
+    monkeypatch.setattr(plugins, 'SLOW_S', limit_s)
+    (tmp_path / 'slow_plugin.py').write_text('import time; time.sleep(0.2); slow = 1')
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, 'slow_plugin', raising=False)
+    entry_point = metadata.EntryPoint('test.slow-1.0', 'slow_plugin:slow', NAMESPACE)
+    monkeypatch.setattr(
+        extension.ExtensionManager, 'list_entry_points', lambda _manager: [entry_point]
+    )
+    threads = threading.active_count()
+
+    assert list(plugins.installed()) == [('test.slow-1.0', 1)]
+    text = 'Policy type test.slow-1.0 is still being imported after 0.05 s, and delays the start'
+    assert caplog.messages == ([text] if is_named else [])
+    assert threading.active_count() == threads
 
 
 def test_origin_of_a_type_names_its_package_or_else_its_module(registry):
