@@ -12,7 +12,11 @@ from placement_worker.errors import ConfigurationError
 
 SERVICE_USER = 'placement-worker'
 """The user in conf/placement-worker.service."""
-LOG_FILE = '[DEFAULT] log_file'
+UNIT_FOLDERS = ('/run/placement-worker', '/var/log/placement-worker')
+"""The folders that conf/placement-worker.service creates at its start."""
+LOG_FILE, DECISION_LOG = FILES = ('[DEFAULT] log_file', '[decision_log] file')
+REPORTS, LIVENESS = NOT_OPENED_AT_START = ('[oslo_reports] log_dir', '[worker] liveness_file')
+"""A worker starts although it cannot write these."""
 
 
 def become(name: str | None) -> None:
@@ -61,27 +65,34 @@ def own_name() -> str:
 
 
 def check(conf: cfg.ConfigOpts) -> Result:
-    """Check the files that a worker writes; other checks open the files that it reads."""
-    user, missing, refused = own_name(), [], []
-    for option, path in _written(conf):
-        folder = os.path.dirname(path) or '.'
-        if os.path.isdir(folder):
-            if option == LOG_FILE and os.path.isdir(path):
-                refused.append(f'{option}: {path} is a folder; name a file in it')
-            elif not os.access(path if os.path.exists(path) else folder, os.W_OK):
-                refused.append(f'{option}: user {user} cannot write {path}')
-        elif os.path.isdir(os.path.dirname(folder)):
-            missing.append(f'{option}: folder {folder} does not exist')
-        else:
-            refused.append(f'{option}: user {user} cannot reach {folder}, or it does not exist')
-    if refused:
-        return Result(Code.FAILURE, '; '.join(refused))
-    if missing:
-        return Result(
-            Code.WARNING,
-            f'{"; ".join(missing)}. RuntimeDirectory= and LogsDirectory= of the unit create them',
-        )
-    return Result(Code.SUCCESS, f'Checked the permissions of user {user}')
+    """Check the files that a worker writes; other checks open the files that it reads.
+
+    :returns: a failure if the worker cannot start, else a warning if it cannot write a file.
+    """
+    user = own_name()
+    found = [_finding(option, path, user) for option, path in _written(conf)]
+    details = '; '.join(one.details for one in found if one.details)
+    code = max((one.code for one in found), default=Code.SUCCESS)
+    return Result(code, details or f'Checked the permissions of user {user}')
+
+
+def _finding(option: str, path: str, user: str) -> Result:
+    """Return whether a user can write a file, and the remedy if not."""
+    wrong = Code.WARNING if option in NOT_OPENED_AT_START else Code.FAILURE
+    folder = os.path.dirname(path) or '.'
+    if not os.path.isdir(folder):
+        if folder in UNIT_FOLDERS:
+            return Result(
+                Code.WARNING,
+                f'{option}: folder {folder} does not exist; placement-worker.service creates it',
+            )
+        text = f'folder {folder} does not exist, or user {user} cannot reach it; create it'
+        return Result(wrong, f'{option}: {text}, and let user {user} write to it')
+    if option in FILES and os.path.isdir(path):
+        return Result(wrong, f'{option}: {path} is a folder; name a file in it')
+    if not os.access(path if os.path.exists(path) else folder, os.W_OK):
+        return Result(wrong, f'{option}: user {user} cannot write {path}')
+    return Result(Code.SUCCESS)
 
 
 def _is_forbidden(path: str) -> bool:
@@ -95,17 +106,33 @@ def _is_forbidden(path: str) -> bool:
 
 
 def _written(conf: cfg.ConfigOpts) -> Iterator[tuple[str, str]]:
-    """Yield each option that names a file to write, and the file."""
+    """Yield each option that names a file or a folder to write, and its path.
+
+    The path of a folder in which a worker creates files ends with a slash.
+    """
     for option, path in (
         (LOG_FILE, conf.log_file and os.path.join(conf.log_dir or '', conf.log_file)),
-        ('[DEFAULT] log_dir', None if conf.log_file else conf.log_dir),
-        ('[decision_log] file', conf.decision_log.file),
-        ('[metrics] folder', conf.metrics.folder if conf.metrics.port else None),
-        ('[oslo_reports] log_dir', conf.oslo_reports.log_dir),
+        ('[DEFAULT] log_dir', None if conf.log_file else _inside(conf.log_dir)),
+        (DECISION_LOG, conf.decision_log.file),
+        ('[metrics] folder', _first_created(conf.metrics.folder) if conf.metrics.port else None),
+        (REPORTS, _inside(conf.oslo_reports.log_dir)),
     ):
         if path:
             yield option, path
     if conf.worker.liveness_file:
         # The worker replaces this file by a rename, so its folder must be writable.
-        folder = os.path.dirname(conf.worker.liveness_file) or '.'
-        yield '[worker] liveness_file', os.path.join(folder, '')
+        yield LIVENESS, _inside(os.path.dirname(conf.worker.liveness_file) or '.') or ''
+
+
+def _inside(folder: str | None) -> str | None:
+    return os.path.join(folder, '') if folder else None
+
+
+def _first_created(folder: str | None) -> str | None:
+    """Return the first folder of a path that a worker creates, or the whole path if it exists."""
+    while folder:
+        parent = os.path.dirname(folder)
+        if os.path.exists(folder) or not parent or os.path.exists(parent) or parent in UNIT_FOLDERS:
+            break
+        folder = parent
+    return folder

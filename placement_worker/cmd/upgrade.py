@@ -26,7 +26,6 @@ from placement_worker.worker import (
     cloud_factory,
     cordon_factory,
     queues,
-    recorder_factory,
     startup,
 )
 
@@ -78,9 +77,6 @@ class Checks(upgradecheck.UpgradeCommands):
     @reports_startup_errors
     def check_permissions(self) -> Result:
         """Check that the user of the service can write the files that the configuration names."""
-        path = self._conf.decision_log.file
-        if path and os.path.exists(path):  # opening a missing file would create it
-            recorder_factory.create(self._conf)
         return permissions.check(self._conf)
 
     @reports_startup_errors

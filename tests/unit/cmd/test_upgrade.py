@@ -70,7 +70,7 @@ def test_checks_after_a_failed_broker_are_not_run(checks, url):
         (
             '[decision_log]\nfile = {folder}\n',
             'permissions',
-            'Cannot write [decision_log] file: {folder}: Is a directory',
+            '[decision_log] file: {folder} is a folder; name a file in it',
         ),
         (
             '[metrics]\nport = 9100\naddress = 192.0.2.1\n',
@@ -90,7 +90,7 @@ def test_checks_find_what_a_start_refuses(checks, tmp_path, monkeypatch, text, c
 
 
 def test_checks_of_files_and_ports_leave_them_as_they_are(checks, tmp_path):
-    """A decision log that exists is opened and not written, and no port stays open."""
+    """A decision log that exists is not written, and no port stays open."""
     file = tmp_path / 'decisions.jsonl'
     file.write_text('{{}}\n')
     with socket.create_server(('127.0.0.1', 0)) as listener:
