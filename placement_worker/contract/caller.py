@@ -83,14 +83,16 @@ class Caller(ABC):
         """Decide several checks in one message; return the reply or the error of each, in order.
 
         A check that is refused or fails has its error in the list, and the others have their
-        replies. A check that may wait for a load balancer is refused: send it alone.
+        replies. A check that may wait for a load balancer is refused: send it alone. If no check is
+        valid, nothing is sent.
 
         :param requests: at most `model.MAX_CHECKS` checks.
         :raises Refused: there are too many checks, or the message is too large; nothing was done.
         """
         prepared = [self._prepared_or_refused(one) for one in requests]
         sent = [one for one in prepared if isinstance(one, CheckRequest)]
-        results = self._call(rpc.POLICY_CHECK_MANY, CheckManyRequest(sent), context)
+        ids = checked_context(context)
+        results = self._call(rpc.POLICY_CHECK_MANY, CheckManyRequest(sent), ids) if sent else []
         found = map(_result, results)
         return [next(found) if isinstance(one, CheckRequest) else one for one in prepared]
 

@@ -95,6 +95,17 @@ def test_refused_check_of_several_is_not_sent_and_keeps_its_place():
     assert len(fake.requests[0].requests) == 1
 
 
+@pytest.mark.parametrize(('checks', 'errors'), [([], []), ([{}], [InvalidRequest])])
+def test_several_checks_of_which_none_is_valid_send_nothing(checks, errors):
+    """A client waits for no worker if there is nothing to decide."""
+    fake = FakeCaller()
+
+    assert [type(one) for one in fake.policy_check_many(checks)] == errors
+    assert fake.sent == []
+    with pytest.raises(InvalidRequest, match='`context`'):
+        fake.policy_check_many(checks, context='r')
+
+
 @pytest.mark.parametrize(
     ('result', 'message'),
     [
