@@ -67,9 +67,9 @@ def run(arguments: Sequence[str], conf: cfg.ConfigOpts = cfg.CONF) -> int:
 def _create_factory(conf: cfg.ConfigOpts, state_file: str) -> ServerFactory:
     guru_meditation.setup(conf, startup.PROGRAM)
     tracing.prepare(conf)
-    clouds, recorder = cloud_factory.create(conf, state_file), recorder_factory.create(conf)
-    cordons = cordon_factory.create(conf)
+    clouds, cordons = cloud_factory.create(conf, state_file), cordon_factory.create(conf)
     notification_sender.check(conf)
+    recorder = recorder_factory.create(conf)  # creates the file, so options are checked before
     queues.declare(conf)
     metrics = conf.metrics
     exporter = setup.export(metrics.port, metrics.address, metrics.folder, cordons)

@@ -78,6 +78,13 @@ def test_run_with_a_configuration_that_cannot_work_returns_2_and_prints_the_caus
     assert start(text) == (2, f'placement-worker: {message}\n')
 
 
+def test_run_with_another_option_that_cannot_work_creates_no_decision_log(start, tmp_path):
+    """A first start by root leaves no file that the user of the worker cannot write."""
+    start(f'{CLOUD}[decision_log]\nfile = d.jsonl\n[placement]\ncordon_file = none\n')
+
+    assert not (tmp_path / 'd.jsonl').exists()
+
+
 def test_run_in_tests_ignores_the_configuration_of_the_machine(
     start, tmp_path, monkeypatch, capsys
 ):
