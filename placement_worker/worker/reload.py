@@ -66,7 +66,8 @@ def _nothing(_record: logging.LogRecord) -> bool:
 def _shown(conf: cfg.ConfigOpts, group: str | None, name: str) -> str:
     """Return an option with its new value, which is the default if the file has none."""
     section: Any = conf[group] if group else conf
-    return f'[{group or "DEFAULT"}] {name} = {section[name.replace("-", "_")]}'
+    name = name.replace('-', '_')
+    return f'[{group or "DEFAULT"}] {name} = {section[name]}'
 
 
 class ReloadableConfig:

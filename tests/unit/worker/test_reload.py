@@ -54,6 +54,18 @@ def test_reload_of_a_valid_file_applies_the_mutable_options(conf, file, caplog, 
     ]
 
 
+def test_reload_names_options_as_a_file_does(conf, caplog, monkeypatch):
+    """Options that are declared with hyphens are shown with the underscores of the manual."""
+    monkeypatch.setattr(conf, 'mutate_config_files', lambda: [(None, 'log-config-append')])
+
+    with caplog.at_level(logging.INFO, reload.LOG.name):
+        reload.reload(conf)
+
+    assert caplog.messages == [
+        'Reloaded the mutable options; changed options: [DEFAULT] log_config_append = None'
+    ]
+
+
 def test_reload_of_an_unchanged_file_says_that_no_option_changed(conf, caplog):
     """An operator who edited another file sees that nothing changed."""
     with caplog.at_level(logging.INFO, reload.LOG.name):
