@@ -7,7 +7,7 @@ from typing import Any
 
 from oslo_config import cfg
 
-from placement_worker.config import validation
+from placement_worker.config import unknown_options, validation
 from placement_worker.worker import log_lines
 from placement_worker.worker.startup import STARTUP_ERRORS, describe_error
 
@@ -16,25 +16,26 @@ OF_OPTIONS = logging.getLogger(cfg.__name__)
 """The logger of oslo.config about each option that has changed."""
 
 
-def reload(conf: cfg.ConfigOpts, *, logs_changes: bool = True) -> None:
+def reload(conf: cfg.ConfigOpts, *, logs_changes: bool = True) -> bool:
     """Read the files again and apply the mutable options.
 
     Files with which a worker would not start change nothing.
 
     :param logs_changes: False in the processes, whose parent logs the same changes. Errors are
         always logged.
+    :returns: whether the new options apply.
     """
     try:
         validation.validate_files(conf)
     except STARTUP_ERRORS as exc:
         LOG.error('Kept the current configuration: %s', describe_error(exc))
-        return
+        return False
     try:
         with nullcontext() if logs_changes else _silent(OF_OPTIONS):
             changed = conf.mutate_config_files()
     except Exception as exc:  # the file of log_config_append may have changed since its validation
         LOG.error('Reloaded the mutable options, but not those of the log: %s', exc)
-        return
+        return False
     finally:
         # oslo.config 10.7 clears its cache before it reads the files. A thread that reads an option
         # meanwhile puts the old value back into the cache; this call clears the cache again.
@@ -48,6 +49,7 @@ def reload(conf: cfg.ConfigOpts, *, logs_changes: bool = True) -> None:
         f' and {path}' if path else '',
         ', '.join(shown) or 'none',
     )
+    return True
 
 
 @contextmanager
@@ -80,5 +82,6 @@ class ReloadableConfig:
         return getattr(self._conf, name)
 
     def mutate_config_files(self) -> None:
-        """Reload in the parent process."""
-        reload(self._conf)
+        """Reload in the parent process, and warn of unknown options as a start does."""
+        if reload(self._conf):
+            unknown_options.warn(self._conf)

@@ -1,8 +1,11 @@
 """Unknown options in the configuration of a worker that starts."""
 
 import os
+import signal
 
 import pytest
+
+from tests.waiting import wait_for
 
 CLOUD = {'zones': {'a': True}}
 
@@ -43,6 +46,17 @@ def test_unknown_options_of_a_worker_that_starts_are_logged_once_each(start_work
         f'Unknown section [clod] (did you mean cloud?){ending}',
         f'Unknown option [worker] treads (did you mean threads?){ending}',
     ]
+
+
+def test_unknown_option_of_a_reload_is_logged_once(start_worker):
+    """An operator finds an option that was misspelled while the worker ran."""
+    worker = start_worker(CLOUD)
+    worker.config.write_text(worker.config.read_text() + 'max_request_byets = 3\n')
+    os.kill(worker.process.pid, signal.SIGHUP)
+
+    wait_for(lambda: warnings(worker))
+    (line,) = warnings(worker)
+    assert '[worker] max_request_byets (did you mean max_request_bytes?)' in line
 
 
 def test_known_options_of_a_worker_that_starts_are_not_logged(start_worker):
