@@ -3,6 +3,7 @@
 import argparse
 import codecs
 import io
+import itertools
 import json
 import logging
 import sys
@@ -85,6 +86,9 @@ class PlacementPolicy(app.App):
 
     @override
     def run_subcommand(self, argv: list[str]) -> int:
+        if argv[0] == 'help':  # cliff turns `check -f json --help` into `help check -f json`
+            words = list(itertools.takewhile(lambda word: not word.startswith('-'), argv[1:]))
+            argv = [*argv[:1], *words] if words or not argv[1:] else argv[1:]
         # cliff's method reports an unknown command in several lines, on the standard output.
         try:
             self.command_manager.find_command(argv)

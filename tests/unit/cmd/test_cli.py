@@ -190,6 +190,32 @@ def test_abbreviated_command_is_refused_with_the_command_meant(run, arguments, m
 
 
 @pytest.mark.parametrize(
+    'arguments',
+    [
+        ['ping', '--config-file', 'o.conf'],
+        ['ping', '--config-file=o.conf', '--zzz'],
+        ['check', '-f', 'json'],
+        ['cordon', 'add', '--config-file', 'w.conf', 'zone'],
+    ],
+)
+def test_help_behind_other_arguments_is_that_of_the_command(run, arguments):
+    """--help at the end of a command that is typed already shows the help of this command."""
+    status, out, err = run(*arguments, '--help')
+
+    name = ' '.join(arguments[: 2 if arguments[0] == 'cordon' else 1])
+    assert (status, err) == (0, '')
+    assert out.startswith(f'usage: placement-policy {name} ')
+
+
+def test_help_behind_an_option_without_a_command_is_refused(run):
+    """The error names what was typed, and not the command `help`."""
+    status, out, err = run('--zzz', '--help')
+
+    assert (status, out) == (2, '')
+    assert err.startswith('placement-policy: Unknown command "--zzz". ')
+
+
+@pytest.mark.parametrize(
     ('name', 'text', 'logged'),
     [
         ('oslo.messaging._drivers.impl_rabbit', 'Unable to connect to AMQP server on h', False),
