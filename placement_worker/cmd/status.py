@@ -54,9 +54,9 @@ def main() -> int:
     parser.add_argument('--user')
     parser.add_argument('--engine-file', action='append', default=[])
     args, others = parser.parse_known_args(arguments)
-    unknown = config_arguments.describe_unknown(PROGRAM, others, ['--json'])
-    if unknown:
-        return _refuse(unknown)
+    wrong = config_arguments.describe_wrong(PROGRAM, others, ['--json'])
+    if wrong:
+        return _refuse(wrong)
     late = _late_option(others)
     if late:
         return _refuse(f'Move {late} before "upgrade check"; run "{PROGRAM} --help" for the usage')

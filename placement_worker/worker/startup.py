@@ -32,9 +32,9 @@ def configure(conf: cfg.ConfigOpts, arguments: Sequence[str]) -> None:
     log.register_options(conf)
     log.set_defaults(default_log_levels=[*log.get_default_log_levels(), *QUIET_LOGGERS])
     config.set_defaults()
-    unknown = config_arguments.describe_unknown(PROGRAM, arguments)
-    if unknown:
-        raise cfg.Error(unknown)
+    wrong = config_arguments.describe_wrong(PROGRAM, arguments)
+    if wrong:
+        raise cfg.Error(wrong)
     _validate_log_options(conf, arguments)
     conf(arguments, project=PROGRAM, version=metadata.version(PROGRAM))
     validation.validate(conf)
@@ -60,13 +60,11 @@ def _validate_log_options(conf: cfg.ConfigOpts, arguments: Sequence[str]) -> Non
 
 
 def _file_arguments(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments that name files; none if they are malformed, which `conf` reports."""
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    """Return the arguments that name files."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     for name in ('--config-file', '--config-dir'):
         parser.add_argument(name, dest='named', action='append', type=f'{name}={{}}'.format)
-    with contextlib.suppress(argparse.ArgumentError):
-        return parser.parse_known_args(arguments)[0].named or []
-    return []
+    return parser.parse_known_args(arguments)[0].named or []
 
 
 def report_failure(conf: cfg.ConfigOpts, exc: Exception) -> None:
