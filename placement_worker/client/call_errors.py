@@ -49,7 +49,7 @@ def raise_for(
     if isinstance(cause, oslo_messaging.MessagingTimeout):
         raise errors.NoWorkerAnswered(
             f'No worker replied on topic {queue} within {timeout_s:g} s: '
-            'is placement-worker running?'
+            'no worker runs, or all threads are occupied'
         ) from cause
     if isinstance(cause, oslo_messaging.RemoteError):
         if cause.exc_type == UNSUPPORTED:

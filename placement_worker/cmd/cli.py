@@ -20,6 +20,8 @@ from placement_worker.worker import log_lines
 NAMESPACE = 'placement_worker.cli'
 INVALID = 2
 MAX_SUGGESTIONS = 3
+PRINTED = ('placement_worker.handlers.request_log', 'placement_worker.handlers.decision_state')
+"""The modules whose warnings a command prints as part of a reply, or that advise workers only."""
 RAISED = (
     'Failed to declare consumer for topic',
     'Failed to publish message to topic',
@@ -158,10 +160,10 @@ def _quoted(name: str) -> str:
 
 
 def _is_not_printed(record: logging.LogRecord) -> bool:
-    """Return whether to log a record; commands print errors, and the warnings of replies."""
-    printed = ('placement_worker.handlers.request_log', logging.WARNING)
+    """Return whether to log a record; commands print errors, replies and their warnings."""
+    is_printed = record.name in PRINTED and record.levelno == logging.WARNING
     is_raised = record.name.startswith('oslo.messaging.') and str(record.msg).startswith(RAISED)
-    return (record.name, record.levelno) != printed and not is_raised
+    return not is_printed and not is_raised
 
 
 def main() -> int:

@@ -24,7 +24,11 @@ _HINTS: tuple[tuple[type[Exception], str], ...] = (
     (InvalidCordonFile, 'correct the cordon file'),
     (errors.InvalidInventory, 'correct the file that --cloud names'),
     (errors.BrokerUnreachable, 'check that RabbitMQ runs at this address, and has no alarm'),
-    (errors.NoWorkerAnswered, 'check that a worker serves this broker, or increase --timeout'),
+    (
+        errors.NoWorkerAnswered,
+        'check that a worker serves this broker and has a free thread ("Nothing happens" in the '
+        'runbook), or increase --timeout',
+    ),
     (
         errors.BrokerRefused,
         'check the user, password, virtual host, permissions and certificates',

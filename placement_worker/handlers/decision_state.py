@@ -99,8 +99,8 @@ def _check_expiry(request: CheckRequest | BindRequest, left_s: Callable[[], floa
     if left <= 0:
         LOG.warning(
             'Request for cluster %a expired %.1f s before a worker began it: it waited too long in '
-            "the queue, or the caller's clock is behind this host's; compare the clocks if no "
-            'requests wait',
+            "the queue, an operator retried it, or the caller's clock is behind this host's; "
+            'compare the clocks if no requests wait and none was retried',
             shortened(request.cluster.id),
             -left,
         )

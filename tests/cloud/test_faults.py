@@ -12,7 +12,10 @@ from tests.cloud.nodes import zones
 from tests.cloud.whole_cloud import WholeCloud
 from tests.integration.faults import slow
 
-NO_WORKER = 'No worker replied on topic placement-worker within 30 s: is placement-worker running?'
+NO_WORKER = (
+    'No worker replied on topic placement-worker within 30 s: no worker runs, or all threads are '
+    'occupied'
+)
 NO_TRUST = 'Identity service refused the request: HTTP 401'
 SLOW_S, SLOW_REQUESTS = 3, 4
 DOWN, OTHER_ZONE = 'compute3', 'az1'

@@ -480,7 +480,7 @@ def test_stopped_worker_exits_with_0_and_calls_fail(start_worker):
     with (
         pytest.raises(
             errors.NoWorkerAnswered,
-            match=r'No worker replied on topic .* within 1 s: is placement-worker',
+            match=r'No worker replied on topic .* within 1 s: no worker runs',
         ),
         closing(worker.client(timeout_s=1)) as client,
     ):

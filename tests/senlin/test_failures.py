@@ -86,7 +86,7 @@ def test_check_without_a_reply_in_time_ends_in_error(placed, worker):
     assert data['reason'] == (
         f"Failed policy 'zones', 'victims': No worker replied on topic {worker.topic} within "
         f'{REPLY_S} s: '
-        'is placement-worker running?'
+        'no worker runs, or all threads are occupied'
     )
     assert scaled(placed)['status'] == 'OK'
 

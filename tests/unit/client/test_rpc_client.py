@@ -219,7 +219,7 @@ class InvalidRequest_Remote(errors.InvalidRequest):  # noqa: N801  # the name th
             oslo_messaging.MessagingTimeout(),
             errors.NoWorkerAnswered,
             'No worker replied on topic placement-worker within 60 s: '
-            'is placement-worker running?',
+            'no worker runs, or all threads are occupied',
         ),
         (
             oslo_messaging.MessageUndeliverable(None, '', '', ''),

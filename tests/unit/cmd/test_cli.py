@@ -222,6 +222,7 @@ def test_help_behind_an_option_without_a_command_is_refused(run):
         ('oslo.messaging._drivers.impl_rabbit', 'The broker has blocked the connection', True),
         ('another', 'Unable to connect to AMQP server on h', True),
         ('placement_worker.handlers.request_log', 'printed by the command', False),
+        ('placement_worker.handlers.decision_state', 'Request expired before', False),
     ],
 )
 def test_log_of_a_command_has_no_message_of_an_error_that_is_raised(name, text, logged):

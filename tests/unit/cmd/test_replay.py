@@ -32,6 +32,18 @@ def test_replay_without_differences_exits_with_0(program, line):
     assert out.endswith(': all the same\n')
 
 
+def test_replay_of_an_expired_request_gives_no_advice_about_the_present(program, registry):
+    """An old record says nothing about the queues and the clocks of now."""
+    lines = []
+    cloud = Inventory.parse({'zones': {'a': True}}, 'test')
+    asked = request('CLUSTER_SCALE_OUT', [zone_policy('a')], expires_at='2026-01-01T12:00:00Z')
+    Endpoints(cloud, registry, recorder=DecisionLog(lines.append)).policy_check(asked, 'req-1')
+
+    status, _, err = program('replay', 'log', log=lines[0].decode())
+
+    assert (status, err) == (0, '')
+
+
 def test_replay_with_a_difference_shows_line_request_and_path(program, line):
     """A difference is shown with its line, request and path, and the exit status is 1."""
     status, out, err = program('replay', 'log', log=line + line.replace('"a":2', '"a":9'))
