@@ -1,4 +1,4 @@
-"""The processes, cores and queues that a number of clusters needs: doc/source/capacity.rst.
+"""The processes and cores that a number of clusters needs: doc/source/capacity.rst.
 
 python -m benchmarks.capacity            # the tables of that page, from `MEASURED`
 """
@@ -59,7 +59,6 @@ def row(clusters: int, per_hour: int, cost: Cost) -> Row:
         'p95 ms': f'{expected.longest_wait_s(0.95) * 1000:.1f}',
         'cores': _needed(checks_per_s * cost.broker_ms / 1000),
         'MB/s': f'{checks_per_s * cost.written_kib * 1024 / 1e6:.1f}',
-        'queues': _needed(checks_per_s * cost.leader_ms / 1000),
     }
 
 
@@ -81,7 +80,7 @@ def _load(clusters: int, per_hour: int) -> Row:
     return {
         'clusters': f'{clusters:,}',
         'per h': per_hour,
-        'checks/s': f'{checks_per_s:.0f}' if checks_per_s >= 10 else f'{checks_per_s:.1f}',
+        'per s': f'{checks_per_s:.0f}' if checks_per_s >= 10 else f'{checks_per_s:.1f}',
     }
 
 

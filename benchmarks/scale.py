@@ -28,7 +28,7 @@ from tests.functional.engine import slow
 NODES = (3, 200)
 PROCESSES = (1, 2, 4, 8)
 CALLERS = 32
-ROUNDS = 5
+ROUNDS = 4
 SECONDS = 2.0
 ARRIVALS_S = 30.0
 THREE, ONE = 'three', 'one'
