@@ -63,5 +63,6 @@ def time_of(one: Event | Summary) -> str:
 
 
 def worker_of(one: Event | Summary) -> str:
-    """Return the version of the worker, and its host if the record has it."""
-    return f'worker {one.version}' + (f' on {one.host}' if one.host else '')
+    """Return the version and the host of the worker, and the packages of the record, if any."""
+    worker = f'worker {one.version}' + (f' on {one.host}' if one.host else '')
+    return ', '.join([worker, *one.packages])

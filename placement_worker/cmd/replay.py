@@ -88,7 +88,12 @@ class Replay(LocalCommand):
 
     def _show(self, where: str, entry: Entry, found: list[replay.Difference], form: str) -> None:
         if form == 'jsonl':
-            about = {'line': where, 'request_id': entry.request_id, 'version': entry.version}
+            about: dict[str, Any] = {
+                'line': where,
+                'request_id': entry.request_id,
+                'version': entry.version,
+                **({'packages': entry.packages} if entry.packages else {}),
+            }
             for one in found:
                 self.write(
                     escaped(msgspec.json.encode({**about, **msgspec.to_builtins(one)}).decode())
@@ -112,11 +117,12 @@ class Replay(LocalCommand):
 
 
 def _subject(entry: Entry) -> str:
-    """Return the request of an entry, with the time and the version of its decision."""
+    """Return the request of an entry, with the time and the versions of its decision."""
     action: Any = msgspec.json.decode(entry.request).get('action')
     what = action.get('action') if isinstance(action, dict) else entry.method
     asked = f'request {entry.request_id}, ' if entry.request_id else ''
-    return f'{what}, {asked}decided {entry.at.isoformat(timespec="seconds")} by {entry.version}'
+    versions = ', '.join([entry.version, *entry.packages])
+    return f'{what}, {asked}decided {entry.at.isoformat(timespec="seconds")} by {versions}'
 
 
 def _repeatable(entry: Entry) -> dict[str, Any]:

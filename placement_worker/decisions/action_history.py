@@ -21,7 +21,8 @@ class Summary(Struct, frozen=True, omit_defaults=True):
     `action`: its type, or the method of an attachment or detachment. `nodes`: the ids of those that
     the action creates, deletes or acts on. `to_create` and `to_delete`: the numbers of nodes by
     zone, or by region if the zones are not planned. `version` and `host`: those of the worker.
-    `warnings`: those of the reply. `decisions`: those of the policies.
+    `packages`: those of the record. `warnings`: those of the reply. `decisions`: those of the
+    policies.
     """
 
     at: datetime.datetime
@@ -38,6 +39,7 @@ class Summary(Struct, frozen=True, omit_defaults=True):
     to_delete: dict[str, int] = {}
     request_id: str | None = None
     host: str | None = None
+    packages: list[str] = []
     warnings: list[str] = []
     decisions: list[Decision] = []
 
@@ -109,6 +111,7 @@ def _of_check(record: Record, request: CheckRequest, reply: CheckReply) -> Summa
         to_delete=decided.deletion.zones or decided.deletion.regions or {},
         request_id=record.entry.request_id,
         host=record.entry.host,
+        packages=record.entry.packages,
         warnings=reply.warnings,
         decisions=reply.decisions,
     )
@@ -125,6 +128,7 @@ def _of_binding(record: Record, reply: BindReply) -> Summary:
         version=record.entry.version,
         request_id=record.entry.request_id,
         host=record.entry.host,
+        packages=record.entry.packages,
         warnings=reply.warnings,
     )
 

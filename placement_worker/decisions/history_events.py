@@ -22,8 +22,9 @@ class Event(Struct, frozen=True, omit_defaults=True):
     """The effect of one decision on a node.
 
     `cluster`: name or id. `policies`: name, type and reason of each policy that was not skipped.
-    `version` and `host`: those of the worker. `place`: region and zone of the node. `places`: the
-    rows of the plans by region and zone. `warnings`: those of the reply.
+    `version` and `host`: those of the worker. `packages`: those of the record. `place`: region and
+    zone of the node. `places`: the rows of the plans by region and zone. `warnings`: those of the
+    reply.
     """
 
     at: datetime.datetime
@@ -37,6 +38,7 @@ class Event(Struct, frozen=True, omit_defaults=True):
     action_id: str | None = None
     request_id: str | None = None
     host: str | None = None
+    packages: list[str] = []
     place: str | None = None
     places: list[dict[str, Any]] = []
     warnings: list[str] = []
@@ -65,6 +67,7 @@ class Record:
             action_id=action.id if action else None,
             request_id=self.entry.request_id,
             host=self.entry.host,
+            packages=self.entry.packages,
             place=place_of(node),
             places=final_places.rows(self.reply) if plans else [],
             warnings=self.reply.warnings,

@@ -18,6 +18,7 @@ from typing_extensions import override
 from placement_worker.cloud.intercepted.interceptor import InterceptedClouds
 from placement_worker.cloud.intercepted.recording import Answer, Recording
 from placement_worker.contract.cluster import Wire
+from placement_worker.contract.model import BindRequest, Package
 from placement_worker.decisions.masking import masked
 from placement_worker.handlers.decision_state import Conditions
 from placement_worker.handlers.ports import Record, Recorder, Reply, Request
@@ -36,7 +37,9 @@ class Entry(Wire, frozen=True, kw_only=True):
     host`; older records have none. `max_nodes`: the limit of a cluster's size. `cloud`: the calls
     to the cloud with their responses, in order. `clock`: the readings of the clock while a load
     balancer was pending. `left_s`: the readings of the seconds until the request expires.
-    `cordons`: the cordons in force at `at`; older records have none.
+    `cordons`: the cordons in force at `at`; older records have none. `packages`: name and version
+    of each package whose policies the request has, e.g. `acme-policy 1.1`, without those of
+    placement-worker.
     """
 
     at: datetime.datetime
@@ -53,19 +56,27 @@ class Entry(Wire, frozen=True, kw_only=True):
     left_s: list[float]
     reply: dict[str, Any]
     cordons: list[Cordon] = []
+    packages: list[str] = []
 
 
 class DecisionLog(Recorder):
     """A recorder that writes a line of JSON per decision."""
 
-    def __init__(self, append: Callable[[bytes], None], host: str | None = None) -> None:
+    def __init__(
+        self,
+        append: Callable[[bytes], None],
+        host: str | None = None,
+        packages: Mapping[str, Package] | None = None,
+    ) -> None:
         """Set the destination of the lines.
 
         :param append: takes one line with its end; must not raise.
         :param host: the host of the worker, which each line names.
+        :param packages: the packages of policy types, as `Registry.packages`.
         """
         self._append = append
         self._host = host
+        self._packages = packages or {}
         self._version = metadata.version('placement-worker')
 
     @override
@@ -76,16 +87,21 @@ class DecisionLog(Recorder):
             'host': self._host,
             'request_id': request_id,
         }
-        return _Line(self._append, about, conditions)
+        return _Line(self._append, about, conditions, self._packages)
 
 
 class _Line(Record):
     """The record of a decision, written as a line when the decision ends."""
 
     def __init__(
-        self, append: Callable[[bytes], None], about: Mapping[str, Any], conditions: Conditions
+        self,
+        append: Callable[[bytes], None],
+        about: Mapping[str, Any],
+        conditions: Conditions,
+        packages: Mapping[str, Package],
     ) -> None:
         self._append = append
+        self._packages = packages
         self._about = about
         self._answers: list[Answer] = []
         self._clock: list[float] = []
@@ -126,6 +142,7 @@ class _Line(Record):
             'left_s': self._left_s,
             'reply': reply,
             'cordons': self._conditions.cordons,
+            'packages': _packages_of(request, self._packages) if self._packages else [],
         }
         return masked(msgspec.json.encode(entry))
 
@@ -140,6 +157,13 @@ def _noting(read: Callable[[], float], readings: list[float]) -> Callable[[], fl
         return value
 
     return noted
+
+
+def _packages_of(request: Request, packages: Mapping[str, Package]) -> list[str]:
+    """Return name and version of the packages of a request's policies."""
+    bound = [request.policy] if isinstance(request, BindRequest) else request.policies
+    used = {packages.get(one.spec.type_name) for one in bound if one.enabled}
+    return sorted(f'{one.name} {one.version}' for one in used if one)
 
 
 def _replayable(request: Request) -> dict[str, Any]:

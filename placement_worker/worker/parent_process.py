@@ -69,12 +69,14 @@ def _create_factory(conf: cfg.ConfigOpts, state_file: str) -> ServerFactory:
     tracing.prepare(conf)
     clouds, cordons = cloud_factory.create(conf, state_file), cordon_factory.create(conf)
     notification_sender.check(conf)
-    recorder = recorder_factory.create(conf)  # creates the file, so options are checked before
+    registry = Registry.installed()
+    # It creates the file, so options are checked before.
+    recorder = recorder_factory.create(conf, registry.packages)
     queues.declare(conf)
     metrics = conf.metrics
     exporter = setup.export(metrics.port, metrics.address, metrics.folder, cordons)
     running = RunningPolicies(conf.worker.workers)
-    return ServerFactory(conf, clouds, Registry.installed(), recorder, exporter, running, cordons)
+    return ServerFactory(conf, clouds, registry, recorder, exporter, running, cordons)
 
 
 def _serve(conf: cfg.ConfigOpts, factory: ServerFactory) -> None:

@@ -64,6 +64,18 @@ def test_replay_as_jsonl_prints_one_line_per_difference(program, line):
     assert (found['at'], found['was'], found['now']) == ('$.action.data.creation.zones.a', 9, 2)
 
 
+def test_replay_of_a_record_with_packages_names_them_with_their_versions(program, line):
+    """A difference may come from another version of a plugin's package."""
+    recorded = json.loads(line.replace('"a":2', '"a":9'))
+    log = json.dumps({**recorded, 'packages': ['acme-rails 1.0']}) + '\n'
+
+    _, out, _ = program('replay', 'log', log=log)
+    _, data, _ = program('replay', 'log', '-f', 'jsonl', log=log)
+
+    assert out.splitlines()[0].endswith(f' by {recorded["version"]}, acme-rails 1.0')
+    assert json.loads(data)['packages'] == ['acme-rails 1.0']
+
+
 def test_replay_with_a_long_value_truncates_it(program, line):
     """A long value is truncated in the table."""
     longer = line.replace('3 nodes go to 2 zones', 'x' * 1000)

@@ -8,10 +8,21 @@ import msgspec
 
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.ports import OctaviaSettings
-from placement_worker.contract.model import CheckRequest
+from placement_worker.contract.model import CheckRequest, Package
 from placement_worker.decisions.records import DecisionLog, Entry
 from placement_worker.handlers.decision_state import Conditions
-from tests.factories import deletion_policy, node, nodes, region_policy, request, zone_policy
+from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.policies.registry import Registry
+from tests.factories import (
+    bind,
+    deletion_policy,
+    node,
+    nodes,
+    region_policy,
+    request,
+    zone_policy,
+)
+from tests.unit.policies.good_policy import Good
 
 NOW = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
 
@@ -75,3 +86,21 @@ def test_record_that_cannot_be_encoded_is_reported_and_raises_nothing(caplog):
 
     assert lines == []
     assert 'Failed to record the decision of request req-1: ' in caplog.text
+
+
+def test_record_names_the_packages_of_the_policies_with_their_versions(registry):
+    """An audit tells which code of a plugin decided, also after a fix within the same type."""
+    lines = []
+    packages = {'test.good-1.0': Package('acme', '2.1'), 'test.good-1.1': Package('later', '1')}
+    own = type('Own', (Good,), {'interface': (2, 0)})
+    types = Registry([*registry.types.items(), ('test.good-1.0', own)])
+    log = DecisionLog(lines.append, packages=packages)
+    worker = Endpoints(Inventory.parse({'zones': {'a': True}}, 'test'), types, recorder=log)
+    good = {'id': 'p', 'spec': {'type': 'test.good', 'version': 1.0}}
+    disabled = {'id': 'q', 'enabled': False, 'spec': {'type': 'test.good', 'version': '1.1'}}
+
+    worker.policy_check(request('CLUSTER_SCALE_OUT', [good, disabled, zone_policy('a')]))
+    worker.policy_attach(bind(good))
+    worker.policy_check(request('CLUSTER_SCALE_OUT', [zone_policy('a')]))
+
+    assert [json.loads(line)['packages'] for line in lines] == [['acme 2.1'], ['acme 2.1'], []]
