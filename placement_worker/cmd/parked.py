@@ -10,14 +10,17 @@ from typing import Any
 from typing_extensions import override
 
 from placement_worker import errors
-from placement_worker.cmd import output, retry_warnings, targets, threading_backend
+from placement_worker.cmd import (
+    output,
+    parked_messages,
+    retry_warnings,
+    targets,
+    threading_backend,
+)
 from placement_worker.cmd.base import OK, LocalCommand
-from placement_worker.decisions import masking
 from placement_worker.formats.text import escaped, escaped_lines
 
 MAX_PARKED = 1000  # parked requests to read
-NOT_BY_A_WORKER = '(not parked by a worker)'
-CONTEXT = '_context_'  # the prefix of the caller's context in a message of oslo.messaging
 
 
 class ParkedCommand(LocalCommand):
@@ -72,11 +75,11 @@ class ParkedList(ParkedCommand):
 
     @override
     def run_with(self, connection: Any, parked: Iterator[Any], args: argparse.Namespace) -> int:
-        rows = [_row(one) for one in parked]
+        rows = [parked_messages.row(one) for one in parked]
         if args.format != 'table':
             self.write(output.document(rows, args.format))
         else:
-            shown = [{**row, 'parked_at': row['parked_at'] or NOT_BY_A_WORKER} for row in rows]
+            shown = [parked_messages.table_row(row) for row in rows]
             self.write(output.table(shown) if shown else 'No parked requests.')
         return OK
 
@@ -93,7 +96,8 @@ class ParkedShow(ParkedCommand):
     @override
     def run_with(self, connection: Any, parked: Iterator[Any], args: argparse.Namespace) -> int:
         try:
-            shown = json.dumps(_without_secrets(_decoded(_find(parked, args.id).body)), indent=2)
+            body = _find(parked, args.id).body
+            shown = json.dumps(parked_messages.without_secrets(body), indent=2)
         except RecursionError:
             raise errors.InvalidRequest(
                 f'Request {args.id} is nested too deeply to show; run "placement-policy parked '
@@ -113,15 +117,22 @@ class ParkedRetry(ParkedCommand):
     @override
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument('id', metavar='ID', help='an ID from parked list')
+        parser.add_argument(
+            '--force', action='store_true', help='send the request also if a warning advises not to'
+        )
 
     @override
     def run_with(self, connection: Any, parked: Iterator[Any], args: argparse.Namespace) -> int:
         from placement_worker.messaging import parking  # noqa: PLC0415
 
         one = _find(parked, args.id)
-        method, request = _call(one.body)
-        for warning in retry_warnings.of(method, request, datetime.datetime.now(datetime.UTC)):
+        method, request = parked_messages.call(one.body)
+        now = datetime.datetime.now(datetime.UTC)
+        warnings = list(retry_warnings.of(method, request, now))
+        for warning in warnings:
             self.write_error(f'Warning: {warning}')
+        if warnings and not args.force:
+            return self.write_error(f'Did not send {one.id}; to send it all the same, add --force')
         parking.retry(connection, one)
         self.write(escaped(f'Sent {one.id} to {one.topic}; if it is parked again, its ID changes.'))
         return OK
@@ -153,71 +164,3 @@ def _find(parked: Iterator[Any], wanted: str) -> Any:
     raise errors.InvalidRequest(
         f'No parked request {wanted}; run "placement-policy parked list" for the parked requests'
     )
-
-
-def _row(one: Any) -> dict[str, Any]:
-    message = _decoded(one.body)
-    method, request = _call(one.body)
-    action, cluster, policy, expires_at = (
-        _value(request, key) for key in ('action', 'cluster', 'policy', 'expires_at')
-    )
-    return {
-        'id': one.id,
-        'parked_at': one.parked_at,
-        'topic': one.topic,
-        'method': method,
-        'request_id': _value(message, '_context_request_id'),
-        'action': _value(action, 'action'),
-        'action_id': _value(action, 'id'),
-        'cluster': _value(cluster, 'id'),
-        'cluster_name': _value(cluster, 'name'),
-        'project': _value(cluster, 'project'),
-        'policy': _value(policy, 'id'),
-        'expires_at': expires_at,
-        'bytes': len(one.body),
-    }
-
-
-def _call(body: Any) -> tuple[Any, Any]:
-    """Return the method and the request of a message; None for a part that it lacks."""
-    message = _decoded(body)
-    sent: Any = message.get('args') if isinstance(message, dict) else None
-    return _value(message, 'method'), sent.get('request') if isinstance(sent, dict) else None
-
-
-def _value(data: Any, key: str) -> Any:
-    """Return an item of a map, or None; escape lone surrogates, which UTF-8 cannot encode."""
-    value = data.get(key) if isinstance(data, dict) else None
-    return value.encode(errors='backslashreplace').decode() if isinstance(value, str) else value
-
-
-def _decoded(body: Any) -> Any:
-    """Return the message of an envelope with its request decoded, as far as they are readable."""
-    message = _json(body)
-    if isinstance(message, dict) and 'oslo.message' in message:
-        message = _json(message['oslo.message'])
-    if isinstance(message, dict) and isinstance(message.get('args'), dict):
-        message = {
-            **message,
-            'args': {name: _json(value) for name, value in message['args'].items()},
-        }
-    return message
-
-
-def _json(value: Any) -> Any:
-    """Return the data of a JSON text; other text stays, or is masked if it may hold secrets."""
-    text = value.decode(errors='replace') if isinstance(value, bytes) else value
-    if not isinstance(text, str):
-        return text
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return masking.MASK if masking.may_hold_secrets(text.encode(errors='replace')) else text
-
-
-def _without_secrets(message: Any) -> Any:
-    """Mask secrets as in the decision log, and keep only the ids of the caller's context."""
-    if isinstance(message, dict):
-        kept = (key for key in message if not key.startswith(CONTEXT) or key.endswith('_id'))
-        message = {key: message[key] for key in kept}
-    return masking.without_secrets(message)

@@ -231,7 +231,7 @@ def test_parked_requests_as_operator_are_listed_shown_retried_and_dropped(
     park(secured, 'parked-1', 'req-parked-1')
     park(secured, 'parked-2', 'req-parked-2')
 
-    listed = placement_policy(operator_config, 'parked', 'list')
+    listed = placement_policy(operator_config, 'parked', 'list', '-f', 'json')
     shown = placement_policy(operator_config, 'parked', 'show', 'parked-1')
     retried = placement_policy(operator_config, 'parked', 'retry', 'parked-1')
     dropped = placement_policy(operator_config, 'parked', 'drop', 'parked-2')

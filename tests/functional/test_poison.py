@@ -175,7 +175,8 @@ def test_retried_poison_message_is_parked_again_and_can_be_dropped(poisoned):
     worker, _, _ = poisoned
     (row,) = json.loads(parked(worker, 'list', '-f', 'json').stdout)
 
-    retried = parked(worker, 'retry', row['id'])
+    assert parked(worker, 'retry', row['id']).returncode == 2
+    retried = parked(worker, 'retry', row['id'], '--force')
     assert retried.stdout == (
         f'Sent {row["id"]} to {worker.topic}; if it is parked again, its ID changes.\n'
     )

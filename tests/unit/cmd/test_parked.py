@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from placement_worker.cmd import remote
+from placement_worker.messaging import parking
 from tests import hostile_requests
 from tests.factories import bind, request, zone_policy
 
@@ -169,6 +170,33 @@ def test_parked_with_a_lone_surrogate_shows_it_escaped(look, how):
 
     assert (status, hostile_requests.raw(out)) == (0, [])
     assert '\\ud800' in out
+
+
+@pytest.mark.parametrize(('options', 'status', 'sends'), [((), 2, False), (('--force',), 0, True)])
+def test_parked_retry_that_a_warning_advises_against_needs_force(
+    look, monkeypatch, options, status, sends
+):
+    """An operator reads the warning before a worker carries out the request, not after."""
+    retried = []
+    monkeypatch.setattr(parking, 'retry', lambda _, one: retried.append(one.id))
+    asked = request('CLUSTER_SCALE_OUT', [zone_policy('a')])
+
+    found, out, err = look(sent(json.dumps(asked)), 'retry', '7', *options)
+
+    assert (found, retried) == (status, ['7'] * sends)
+    assert 'Warning: This is a check BEFORE an action' in err
+    assert ('Did not send 7; to send it all the same, add --force' in err) is not sends
+    assert ('Sent 7 to t' in out) is sends
+
+
+def test_parked_list_fits_on_a_screen(look):
+    """The table has what an operator needs to recognize a request; JSON has all columns."""
+    asked = request('CLUSTER_SCALE_OUT', [zone_policy('a')])
+
+    _, out, _ = look(sent(json.dumps(asked)), 'list')
+
+    assert out.splitlines()[1].split() == '| id | parked at | request | cluster |'.split()
+    assert max(map(len, out.splitlines())) < 80
 
 
 def test_parked_drop_with_an_unknown_hostile_id_prints_one_printable_line(look):
