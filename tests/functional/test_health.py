@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from placement_worker.health.heartbeats import PUBLISH_S
 from tests.freezing import frozen
 from tests.functional.conftest import Worker, amqp
 from tests.functional.engine import Gate
@@ -256,6 +257,26 @@ def test_request_beyond_its_age_limit_makes_the_worker_not_alive(start, file, ga
 
     assert f'process {worker.children()[0]} has had a request in flight for ' in message
     wait_for(lambda: probe(file) == (0, ''))
+
+
+def test_request_that_hangs_is_named_once_in_the_log_and_in_the_report(start, gate):
+    """An operator learns action, cluster and id of a request that occupies a thread."""
+    worker = start(engine_timeout_s=1)
+    hangs = re.compile(
+        "BEFORE CLUSTER_SCALE_OUT 'hangs' of cluster 'c1': policy_check has been in flight for "
+        rf'\d+ s \(request req-1, topic {worker.topic}\)'
+    )
+    with closing(worker.client(timeout_s=600)) as client, ThreadPoolExecutor(1) as callers:
+        call = callers.submit(client.policy_check, gate.request('hangs'), {'request_id': 'req-1'})
+        wait_for(lambda: hangs.search(worker.log.read_text()))
+        os.kill(worker.children()[0], signal.SIGUSR2)
+        wait_for(lambda: hangs.search(worker.stderr.read_text()))
+        time.sleep(2 * PUBLISH_S)
+        gate.open()
+        call.result()
+
+    lines = [line for line in worker.log.read_text().splitlines() if hangs.search(line)]
+    assert [' WARNING ' in line for line in lines] == [True]
 
 
 def test_stopped_process_makes_the_worker_not_alive_after_the_limit(start, systemd, file):
