@@ -25,9 +25,12 @@ PRINTED = ('placement_worker.handlers.request_log', 'placement_worker.handlers.d
 RAISED = (
     'Failed to declare consumer for topic',
     'Failed to publish message to topic',
+    'The broker has blocked the connection',
     'Unable to connect to AMQP server on',
+    '[%(connection_id)s] AMQP server on',
 )
-"""Messages of oslo.messaging 18 (_drivers/impl_rabbit.py) about an error that it also raises."""
+"""Messages of oslo.messaging 18 (_drivers/impl_rabbit.py) about an error that it retries or raises.
+"""
 PLUGINS = 'placement_worker.policies.plugins'
 """The logger of messages about the installed policy types."""
 JSON_ESCAPES = 'json-escapes'

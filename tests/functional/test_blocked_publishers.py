@@ -1,5 +1,7 @@
 """Clients of a broker that blocks publishers, because it is short of memory."""
 
+import subprocess
+import sys
 import time
 from contextlib import closing, contextmanager
 
@@ -58,3 +60,17 @@ def test_request_to_a_broker_that_blocks_publishers_ends_with_its_cause(
 
     assert again < TIMEOUT_S
     assert TIMEOUT_S <= took < TIMEOUT_S + CONFIRM_S + LATE_S
+
+
+@pytest.mark.long
+def test_command_on_a_broker_that_blocks_publishers_prints_one_line(start_worker, own_broker):
+    """The messages of the library do not hide the cause and the hint."""
+    worker = start_worker(CLOUD, url=own_broker.url)
+    ping = ['-m', 'placement_worker', 'ping', '--config-file', str(worker.config), '--timeout', '3']
+    with memory_alarm(own_broker):
+        done = subprocess.run([sys.executable, *ping], capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stdout) == (2, '')
+    (line,) = done.stderr.splitlines()
+    assert line.startswith('placement-policy ping: The request could not be delivered: ')
+    assert line.endswith('has no alarm')
