@@ -10,9 +10,15 @@ from oslo_config import cfg
 from placement_worker import config, errors
 from placement_worker.client.connection import open_connection
 from placement_worker.client.rpc_client import SLOW_TIMEOUT_S, TIMEOUT_S, PolicyClient
-from placement_worker.client.transport import control_exchange, load_transport_url
+from placement_worker.client.transport import control_exchange, load_transport_url, transport_url
 from placement_worker.contract.rpc import PARKING_SUFFIX
 from placement_worker.messaging import broker_permissions, parking
+
+REPLY_QUEUE_TTL_S = 60
+"""How long the reply queue of a command outlives it.
+
+A connection that is lost during the command must be replaced within this time.
+"""
 
 
 def client(
@@ -25,8 +31,9 @@ def client(
     :raises ConfigurationError: the file or the URL is not valid.
     """
     conf = configured(config_file)
+    target = transport_url(conf, url, rabbit_transient_queues_ttl=REPLY_QUEUE_TTL_S)
     return PolicyClient(
-        url,
+        str(target),
         conf=conf,
         topic=conf.worker.topic,
         slow_topic=conf.worker.slow_topic,

@@ -140,6 +140,19 @@ def test_ping_prints_the_process_that_replied_and_the_duration(start):
     assert f'| {pid} |' in table.stdout
 
 
+def test_reply_queue_of_a_command_expires_a_minute_after_the_command(start, own_broker):
+    """Operators who run commands often find few unused queues in the lists of the broker."""
+    worker = start()
+    before = own_broker.control('list_queues', 'name', 'arguments').splitlines()
+
+    run('placement-policy', 'ping', '--config-file', worker.config)
+
+    after = own_broker.control('list_queues', 'name', 'arguments').splitlines()
+    (added,) = {*after} - {*before}
+    assert added.startswith('reply_')
+    assert '"x-expires",60000' in added
+
+
 def test_ping_with_a_host_reaches_that_worker_alone_or_fails(start):
     """An operator can address one worker, and learns whether it ever ran."""
     first = start(host='host-1')

@@ -5,6 +5,7 @@ from contextlib import nullcontext
 import pytest
 from amqp.exceptions import AccessRefused, NotFound
 from oslo_config import cfg
+from oslo_messaging import TransportURL
 
 from placement_worker import errors
 from placement_worker.cmd import remote
@@ -28,6 +29,24 @@ def test_client_with_a_malformed_configuration_file_is_refused(tmp_path):
 
     with pytest.raises(errors.ConfigurationError, match='Failed to parse'):
         remote.client(None, str(tmp_path / 'w.conf'), None)
+
+
+@pytest.mark.parametrize(
+    ('url', 'ttl'),
+    [
+        ('rabbit://u%40:p%2B@[::1]:5673,h/my%20host', '60'),
+        ('rabbit://h/?rabbit_transient_queues_ttl=5', '5'),
+    ],
+)
+def test_client_has_a_short_lived_reply_queue_unless_the_url_says_otherwise(url, ttl, monkeypatch):
+    """Commands that run every few seconds leave few queues behind, and the URL stays as it is."""
+    monkeypatch.setattr(remote, 'PolicyClient', lambda url, **_: url)
+
+    found = TransportURL.parse(cfg.CONF, remote.client(url, None, None))
+
+    asked = TransportURL.parse(cfg.CONF, url)
+    assert found.query['rabbit_transient_queues_ttl'] == ttl
+    assert (found.hosts, found.virtual_host) == (asked.hosts, asked.virtual_host)
 
 
 def test_parked_without_a_broker_reports_the_address():
