@@ -98,19 +98,14 @@ class CordonAdd(CordonCommand):
         'placement-policy cordon add --cordon-file c.yaml --zone az1 --until 2999-12-01T06:00Z',
         'placement-policy cordon add --cordon-file c.yaml --region R2 --until 2999-12-24T18:00Z '
         '--evacuate',
+        'placement-policy cordon add --cordon-file c.yaml --zone az1 --for 10h',
     )
 
     @override
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         super().add_arguments(parser)
         cordon_arguments.add_place(parser)
-        parser.add_argument(
-            '--until',
-            metavar='TIME',
-            type=cordon_arguments.future_time,
-            required=True,
-            help='end, in ISO 8601 with its offset, e.g. 2026-12-01T06:00Z',
-        )
+        cordon_arguments.add_end(parser)
         parser.add_argument(
             '--reason', type=cordon_arguments.text_of_at_most(MAX_REASON), help='shown to users'
         )

@@ -2,10 +2,15 @@
 
 import argparse
 import datetime
+import re
 from collections.abc import Callable
 
 from placement_worker.errors import ConfigurationError
 from placement_worker.planning.cordon import MAX_NAME
+
+DURATION = re.compile('([1-9][0-9]{0,8})([mhd])')
+UNITS = {'m': 'minutes', 'h': 'hours', 'd': 'days'}
+"""The keyword of `timedelta` for the unit of a duration."""
 
 
 def add_place(parser: argparse.ArgumentParser) -> None:
@@ -13,6 +18,24 @@ def add_place(parser: argparse.ArgumentParser) -> None:
     name = text_of_at_most(MAX_NAME)
     parser.add_argument('--zone', type=name, help='zone, of all regions if --region is absent')
     parser.add_argument('--region', type=name, help='region; without --zone, all of its zones')
+
+
+def add_end(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments that say when a cordon ends; one of them is required."""
+    ends = parser.add_mutually_exclusive_group(required=True)
+    ends.add_argument(
+        '--until',
+        metavar='TIME',
+        type=future_time,
+        help='end, in ISO 8601 with its offset, e.g. 2026-12-01T06:00Z',
+    )
+    ends.add_argument(
+        '--for',
+        metavar='DURATION',
+        dest='until',
+        type=time_after,
+        help='time from now to the end in minutes, hours or days, e.g. 90m, 10h or 2d',
+    )
 
 
 def place_of(args: argparse.Namespace) -> tuple[str | None, str | None]:
@@ -52,6 +75,23 @@ def future_time(text: str) -> datetime.datetime:
     if moment <= now():
         raise argparse.ArgumentTypeError(f'expected a time in the future, got {text}')
     return moment
+
+
+def time_after(text: str) -> datetime.datetime:
+    """Return the time that is the duration of an argument away, in whole seconds.
+
+    :raises ArgumentTypeError: the text is no duration.
+    """
+    found = DURATION.fullmatch(text)
+    try:
+        if found:
+            passed = datetime.timedelta(**{UNITS[found[2]]: int(found[1])})
+            return now().replace(microsecond=0) + passed
+    except OverflowError:
+        pass
+    raise argparse.ArgumentTypeError(
+        f'expected minutes, hours or days, e.g. 90m, 10h or 2d, got {text}'
+    )
 
 
 def now() -> datetime.datetime:

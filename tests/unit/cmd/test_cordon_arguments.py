@@ -2,6 +2,7 @@
 
 import argparse
 import datetime
+import re
 
 import pytest
 
@@ -59,3 +60,34 @@ def test_future_time_of_another_text_is_refused(text, expected):
     """A time without an offset, or one that is over, cannot end a cordon."""
     with pytest.raises(argparse.ArgumentTypeError, match=f'expected {expected}.* got {text}'):
         cordon_arguments.future_time(text)
+
+
+@pytest.mark.parametrize(('text', 'hours'), [('90m', 1.5), ('10h', 10), ('2d', 48)])
+def test_end_after_a_duration_is_a_time_from_now(text, hours):
+    """An operator at night need not compute a time with its offset."""
+    parser = argparse.ArgumentParser()
+    cordon_arguments.add_end(parser)
+    began = cordon_arguments.now().replace(microsecond=0)
+
+    end = parser.parse_args(['--for', text]).until
+
+    passed = datetime.timedelta(hours=hours)
+    assert began + passed <= end <= cordon_arguments.now() + passed
+
+
+@pytest.mark.parametrize('text', ['10', 'h', '0h', '-1h', '1.5h', '10H', '999999999d', '1h30m'])
+def test_end_after_another_text_is_refused(text):
+    """A cordon never ends at a time that nobody meant."""
+    problem = f'expected minutes, hours or days, e.g. 90m, 10h or 2d, got {text}'
+    with pytest.raises(argparse.ArgumentTypeError, match=re.escape(problem)):
+        cordon_arguments.time_after(text)
+
+
+@pytest.mark.parametrize('given', [[], ['--for', '1h', '--until', '2999-12-01T06:00Z']])
+def test_end_is_given_in_exactly_one_way(given):
+    """A cordon has one end."""
+    parser = argparse.ArgumentParser()
+    cordon_arguments.add_end(parser)
+
+    with pytest.raises(SystemExit):
+        parser.parse_args(given)
