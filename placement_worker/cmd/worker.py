@@ -2,12 +2,17 @@
 
 import sys
 
-from placement_worker.cmd import threading_backend
+INTERRUPTED = 130
+"""The exit status after Ctrl-C, as of a shell."""
 
 
 def main() -> int:
     """Serve until SIGTERM, and return the exit status."""
-    threading_backend.choose()
-    from placement_worker.worker import parent_process  # noqa: PLC0415  # slow: imports oslo.messaging
+    try:  # the imports take a second
+        from placement_worker.cmd import threading_backend  # noqa: PLC0415
 
+        threading_backend.choose()
+        from placement_worker.worker import parent_process  # noqa: PLC0415
+    except KeyboardInterrupt:
+        return INTERRUPTED
     return parent_process.run(sys.argv[1:])

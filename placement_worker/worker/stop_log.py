@@ -12,18 +12,25 @@ LOG = logging.getLogger(__name__)
 
 
 class StartStopped(SystemExit):
-    """SIGTERM came before cotyledon received the signals."""
+    """SIGTERM or SIGINT came before cotyledon received the signals."""
+
+    def __init__(self, number: int) -> None:
+        """Set the number of the signal; the exit status is 0."""
+        super().__init__(0)
+        self.signal = signal.Signals(number).name
 
 
 def receive_signals() -> None:
-    """Stop the start on SIGTERM; ignore SIGHUP until cotyledon receives the signals."""
+    """Stop the start on SIGTERM or SIGINT; ignore SIGHUP until cotyledon receives the signals."""
     signal.signal(signal.SIGTERM, _stop_start)
+    signal.signal(signal.SIGINT, _stop_start)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
 
-def _stop_start(*_: object) -> None:
+def _stop_start(number: int, _: object) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # another one must not end the cleanup
-    raise StartStopped(0)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    raise StartStopped(number)
 
 
 def begin() -> None:
@@ -38,6 +45,6 @@ def logged_end() -> Iterator[None]:
         yield
     except SystemExit as exc:
         if isinstance(exc, StartStopped):
-            LOG.info('Stopping after SIGTERM: the worker does not serve yet')
+            LOG.info('Stopping after %s: the worker does not serve yet', exc.signal)
         LOG.info('Stopped')
         raise

@@ -20,6 +20,22 @@ def test_main_with_help_prints_the_options():
     assert '--config-file' in done.stdout
 
 
+def test_main_with_ctrl_c_during_its_imports_ends_silently():
+    """An operator who stops the start sees no traceback."""
+    code = (
+        'import signal, sys; from placement_worker.cmd import worker\n'
+        'class Finder:\n'
+        '    find_spec = lambda *_: signal.raise_signal(signal.SIGINT)\n'
+        'sys.meta_path.insert(0, Finder)\n'
+        'sys.exit(worker.main())'
+    )
+
+    command = [sys.executable, '-c', code]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stdout, done.stderr) == (130, '', '')
+
+
 def test_import_of_the_program_loads_no_messaging():
     """The backend can be chosen because the module does not import oslo.messaging."""
     code = f'import {worker.__name__}, sys; sys.exit("oslo_messaging" in sys.modules)'

@@ -120,7 +120,10 @@ def test_run_that_fails_leaves_no_folder_behind(start, tmp_path, monkeypatch):
     assert list((tmp_path / 'temporary').iterdir()) == []
 
 
-def test_sigterm_while_the_worker_waits_for_its_broker_is_an_orderly_stop(tmp_path, monkeypatch):
+@pytest.mark.parametrize('stop', [signal.SIGTERM, signal.SIGINT])
+def test_signal_while_the_worker_waits_for_its_broker_is_an_orderly_stop(
+    tmp_path, monkeypatch, stop
+):
     """A worker that stops before it serves ends with 0 and leaves no folder.
 
     SIGHUP before does not end it.
@@ -139,12 +142,12 @@ def test_sigterm_while_the_worker_waits_for_its_broker_is_an_orderly_stop(tmp_pa
         waiting = first_line(worker)
         worker.send_signal(signal.SIGHUP)
         waiting_again = first_line(worker)
-        worker.send_signal(signal.SIGTERM)
+        worker.send_signal(stop)
         *_, stopping, stopped = worker.communicate()[0].splitlines()
 
     assert 'trying again in 1 s' in waiting
     assert 'trying again in 2 s' in waiting_again
-    assert stopping.endswith('Stopping after SIGTERM: the worker does not serve yet')
+    assert stopping.endswith(f'Stopping after {stop.name}: the worker does not serve yet')
     assert stopped.endswith('Stopped')
     assert worker.returncode == 0
     assert list((tmp_path / 'temporary').iterdir()) == []
