@@ -163,18 +163,17 @@ def _consult(
 
 def _consult_plugin(link: Link, request: CheckRequest, state: State, events: Listener) -> Outcome:
     """Return the checked outcome of a policy of another package."""
-    earlier = plugin_decisions.copied(state)
+    received = plugin_decisions.copied(state)
     events.handle(PluginStarted(link.binding.spec.type_name))
     try:
-        outcome: object = link.policy.check(request, state)
+        outcome: object = link.policy.check(request, received)
     finally:
         events.handle(PluginEnded())
     if not isinstance(outcome, Outcome):
         found = type(outcome).__name__
         raise TypeError(f'{link.policy.name} returned {found}, expected an Outcome')
     plugin_outcomes.check_values(outcome)
-    warnings = plugin_decisions.check(link.policy, outcome, request, state, earlier)
-    return replace(outcome, warnings=[*outcome.warnings, *warnings])
+    return plugin_decisions.checked(link.policy, outcome, request, received, state)
 
 
 def _names_victims(request: CheckRequest, progress: _Progress) -> bool:

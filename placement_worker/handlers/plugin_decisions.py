@@ -31,24 +31,25 @@ KINDS: tuple[Kind, ...] = (CREATION, DELETION)
 
 
 def copied(state: State) -> State:
-    """Return a state whose plans and patches stay as they are if a plugin changes the original."""
-    data = {**state.data, **_plans(state.data)}
+    """Return a state in which a plugin cannot change the plans and the patches of the original."""
+    plans = {key: state.data[key] for key in PLANS if key in state.data}
+    data = {**state.data, **msgspec.to_builtins(plans, enc_hook=repr)}
     return replace(state, action_data=ActionData(data), nodes={**state.nodes})
 
 
-def check(
-    policy: Policy[Any], outcome: Outcome, request: CheckRequest, state: State, earlier: State
-) -> list[str]:
-    """Return warnings of what may be a mistake in the decision of a plugin.
+def checked(
+    policy: Policy[Any], outcome: Outcome, request: CheckRequest, received: State, state: State
+) -> Outcome:
+    """Return the outcome of a plugin with its changes in place, and with warnings of mistakes.
 
-    :param state: that of the policy, which possibly wrote its decision into it.
-    :param earlier: the copy from before; the policy is not to blame for values that it kept.
+    :param received: the state that the policy received, and possibly changed.
+    :param state: that before the policy, which is not to blame for values that it kept.
     :raises InvalidInput: the decision cannot be right; the text names the policy and the path.
     """
     origin = plugin_packages.origin(policy.type_name, type(policy))
-    decided = ActionData(state.data if outcome.data is None else outcome.data)
-    after = _plans(decided.data)
-    new = {key for key in PLANS if after.get(key, {}) != earlier.data.get(key, {})}
+    decided = ActionData(received.data if outcome.data is None else outcome.data)
+    patches = {**received.nodes, **outcome.nodes}
+    new = {key for key in PLANS if decided.data.get(key, {}) != state.data.get(key, {})}
     try:
         _check_status(decided.data)
         for kind in KINDS:
@@ -60,21 +61,12 @@ def check(
         if request.target == BEFORE:
             _check_before(decided, new, request, state.max_nodes)
         victims = decided.deletion.candidates or () if DELETION in new else ()
-        patched = {**state.nodes, **outcome.nodes}.keys() - earlier.nodes
-        _check_nodes(victims, sorted(patched), request, earlier)
+        _check_nodes(victims, sorted(patches.keys() - state.nodes), request, state)
     except InvalidInput as exc:
         raise InvalidInput(f'{origin.removeprefix("in ")}, wrote invalid data: {exc}') from exc
-    if request.target != BEFORE:
-        return []
-    found = warnings_of(decided, new, request, earlier)
-    return [f'{warning} ({origin})' for warning in found]
-
-
-def _plans(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a copy of the plans in the data of an action."""
-    plans = {key: data[key] for key in PLANS if key in data}
-    copied: dict[str, Any] = msgspec.to_builtins(plans, enc_hook=repr)
-    return copied
+    found = warnings_of(decided, new, request, state) if request.target == BEFORE else []
+    warnings = [*outcome.warnings, *(f'{warning} ({origin})' for warning in found)]
+    return replace(outcome, data=decided.data, nodes=patches, warnings=warnings)
 
 
 def _check_status(data: Mapping[str, Any]) -> None:

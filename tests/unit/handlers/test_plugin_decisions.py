@@ -1,5 +1,7 @@
 """Tests for the checks of decisions of plugins, which would mislead the engine."""
 
+import copy
+
 import pytest
 
 from placement_worker.contract.action_data import ActionData
@@ -8,6 +10,7 @@ from tests.factories import node
 from tests.unit.handlers.plugin_checks import NAMED, decide
 
 AT = '$.action.data'
+PLAN = {'count': 4, 'zones': {'az1': 4}}
 STATUS = f'Expected `"OK"`, got `"ERROR"`; to reject an action, raise Rejected - at `{AT}.status`'
 
 
@@ -116,12 +119,16 @@ def test_decision_that_cannot_be_right_is_an_error_that_names_the_plugin(values,
     ],
 )
 def test_decision_that_a_plugin_writes_into_the_state_is_checked(change, error, is_returned):
-    """A decision that cannot be right does not reach the engine, wherever the plugin writes it."""
-    earlier = {'creation': {'count': 4, 'zones': {'az1': 4}}}
+    """A decision that cannot be right does not reach the engine, wherever the plugin writes it.
 
-    data, _ = decide(change=change, returns_data=is_returned, asked={'data': earlier})
+    The reply has the data of the policies before.
+    """
+    asked = {'data': {'creation': copy.deepcopy(PLAN)}}
 
-    assert (data['status'], data['reason']) == ('ERROR', f'{NAMED}, wrote invalid data: {error}')
+    data, _ = decide(change=change, returns_data=is_returned, asked=asked)
+
+    reason = f'{NAMED}, wrote invalid data: {error}'
+    assert data == {'creation': PLAN, 'status': 'ERROR', 'reason': reason}
 
 
 def test_right_decision_that_a_plugin_writes_into_the_state_is_accepted():
