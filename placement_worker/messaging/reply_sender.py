@@ -28,6 +28,7 @@ from placement_worker.messaging.deferred_replies import DeferredReplies, Deferre
 
 LOG = logging.getLogger(__name__)
 WAIT_S, WAIT_MAX_S = 0.1, 1.0
+NOT_CONFIRMED = (DestinationRefused, BrokerUnavailable)
 
 
 class ReplyPending(BaseException):
@@ -74,12 +75,26 @@ class ReplySender:
         :param left_s: seconds until the request expires.
         :raises ReplyPending: the process stops, or the broker is unavailable for too long.
         """
+        began = time.monotonic()
+        try:
+            # Most replies need no retry, and tenacity would take 5 percent of a small check.
+            self._publisher.publish(message, exchange, routing_key)
+        except NOT_CONFIRMED as exc:
+            failures = [exc]
+        else:
+            return
+
+        def attempt() -> None:
+            if failures:
+                raise failures.pop()
+            self._publisher.publish(message, exchange, routing_key)
+
         condition = _StopCondition(
-            self._slots, self._stopping, self._timeout_s, self._away_s, left_s
+            self._slots, self._stopping, self._timeout_s, self._away_s, left_s, began
         )
         try:
-            self._attempts(name, condition)(self._publisher.publish, message, exchange, routing_key)
-        except (DestinationRefused, BrokerUnavailable) as exc:
+            self._attempts(name, condition)(attempt)
+        except NOT_CONFIRMED as exc:
             if self._may_redeliver(exc, condition):
                 raise ReplyPending(f'{name}: {exc}') from exc
             deadline = time.monotonic() + min(self._timeout_s, left_s - condition.elapsed_s)
@@ -91,7 +106,7 @@ class ReplySender:
 
     def _attempts(self, name: str, condition: '_StopCondition') -> tenacity.Retrying:
         return tenacity.Retrying(
-            retry=tenacity.retry_if_exception_type((DestinationRefused, BrokerUnavailable)),
+            retry=tenacity.retry_if_exception_type(NOT_CONFIRMED),
             wait=wait_exponential(WAIT_S, WAIT_MAX_S, min=WAIT_S),
             stop=condition,
             sleep=tenacity.sleep_using_event(self._stopping),
@@ -129,10 +144,11 @@ class _StopCondition(stop_base):
         timeout_s: float,
         away_s: float,
         left_s: float,
+        began: float,
     ) -> None:
         self._slots, self._stopping = slots, stopping
         self._timeout_s, self._away_s, self._left_s = timeout_s, away_s, left_s
-        self._began = time.monotonic()
+        self._began = began
         self._refused_at: float | None = None
         self.has_no_slot = self._had_last_attempt = False
 
