@@ -91,10 +91,11 @@ def fitted(command, worker):
 
 
 def park(worker):
-    """Put a request into the parking lot."""
+    """Put a request into the parking lot that may be retried: a check AFTER an action."""
     request = json.loads(
         json.dumps(yaml.safe_load((ROOT / 'examples' / 'scale-in.yaml').read_text()), default=str)
     )
+    request['target'] = 'AFTER'
     message = {'method': 'policy_check', 'args': {'request': request}, 'version': '1.0'}
     headers = {
         parking.PARKED_ID: PARKED,

@@ -77,7 +77,7 @@ def test_end_after_a_duration_is_a_time_from_now(text, hours):
 
 @pytest.mark.parametrize('text', ['10', 'h', '0h', '-1h', '1.5h', '10H', '999999999d', '1h30m'])
 def test_end_after_another_text_is_refused(text):
-    """A cordon never ends at a time that nobody meant."""
+    """A duration in another form does not end a cordon at a time that was not meant."""
     problem = f'expected minutes, hours or days, e.g. 90m, 10h or 2d, got {text}'
     with pytest.raises(argparse.ArgumentTypeError, match=re.escape(problem)):
         cordon_arguments.time_after(text)
