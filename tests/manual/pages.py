@@ -11,8 +11,8 @@ SOURCE = ROOT / 'doc' / 'source'
 HOW_TO = sorted((SOURCE / 'how-to').glob('*.rst'))
 PAGES = [ROOT / 'README.rst', *sorted(SOURCE.glob('*.rst')), *HOW_TO]
 PROGRAMS = re.compile(
-    r'apt-get|chmod|chown|curl|env|helm|install|journalctl|kill|kubectl|ln|mv|openstack|pip|placement-(policy|worker-status)|promtool|python3'
-    r'|rabbitmq(ctl|-diagnostics)|rm|rsync|sed|sudo|systemctl|systemd-analyze|test|tox|useradd|userdel'
+    r'apt-get|chmod|chown|curl|env|helm|install|journalctl|kill|kubectl|ln|mv|openstack|pip|placement-(policy|worker-status)|promtool|python3?'
+    r'|rabbitmq(ctl|-diagnostics|-queues)|rm|rsync|sed|sudo|systemctl|systemd-analyze|test|tox|useradd|userdel'
 )
 DIRECTIVE = re.compile(r'( *)\.\. code-block:: (\w+)$')
 OPTION = re.compile(r' *:(\w+): (.*)')
