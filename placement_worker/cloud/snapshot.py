@@ -6,6 +6,7 @@ Each value is requested once, so all policies of the check see the same state.
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from placement_worker.cloud.ports import (
     Cloud,
@@ -43,9 +44,9 @@ class Snapshot:
     _servers: Mapping[str, ServerDetails] | None = field(init=False, default=None)
 
     def zones(self, region: str | None) -> Mapping[str, bool]:
-        """Return the result of `Cloud.zones`."""
+        """Return the result of `Cloud.zones`; no policy can change it for the next one."""
         if region not in self._zones:
-            self._zones[region] = self._cloud.zones(region)
+            self._zones[region] = MappingProxyType({**self._cloud.zones(region)})
         return self._zones[region]
 
     @property

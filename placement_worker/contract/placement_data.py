@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from itertools import chain, repeat
 from typing import Any, Self
 
+from placement_worker.contract import values
+from placement_worker.errors import InvalidInput
+
 
 @dataclass(frozen=True, slots=True)
 class Placement:
@@ -32,6 +35,23 @@ class Placement:
         """The place of each entry, one per node to create."""
         listed = self._placement.get('placements')
         return [Placement.of(one).place for one in listed] if isinstance(listed, list) else []
+
+    def check(self, path: str) -> None:
+        """Check the count, and each entry with its region and zone.
+
+        :param path: of the placement, for the error.
+        :raises InvalidInput: a value does not fit.
+        """
+        if 'count' in self._placement:
+            values.natural(self._placement['count'], f'{path}.count')
+        listed = values.sequence(self._placement.get('placements', []), f'{path}.placements')
+        for i, one in enumerate(listed):
+            at = f'{path}.placements[{i}]'
+            entry = values.mapping(one, at)
+            for key in ('region_name', 'zone'):
+                if not isinstance(entry.get(key, ''), str | None):
+                    found = values.shown(entry[key])
+                    raise InvalidInput(f'Expected `str | null`, got {found} - at `{at}.{key}`')
 
     def is_at(self, place: Mapping[str, str]) -> bool:
         """Return whether the placement has the region and the zone of `place`."""

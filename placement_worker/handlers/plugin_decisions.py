@@ -57,7 +57,10 @@ def checked(
                 decided.change(kind).check()
                 _check_plan(decided.change(kind))
         if PLACEMENT in new:
-            _check_placement(decided)
+            placement = values.mapping(decided.data.get(PLACEMENT, {}), f'{PATH}.{PLACEMENT}')
+            Placement(placement).check(f'{PATH}.{PLACEMENT}')
+        if PLACEMENT in new or (CREATION in new and _is_placed(decided, request)):
+            _check_numbers(decided)
         if request.target == BEFORE:
             _check_before(decided, new, request, state.max_nodes)
         victims = decided.deletion.candidates or () if DELETION in new else ()
@@ -100,19 +103,23 @@ def _check_plan(change: Change) -> None:
             raise wrong_total(f'at most {counted(count, "node")}', total, f'{change.path}.{key}')
 
 
-def _check_placement(decided: ActionData) -> None:
+def _is_placed(decided: ActionData, request: CheckRequest) -> bool:
+    """Return whether a policy of this check placed the nodes, and not an earlier check."""
+    return bool(decided.data.get(PLACEMENT) != request.action.data.get(PLACEMENT))
+
+
+def _check_numbers(decided: ActionData) -> None:
     """Check that the entries are as many as the placement and the creation say.
 
     :raises InvalidInput: they are not.
     """
-    placement = decided.data.get(PLACEMENT)
-    if not isinstance(placement, dict) or not isinstance(placement.get('placements'), list):
+    placement = values.mapping_or_empty(decided.data.get(PLACEMENT))
+    if not isinstance(placement.get('placements'), list):
         return
     entries = len(placement['placements'])
     counts = {f'{entries} in placement.placements': entries}
-    if 'count' in placement:
-        count = values.natural(placement['count'], f'{PATH}.placement.count')
-        counts[f'{count} in placement.count'] = count
+    if isinstance(placement.get('count'), int):
+        counts[f'{placement["count"]} in placement.count'] = placement['count']
     if CREATION in decided.data:
         count = decided.creation.count
         counts[f'{count} in creation.count'] = count

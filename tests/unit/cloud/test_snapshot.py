@@ -215,6 +215,14 @@ def test_counts_of_many_nodes_equal_single_lookups():
     assert snapshot.zones_in_regions(cluster.nodes, ['R1']) == {('R1', 'a'): 2, ('R1', 'b'): 1}
 
 
+def test_zones_cannot_be_changed_by_a_policy():
+    """All policies of a check see the same zones."""
+    snapshot = Snapshot(Inventory.parse({'zones': {'az1': True}}, 'the test'), CLUSTER)
+
+    with pytest.raises(TypeError, match='does not support item assignment'):
+        snapshot.zones(None)['az1'] = False
+
+
 def test_zones_in_regions_looks_up_no_servers_elsewhere():
     """A count for some regions looks up no servers of nodes in other regions."""
     cloud = Counting()

@@ -6,8 +6,12 @@ import pytest
 
 from placement_worker.contract.action_data import ActionData
 from placement_worker.contract.model import NodePatch
-from tests.factories import node
-from tests.unit.handlers.plugin_checks import NAMED, decide
+from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.policies.base import Outcome
+from placement_worker.policies.registry import Registry
+from tests.factories import node, request, zone_policy
+from tests.unit.handlers.plugin_checks import CLOUD, GOOD, NAMED, decide
+from tests.unit.policies.good_policy import Good
 
 AT = '$.action.data'
 PLAN = {'count': 4, 'zones': {'az1': 4}}
@@ -41,6 +45,23 @@ STATUS = f'Expected `"OK"`, got `"ERROR"`; to reject an action, raise Rejected -
             {'data': {'creation': {'count': 2}, 'placement': {'count': 9, 'placements': [{}]}}},
             'Expected equal numbers of nodes, got 1 in placement.placements, 9 in placement.count, '
             f'2 in creation.count - at `{AT}.placement`',
+        ),
+        ({'data': {'placement': 5}}, f'Expected `object`, got `5` - at `{AT}.placement`'),
+        (
+            {'data': {'placement': {'placements': {'zone': 'az1'}}}},
+            f'Expected `array`, got `object` - at `{AT}.placement.placements`',
+        ),
+        (
+            {'data': {'placement': {'placements': [{}, 'az2']}}},
+            f'Expected `object`, got `"az2"` - at `{AT}.placement.placements[1]`',
+        ),
+        (
+            {'data': {'placement': {'placements': [{'zone': 5}]}}},
+            f'Expected `str | null`, got `5` - at `{AT}.placement.placements[0].zone`',
+        ),
+        (
+            {'data': {'placement': {'placements': [{'region_name': ['r1']}]}}},
+            f'Expected `str | null`, got `array` - at `{AT}.placement.placements[0].region_name`',
         ),
         (
             {'data': {'placement': {'count': 'x', 'placements': [{}]}}},
@@ -172,6 +193,37 @@ def test_invalid_plan_that_a_plugin_keeps_is_not_its_error():
 def test_decision_that_leaves_a_part_to_later_policies_is_accepted(action, values):
     """Fewer victims than the count, entries without a place and plans without counts are right."""
     data, _ = decide(action, data=values, asked={'inputs': {'candidates': ['n1', 'n2']}})
+
+    assert data['status'] == 'OK'
+
+
+def test_count_that_contradicts_the_placements_of_an_earlier_policy_is_an_error():
+    """A policy that lowers the count must lower the placements, or the engine gets both."""
+
+    class Capping(Good):
+        interface = (2, 0)
+        priority = 900
+
+        def check(self, request, state):
+            return Outcome('APPLIED', 'r', data={**state.data, 'creation': {'count': 1}})
+
+    registry = Registry([*Registry.installed().types.items(), ('test.good-1.0', Capping)])
+    asked = request('CLUSTER_SCALE_OUT', [zone_policy('az1'), GOOD], [], inputs={'count': 3})
+
+    data = Endpoints(CLOUD, registry).policy_check(asked)['action']['data']
+
+    assert data['reason'].endswith(
+        'wrote invalid data: Expected equal numbers of nodes, got 3 in placement.placements, 3 in '
+        f'placement.count, 1 in creation.count - at `{AT}.placement`'
+    )
+
+
+@pytest.mark.parametrize('count', [5, 'x', [1]])
+def test_count_that_contradicts_the_placements_of_an_earlier_check_is_accepted(count):
+    """The placements that the engine sends again are those of an earlier plan."""
+    asked = {'data': {'placement': {'count': count, 'placements': [{'zone': 'az1'}] * 5}}}
+
+    data, _ = decide(data={**asked['data'], 'creation': {'count': 2}}, asked=asked)
 
     assert data['status'] == 'OK'
 
