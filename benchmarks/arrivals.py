@@ -117,14 +117,14 @@ def _row(station: Station, service: Service, queue: Queue, seconds: float) -> Ro
     )
     return {
         'use': queue.use,
-        'checks/s': queue.arrivals,
+        'per s': queue.arrivals,
         'variation': queue.variation,
         'waiting': statistics.fmean(lengths),
         'model': queue.waiting,
         'M/M/c': Queue(queue.arrivals, queue.service_s, queue.servers).waiting,
-        'wait ms': statistics.fmean(waited) * 1000,
-        'replayed ms': statistics.fmean(replayed) * 1000,
-        'model ms': queue.wait_s * 1000,
+        'mean ms': statistics.fmean(waited) * 1000,
+        'replayed': statistics.fmean(replayed) * 1000,
+        'formula': queue.wait_s * 1000,
         'p50 ms': max(0.0, statistics.median(waited)) * 1000,
         'p50 model': queue.longest_wait_s(0.5) * 1000,
         'p95 ms': max(0.0, waited[len(waited) * 95 // 100]) * 1000,

@@ -49,8 +49,8 @@ QUEUE = (
 )
 WAITING = (
     'Poisson arrivals at one worker process on three brokers. waiting: the mean length of the '
-    'queue. model: M/G/c with the measured variation; replayed: a simulation with the same '
-    'arrivals. ms: the time in the queue.'
+    'queue. model: M/G/c with the measured variation of the service times. ms: the time in the '
+    'queue; replayed: its mean in a simulation with the same arrivals; formula: that of the model.'
 )
 
 
@@ -164,7 +164,7 @@ def _stations(cluster: Cluster, stack: contextlib.ExitStack) -> Iterator[Station
     yield _station(cluster, stack, 'decision', 1, lambda client, _: client.policy_check(asked))
     sleeping: Any = lambda client, slept: client.policy_check(slow(slept))  # noqa: E731
     for threads, mean_s in ((1, 0.02), (4, 0.05)):
-        yield _station(cluster, stack, 'wait for a cloud', threads, sleeping, mean_s)
+        yield _station(cluster, stack, 'wait', threads, sleeping, mean_s)
 
 
 def _station(
