@@ -70,7 +70,11 @@ class LocalCommand(command.Command):
     @override
     def run(self, parsed_args: argparse.Namespace) -> int:
         try:
-            with self._showing_progress(parsed_args):
+            # A plugin may print; commands write to `self.app.stdout`, so their output stays alone.
+            with (
+                self._showing_progress(parsed_args),
+                contextlib.redirect_stdout(self.app.stderr),
+            ):
                 return int(super().run(parsed_args))
         except BrokenPipeError:
             # The reader has closed the pipe; the flush at exit must not fail a second time.

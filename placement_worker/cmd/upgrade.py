@@ -1,5 +1,6 @@
 """The command `placement-worker-status upgrade check`; this module imports oslo.messaging."""
 
+import contextlib
 import functools
 import logging
 import os
@@ -146,7 +147,8 @@ class Checks(upgradecheck.UpgradeCommands):
     @reports_startup_errors
     def check_policy_types(self) -> Result:
         """Check that this version can use the policy types of all installed packages."""
-        skipped = Registry.installed().skipped
+        with contextlib.redirect_stdout(sys.stderr):  # a plugin may print while it is imported
+            skipped = Registry.installed().skipped
         found = [f'{name}{from_packages(name)}: {why}' for name, why in sorted(skipped.items())]
         return Result(Code.WARNING, '; '.join(found)) if found else Result(Code.SUCCESS)
 

@@ -265,3 +265,28 @@ def test_command_that_does_not_list_types_shows_one_message_about_them(
     lines = err.splitlines()
     assert (status, len([line for line in lines if 'Skipped policy type' in line])) == (0, shown)
     assert last is None or lines[-1] == last
+
+
+@pytest.mark.parametrize('arguments', [('type', 'list'), ('check', 'f')])
+def test_text_that_a_plugin_prints_goes_to_standard_error(run, monkeypatch, arguments):
+    """A program can parse the output of a command whatever a plugin prints."""
+
+    class Printing(Good):
+        interface = (2, 0)
+
+        def check(self, request, state):
+            print('text of a check')
+            return super().check(request, state)
+
+    def installed():
+        print('text of an import')
+        return [('test.good-1.0', Printing)]
+
+    monkeypatch.setattr(plugins, 'installed', installed)
+    policy = {'id': 'p', 'spec': {'type': Good.name, 'version': '1.0'}}
+
+    status, out, err = run(*arguments, '-f', 'json', f=request('CLUSTER_SCALE_OUT', [policy]))
+
+    texts = ['text of an import', 'text of a check'][: 1 + (arguments[0] == 'check')]
+    assert (status, err.splitlines()) == (0, texts)
+    assert json.loads(out)

@@ -127,6 +127,20 @@ def test_policy_types_of_this_package_are_a_success(monkeypatch, registry):
     assert upgrade.Checks(cfg.ConfigOpts()).check_policy_types().code == Code.SUCCESS
 
 
+def test_text_that_an_import_prints_goes_to_standard_error(monkeypatch, registry, capsys):
+    """A program can parse the result as JSON whatever a plugin prints."""
+
+    def installed():
+        print('text of an import')
+        return registry.types.items()
+
+    monkeypatch.setattr(plugins, 'installed', installed)
+
+    upgrade.Checks(cfg.ConfigOpts()).check_policy_types()
+
+    assert capsys.readouterr() == ('', 'text of an import\n')
+
+
 def test_upgrade_check_into_a_closed_pipe_ends_without_a_message(tmp_path):
     """The result goes to a program such as head, which may end first."""
     file = tmp_path / 'w.conf'
