@@ -37,6 +37,8 @@ class Why(LocalCommand):
 
     @override
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        # argparse would show NAME last, where it takes the name for a file of --log.
+        parser.usage = '%(prog)s [-h] NAME --log FILE [FILE ...] [-f {table,jsonl}]'
         parser.add_argument(
             'name', metavar='NAME', help='id or name of a node or a cluster, or id of an action'
         )
@@ -78,7 +80,6 @@ class Why(LocalCommand):
 
     @override
     def _refuse(self, prog_name: str, message: str) -> NoReturn:
-        # argparse takes a name after --log for a file.
         order = '; put NAME before --log' if message.endswith(' required: NAME') else ''
         super()._refuse(prog_name, message + order)
 
