@@ -165,7 +165,7 @@ class Endpoints:
         request = self._decode(raw, ValidateRequest)
         policy = self._registry.policy(request.spec, '$.spec')
         if request.check_resources:
-            with plugin_errors.named_in_decisions(policy.type_name, type(policy)):
+            with plugin_errors.named_in_validation(policy.type_name, type(policy)):
                 policy.check_resources(self._clouds.acting_as_service())
         properties = msgspec.to_builtins(policy.properties)
         spec = msgspec.structs.replace(request.spec, properties=properties)

@@ -6,6 +6,7 @@ from dataclasses import fields
 import msgspec
 from msgspec import Struct, structs
 
+from placement_worker.contract import schema_errors
 from placement_worker.contract.codec import NOT_PLAIN
 from placement_worker.contract.model import ClusterPatch, NodePatch
 from placement_worker.formats.text import shortened
@@ -27,8 +28,8 @@ def check_values(outcome: Outcome | BindingOutcome) -> None:
 
     The encoder would turn a time or a set into another type, and name no policy if it fails.
 
-    :raises TypeError: a value is not plain data, with its path, or a decision has no reason.
-    :raises msgspec.ValidationError: a patch has a value of a wrong type.
+    :raises TypeError: a value is not plain data or that of a patch has a wrong type, with its
+        path, or a decision has no reason.
     """
     if isinstance(outcome, Outcome) and not outcome.reason.strip():
         raise TypeError('reason must not be empty')
@@ -36,7 +37,9 @@ def check_values(outcome: Outcome | BindingOutcome) -> None:
     found = _not_plain(values)
     if found:
         raise TypeError(found.removeprefix('.'))
-    msgspec.convert(values, _Patches)
+    patches = {name: values[name] for name in _Patches.__struct_fields__}
+    if error := next(schema_errors.found(patches, _Patches), None):
+        raise TypeError(error.text)
 
 
 def _as_data(value: object) -> object:

@@ -48,13 +48,29 @@ def named_in_decisions(type_name: str, policy: PolicyClass) -> Iterator[None]:
             exc.args = (reason,)
         raise
     except PlacementWorkerError as exc:
-        named = f' ({origin(type_name, policy)})'
-        if not is_built_in(policy) and not str(exc).endswith(named):  # it may be raised again
-            exc.args = (f'{exc}{named}',)
+        _name(exc, type_name, policy)
         raise
     except BaseException:
         with named_in_errors(type_name, policy):
             raise
+
+
+@contextlib.contextmanager
+def named_in_validation(type_name: str, policy: PolicyClass) -> Iterator[None]:
+    """Add the type and the package of a policy to any error: no reply names the policy."""
+    try:
+        with named_in_decisions(type_name, policy):
+            yield
+    except Rejected as exc:
+        _name(exc, type_name, policy)
+        raise
+
+
+def _name(exc: PlacementWorkerError, type_name: str, policy: PolicyClass) -> None:
+    """Add the type and the package of a plugin to the text of an error."""
+    named = f' ({origin(type_name, policy)})'
+    if not is_built_in(policy) and not str(exc).endswith(named):  # it may be raised again
+        exc.args = (f'{exc}{named}',)
 
 
 def _bounded(exc: Exception) -> Exception:

@@ -123,7 +123,8 @@ def _definition_problem(name: str, plugin: PolicyClass) -> str | None:
     if missing:
         return f'it must define {", ".join(missing)}'
     if not _are_schemas(plugin.versions):
-        return 'versions must map strings to subclasses of msgspec.Struct'
+        expected = 'versions must map strings to subclasses of msgspec.Struct'
+        return f'{expected}, got {_shown(plugin.versions)}'
     if not _fits(plugin.name, str):
         return f'name must be a string, got {_shown(plugin.name)}'
     if problem := _name_problem(name, plugin):

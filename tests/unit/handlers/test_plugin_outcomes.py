@@ -66,10 +66,10 @@ def endpoints(registry):
         ({'details': DEEP}, f'details{".y" * 100}: more than 100 maps and lists inside each other'),
         ({'details': {'x': object()}}, 'details.x: object is not JSON'),
         ({'nodes': {'n': NodePatch({'x': b''})}}, 'nodes.n.data.x: bytes is not JSON'),
-        ({'nodes': {'n': NodePatch(3)}}, 'Expected `object`, got `int` - at `$.nodes[...].data`'),
+        ({'nodes': {'n': NodePatch(3)}}, 'Expected `object`, got `int` - at `$.nodes.n.data`'),
         (
             {'nodes': {'n': NodePatch({}, status=3)}},
-            'Expected `str | null`, got `int` - at `$.nodes[...].status`',
+            'Expected `str | null`, got `int` - at `$.nodes.n.status`',
         ),
         ({'cluster': ClusterPatch({'x': object()})}, 'cluster.data.x: object is not JSON'),
     ],

@@ -60,6 +60,7 @@ UPGRADE = (
     'placement_worker.model, rename Bond to BindingOutcome, replace state.driving by '
     'state.cloud.octavia_settings, and set interface = (2, 0)'
 )
+NO_SCHEMAS = 'versions must map strings to subclasses of msgspec.Struct'
 NO_POLICY = 'it must be a subclass of placement_worker.policies.base.Policy'
 
 
@@ -106,12 +107,12 @@ NO_POLICY = 'it must be a subclass of placement_worker.policies.base.Policy'
         (
             'test.good-1.0',
             with_attribute('versions', {'1.0': dict}),
-            'versions must map strings to subclasses of msgspec.Struct',
+            f"{NO_SCHEMAS}, got {{'1.0': {dict}}}",
         ),
         (
             'test.good-1.0',
             with_attribute('versions', '1.0'),
-            'versions must map strings to subclasses of msgspec.Struct',
+            f'{NO_SCHEMAS}, got "1.0"',
         ),
         (
             'test.good-1.0',
