@@ -245,3 +245,23 @@ def test_end_of_the_process_in_a_built_in_policy_is_not_an_error_of_the_policy(m
 
     with pytest.raises(SystemExit):
         worker.policy_check(request('CLUSTER_SCALE_OUT', [zone_policy('a')]))
+
+
+def test_further_keys_of_an_entry_written_after_zone_placement_reach_the_engine(registry):
+    """A policy can tell the engine more about each new node than its place."""
+
+    class Racks(Good):
+        interface = (2, 0)
+        priority = 350
+
+        def check(self, request, state):
+            (entry,) = state.data['placement']['placements']
+            plan = {'zones': {'a': 1}}
+            data = state.action_data.planned('creation', 1, plan, [{**entry, 'rack': 'r7'}])
+            return Outcome('APPLIED', 'r', data=data)
+
+    worker = Endpoints(CLOUD, Registry([*registry.types.items(), ('test.good-1.0', Racks)]))
+
+    reply = worker.policy_check(ASKED)
+
+    assert reply['action']['data']['placement']['placements'] == [{'zone': 'a', 'rack': 'r7'}]
