@@ -44,7 +44,10 @@ def release_later() -> None:
         is_running = bool(_pauses)
         _pauses[:] = RELEASE_AFTER_S
     if not is_running:
-        threading.Thread(target=_release, name='release-memory', daemon=True).start()
+        try:
+            threading.Thread(target=_release, name='release-memory', daemon=True).start()
+        except RuntimeError:  # no further thread can start; the next large body tries again
+            _pauses.clear()
 
 
 def _release() -> None:

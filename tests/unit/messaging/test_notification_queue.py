@@ -119,29 +119,35 @@ def test_notification_beyond_the_queue_is_dropped_and_logged(notifications, capl
 def test_send_to_a_full_queue_waits_for_a_place(notifications, notifier, caplog):
     """A message with more notifications than the queue holds loses none."""
     notifier.accepts.clear()
-    threading.Timer(0.05, notifier.accepts.set).start()
-
-    for name in 'abcde':
+    for name in 'abc':
         notifications.send('info', name, PAYLOAD)
-    notifications.wait()
+        assert notifier.is_asked.wait(10)  # the thread has taken the first one
+    sending = threading.Thread(target=notifications.send, args=('info', 'd', PAYLOAD))
+    sending.start()
+    sending.join(0.05)
+    assert sending.is_alive()
 
-    assert notifier.sent == [('info', name) for name in 'abcde']
+    notifier.accepts.set()
+    sending.join()
+
+    wait_for(lambda: notifier.sent == [('info', name) for name in 'abcd'])
     assert caplog.messages == []
 
 
 def test_send_to_a_blocked_queue_waits_once(notifications, notifier, monkeypatch):
     """After one vain wait for a place, further notifications are dropped without a wait."""
-    monkeypatch.setattr(notification_queue, 'WAIT_S', 0)
     notifier.accepts.clear()
-    for name in 'abcd':
+    for name in 'abc':
         notifications.send('info', name, PAYLOAD)
+        assert notifier.is_asked.wait(10)
+    monkeypatch.setattr(notification_queue, 'WAIT_S', 0)
+    notifications.send('info', 'd', PAYLOAD)
     monkeypatch.setattr(notification_queue, 'WAIT_S', 3600)
 
     notifications.send('info', 'e', PAYLOAD)
 
     notifier.accepts.set()
-    wait_for(lambda: len(notifier.sent) >= 2)
-    assert ('info', 'e') not in notifier.sent
+    wait_for(lambda: notifier.sent == [('info', name) for name in 'abc'])
 
 
 @pytest.mark.usefixtures('blocked')

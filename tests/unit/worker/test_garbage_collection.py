@@ -99,3 +99,23 @@ def test_release_later_starts_again_after_the_last_release(pauses):
                 thread.join(DEADLINE_S)
 
     assert len(taken) == 2 * len(garbage_collection.RELEASE_AFTER_S)
+
+
+def test_release_later_without_a_further_thread_tries_again_with_the_next_body(monkeypatch):
+    """A process that cannot start a thread for a while does not keep memory for good."""
+    started = []
+
+    class Thread:
+        def __init__(self, **_):
+            pass
+
+        def start(self):
+            started.append(self)
+            raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(garbage_collection.threading, 'Thread', Thread)
+
+    garbage_collection.release_later()
+    garbage_collection.release_later()
+
+    assert len(started) == 2
