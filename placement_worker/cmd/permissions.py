@@ -14,8 +14,12 @@ SERVICE_USER = 'placement-worker'
 """The user in conf/placement-worker.service."""
 UNIT_FOLDERS = ('/run/placement-worker', '/var/log/placement-worker')
 """The folders that conf/placement-worker.service creates at its start."""
-LOG_FILE, DECISION_LOG = FILES = ('[DEFAULT] log_file', '[decision_log] file')
-REPORTS, LIVENESS = NOT_OPENED_AT_START = ('[oslo_reports] log_dir', '[worker] liveness_file')
+LOG_FILE = '[DEFAULT] log_file'
+DECISION_LOG = '[decision_log] file'
+REPORTS = '[oslo_reports] log_dir'
+LIVENESS = '[worker] liveness_file'
+FILES = (LOG_FILE, DECISION_LOG)
+NOT_OPENED_AT_START = (REPORTS, LIVENESS)
 """A worker starts although it cannot write these."""
 
 
@@ -112,20 +116,20 @@ def _written(conf: cfg.ConfigOpts) -> Iterator[tuple[str, str]]:
     """
     for option, path in (
         (LOG_FILE, conf.log_file and os.path.join(conf.log_dir or '', conf.log_file)),
-        ('[DEFAULT] log_dir', None if conf.log_file else _inside(conf.log_dir)),
+        ('[DEFAULT] log_dir', conf.log_dir and not conf.log_file and _inside(conf.log_dir)),
         (DECISION_LOG, conf.decision_log.file),
         ('[metrics] folder', _first_created(conf.metrics.folder) if conf.metrics.port else None),
-        (REPORTS, _inside(conf.oslo_reports.log_dir)),
+        (REPORTS, conf.oslo_reports.log_dir and _inside(conf.oslo_reports.log_dir)),
     ):
         if path:
             yield option, path
     if conf.worker.liveness_file:
         # The worker replaces this file by a rename, so its folder must be writable.
-        yield LIVENESS, _inside(os.path.dirname(conf.worker.liveness_file) or '.') or ''
+        yield LIVENESS, _inside(os.path.dirname(conf.worker.liveness_file) or '.')
 
 
-def _inside(folder: str | None) -> str | None:
-    return os.path.join(folder, '') if folder else None
+def _inside(folder: str) -> str:
+    return os.path.join(folder, '')
 
 
 def _first_created(folder: str | None) -> str | None:
