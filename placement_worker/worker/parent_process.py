@@ -51,7 +51,7 @@ def run(arguments: Sequence[str], conf: cfg.ConfigOpts = cfg.CONF) -> int:
     :returns: the exit status: 0 after a graceful stop, or `CONFIGURATION_FAILED`.
     """
     stop_log.receive_signals()
-    with _private_folder() as folder, stop_log.logged_end():
+    with stop_log.logged_end(), _private_folder() as folder:
         try:
             startup.configure(conf, arguments)
             factory = _create_factory(conf, os.path.join(folder, 'load-balancers.json'))

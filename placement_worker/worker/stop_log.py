@@ -11,12 +11,15 @@ from contextlib import contextmanager
 LOG = logging.getLogger(__name__)
 
 
-class StartStopped(SystemExit):
-    """SIGTERM or SIGINT came before cotyledon received the signals."""
+class StartStopped(BaseException):
+    """SIGTERM or SIGINT came before cotyledon received the signals.
+
+    It is no SystemExit: the start continues after a SystemExit of a plugin's module.
+    """
 
     def __init__(self, number: int) -> None:
-        """Set the number of the signal; the exit status is 0."""
-        super().__init__(0)
+        """Set the number of the signal."""
+        super().__init__(number)
         self.signal = signal.Signals(number).name
 
 
@@ -40,11 +43,16 @@ def begin() -> None:
 
 @contextmanager
 def logged_end() -> Iterator[None]:
-    """Log the end of an orderly stop, at which cotyledon raises `SystemExit`."""
+    """Log the end of an orderly stop, at which cotyledon raises `SystemExit`.
+
+    :raises SystemExit: with status 0, if a signal stopped the start.
+    """
     try:
         yield
-    except SystemExit as exc:
-        if isinstance(exc, StartStopped):
-            LOG.info('Stopping after %s: the worker does not serve yet', exc.signal)
+    except SystemExit:
         LOG.info('Stopped')
         raise
+    except StartStopped as exc:
+        LOG.info('Stopping after %s: the worker does not serve yet', exc.signal)
+        LOG.info('Stopped')
+        raise SystemExit(0) from exc

@@ -14,6 +14,9 @@ from placement_worker.policies.plugin_packages import NAMESPACE
 from placement_worker.policies.registry import Registry
 from tests.unit.policies.good_policy import Good
 
+LOGGED = threading.Event()
+"""Set once the log has named the type whose import is slow."""
+
 
 class Other(Good):
     interface = (2, 0)
@@ -105,13 +108,27 @@ def test_installed_class_whose_module_raises_is_skipped_with_file_and_line(monke
     )
 
 
-@pytest.mark.parametrize(('limit_s', 'is_named'), [(0.05, True), (60, False)])
+@pytest.mark.parametrize(
+    ('limit_s', 'source', 'is_named'),
+    [
+        (0.05, f'from {__name__} import LOGGED; LOGGED.wait(30); slow = 1', True),
+        (60, 'slow = 1', False),
+    ],
+    ids=['slow', 'fast'],
+)
 def test_installed_class_with_a_slow_import_is_named_while_it_lasts(
-    limit_s, is_named, monkeypatch, tmp_path, caplog
+    limit_s, source, is_named, monkeypatch, tmp_path, caplog
 ):
     """An operator who waits for a worker or a command learns which package delays it."""
+    log_slow = plugins._log_slow
+
+    def log_and_set(name):
+        log_slow(name)
+        LOGGED.set()
+
     monkeypatch.setattr(plugins, 'SLOW_S', limit_s)
-    (tmp_path / 'slow_plugin.py').write_text('import time; time.sleep(0.2); slow = 1')
+    monkeypatch.setattr(plugins, '_log_slow', log_and_set)
+    (tmp_path / 'slow_plugin.py').write_text(source)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, 'slow_plugin', raising=False)
     entry_point = metadata.EntryPoint('test.slow-1.0', 'slow_plugin:slow', NAMESPACE)
