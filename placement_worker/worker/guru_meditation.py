@@ -6,6 +6,7 @@ leaves the stacks of its threads there.
 
 import faulthandler
 import re
+import sys
 from importlib import metadata
 
 from oslo_config import cfg
@@ -45,5 +46,6 @@ class Report(guru_meditation_report.TextGuruMeditation):
 
 def setup(conf: cfg.ConfigOpts, program: str) -> None:
     """Report on SIGUSR2, and print stacks at a crash, here and in the processes to fork."""
-    faulthandler.enable()
+    if sys.stderr:  # None if its descriptor is closed
+        faulthandler.enable()
     Report.setup_autorun(Version(program), service_name=program, conf=conf)

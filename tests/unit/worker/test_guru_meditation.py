@@ -42,3 +42,11 @@ def test_report_has_threads_version_and_options_without_secrets():
         assert words in text
     for secret in ('hunter2', 'hunter3'):
         assert secret not in text
+
+
+def test_setup_without_a_standard_error_does_not_raise(monkeypatch):
+    """A worker whose standard error is closed starts, without stacks at a crash."""
+    monkeypatch.setattr('sys.stderr', None)
+    monkeypatch.setattr(guru_meditation.Report, 'setup_autorun', lambda *_, **__: None)
+
+    guru_meditation.setup(cfg.ConfigOpts(), 'placement-worker')
