@@ -2,8 +2,7 @@
 
 import sys
 
-INTERRUPTED = 130
-"""The exit status after Ctrl-C, as of a shell."""
+from placement_worker.worker.stop_log import INTERRUPTED
 
 
 def main() -> int:

@@ -8,6 +8,8 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+INTERRUPTED = 130
+"""The exit status after Ctrl-C, as of a shell."""
 LOG = logging.getLogger(__name__)
 
 
@@ -18,9 +20,10 @@ class StartStopped(BaseException):
     """
 
     def __init__(self, number: int) -> None:
-        """Set the number of the signal."""
+        """Set the name of the signal, and the exit status: a stop by SIGTERM is a success."""
         super().__init__(number)
         self.signal = signal.Signals(number).name
+        self.status = INTERRUPTED if number == signal.SIGINT else 0
 
 
 def receive_signals() -> None:
@@ -45,7 +48,7 @@ def begin() -> None:
 def logged_end() -> Iterator[None]:
     """Log the end of an orderly stop, at which cotyledon raises `SystemExit`.
 
-    :raises SystemExit: with status 0, if a signal stopped the start.
+    :raises SystemExit: a signal stopped the start.
     """
     try:
         yield
@@ -55,4 +58,4 @@ def logged_end() -> Iterator[None]:
     except StartStopped as exc:
         LOG.info('Stopping after %s: the worker does not serve yet', exc.signal)
         LOG.info('Stopped')
-        raise SystemExit(0) from exc
+        raise SystemExit(exc.status) from exc

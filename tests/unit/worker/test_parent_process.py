@@ -120,11 +120,11 @@ def test_run_that_fails_leaves_no_folder_behind(start, tmp_path, monkeypatch):
     assert list((tmp_path / 'temporary').iterdir()) == []
 
 
-@pytest.mark.parametrize('stop', [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(('stop', 'status'), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
 def test_signal_while_the_worker_waits_for_its_broker_is_an_orderly_stop(
-    tmp_path, monkeypatch, stop
+    tmp_path, monkeypatch, stop, status
 ):
-    """A worker that stops before it serves ends with 0 and leaves no folder.
+    """A worker that stops before it serves has the exit status of its signal, and leaves no folder.
 
     SIGHUP before does not end it.
     """
@@ -149,5 +149,5 @@ def test_signal_while_the_worker_waits_for_its_broker_is_an_orderly_stop(
     assert 'trying again in 2 s' in waiting_again
     assert stopping.endswith(f'Stopping after {stop.name}: the worker does not serve yet')
     assert stopped.endswith('Stopped')
-    assert worker.returncode == 0
+    assert worker.returncode == status
     assert list((tmp_path / 'temporary').iterdir()) == []
