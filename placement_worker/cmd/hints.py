@@ -27,7 +27,7 @@ _HINTS: tuple[tuple[type[Exception], str], ...] = (
     (
         errors.NoWorkerAnswered,
         'check that a worker serves this broker and has a free thread ("Nothing happens" in the '
-        'runbook), or increase --timeout',
+        'runbook); increase --timeout only if a request takes longer',
     ),
     (
         errors.BrokerRefused,

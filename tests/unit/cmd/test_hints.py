@@ -34,6 +34,14 @@ def test_with_hint_of_a_refusal_advises_to_correct_the_cause():
     )
 
 
+def test_with_hint_of_a_missing_reply_names_the_cause_before_a_longer_timeout():
+    """While all threads are occupied, a longer timeout does not help."""
+    assert hints.with_hint(errors.NoWorkerAnswered('No worker replied')) == (
+        'No worker replied; check that a worker serves this broker and has a free thread '
+        '("Nothing happens" in the runbook); increase --timeout only if a request takes longer'
+    )
+
+
 def test_with_hint_of_a_missing_permission_names_the_user_to_use():
     """A user without a permission is advised to use another user, not to check RabbitMQ."""
     text = (
