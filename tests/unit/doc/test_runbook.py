@@ -22,6 +22,17 @@ def test_panels_of_the_runbook_are_on_the_dashboard():
     assert named - {panel['title'] for panel in dashboard['panels']} == set()
 
 
+def test_commands_in_texts_of_runbook_and_alerts_name_the_file_that_they_read():
+    """A person who copies a command at night gets its result, and no error of its usage."""
+    texts = [
+        ' '.join((ROOT / path).read_text(encoding='utf-8').split())
+        for path in ('doc/source/runbook.rst', 'conf/prometheus-alerts.yaml')
+    ]
+    found = re.findall(r'placement-worker-status (?:liveness|readiness)(.{9})', ' '.join(texts))
+
+    assert set(found) == {' --file /'}
+
+
 def test_command_for_use_without_the_dashboard_shows_the_metrics_of_its_panels():
     """An operator with a shell alone sees what the requests in flight wait for."""
     runbook = (ROOT / 'doc' / 'source' / 'runbook.rst').read_text(encoding='utf-8')
