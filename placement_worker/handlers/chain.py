@@ -20,7 +20,7 @@ from placement_worker.contract.model import (
 from placement_worker.errors import Rejected
 from placement_worker.events.listener import NO_LISTENERS, Listener
 from placement_worker.events.types import PluginEnded, PluginStarted
-from placement_worker.handlers import plugin_decisions, plugin_outcomes
+from placement_worker.handlers import plugin_decisions
 from placement_worker.handlers.chain_links import Link, conflict, described
 from placement_worker.planning.size_warnings import warnings_of
 from placement_worker.planning.sizing import with_size_of_resize
@@ -172,7 +172,6 @@ def _consult_plugin(link: Link, request: CheckRequest, state: State, events: Lis
     if not isinstance(outcome, Outcome):
         found = type(outcome).__name__
         raise TypeError(f'{link.policy.name} returned {found}, expected an Outcome')
-    plugin_outcomes.check_values(outcome)
     return plugin_decisions.checked(link.policy, outcome, request, received, state)
 
 

@@ -3,9 +3,10 @@
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
+from msgspec import structs
 
 from placement_worker.contract import values
 from placement_worker.contract.action_data import (
@@ -18,23 +19,28 @@ from placement_worker.contract.action_data import (
     Kind,
     wrong_total,
 )
-from placement_worker.contract.model import CheckRequest
+from placement_worker.contract.model import CheckRequest, ClusterPatch, NodePatch
 from placement_worker.contract.placement_data import Placement
 from placement_worker.errors import InvalidInput, Rejected, SizeOutOfBounds
 from placement_worker.formats.text import counted, listed, shortened
+from placement_worker.handlers import plugin_outcomes
 from placement_worker.handlers.plugin_warnings import PLACEMENT, PLANS, shown_counts, warnings_of
 from placement_worker.planning import sizing
 from placement_worker.policies import plugin_packages
 from placement_worker.policies.base import BEFORE, Outcome, Policy, State
 
 KINDS: tuple[Kind, ...] = (CREATION, DELETION)
+Patch = TypeVar('Patch', NodePatch, ClusterPatch)
 
 
 def copied(state: State) -> State:
-    """Return a state in which a plugin cannot change the plans and the patches of the original."""
-    plans = {key: state.data[key] for key in PLANS if key in state.data}
-    data = {**state.data, **msgspec.to_builtins(plans, enc_hook=repr)}
-    return replace(state, action_data=ActionData(data), nodes={**state.nodes})
+    """Return a state in which a plugin cannot change the data and the patches of the original."""
+    return replace(
+        state,
+        action_data=ActionData(msgspec.to_builtins(state.data)),
+        nodes={node_id: _copied(patch) for node_id, patch in state.nodes.items()},
+        cluster=state.cluster and _copied(state.cluster),
+    )
 
 
 def checked(
@@ -44,11 +50,13 @@ def checked(
 
     :param received: the state that the policy received, and possibly changed.
     :param state: that before the policy, which is not to blame for values that it kept.
+    :raises TypeError: as `plugin_outcomes.check_values`.
     :raises InvalidInput: the decision cannot be right; the text names the policy and the path.
     """
+    plugin_outcomes.check_values(outcome)
+    outcome = _with_changes_in_place(outcome, received, state)
     origin = plugin_packages.origin(policy.type_name, type(policy))
-    decided = ActionData(received.data if outcome.data is None else outcome.data)
-    patches = {**received.nodes, **outcome.nodes}
+    decided = ActionData(state.data if outcome.data is None else outcome.data)
     new = {key for key in PLANS if decided.data.get(key, {}) != state.data.get(key, {})}
     try:
         _check_status(decided.data)
@@ -64,12 +72,35 @@ def checked(
         if request.target == BEFORE:
             _check_before(decided, new, request, state.max_nodes)
         victims = decided.deletion.candidates or () if DELETION in new else ()
-        _check_nodes(victims, sorted(patches.keys() - state.nodes), request, state)
+        _check_nodes(victims, sorted(outcome.nodes.keys() - state.nodes), request, state)
     except InvalidInput as exc:
         raise InvalidInput(f'{origin.removeprefix("in ")}, wrote invalid data: {exc}') from exc
     found = warnings_of(decided, new, request, state) if request.target == BEFORE else []
     warnings = [*outcome.warnings, *(f'{warning} ({origin})' for warning in found)]
-    return replace(outcome, data=decided.data, nodes=patches, warnings=warnings)
+    return replace(outcome, warnings=warnings)
+
+
+def _copied(patch: Patch) -> Patch:
+    return structs.replace(patch, data=msgspec.to_builtins(patch.data))
+
+
+def _with_changes_in_place(outcome: Outcome, received: State, state: State) -> Outcome:
+    """Return the outcome of a plugin with its changes of the state that it received.
+
+    :raises TypeError: as `plugin_outcomes.check_values`. Values that the plugin kept are not
+        checked: they are not its error.
+    """
+    data, cluster = outcome.data, outcome.cluster
+    if data is None and received.data != state.data:
+        data = received.data
+    if cluster is None and received.cluster != state.cluster:
+        cluster = received.cluster
+    found = received.nodes.items()
+    changed = {node_id: patch for node_id, patch in found if patch != state.nodes.get(node_id)}
+    if data is not outcome.data or cluster is not outcome.cluster or changed.keys() - outcome.nodes:
+        outcome = replace(outcome, data=data, nodes={**changed, **outcome.nodes}, cluster=cluster)
+        plugin_outcomes.check_values(outcome)
+    return outcome
 
 
 def _check_status(data: Mapping[str, Any]) -> None:
