@@ -70,9 +70,9 @@ def _create_factory(conf: cfg.ConfigOpts, state_file: str) -> ServerFactory:
     clouds, cordons = cloud_factory.create(conf, state_file), cordon_factory.create(conf)
     notification_sender.check(conf)
     registry = Registry.installed()
-    # It creates the file, so options are checked before.
-    recorder = recorder_factory.create(conf, registry.packages)
     queues.declare(conf)
+    # The recorder creates its file, so the other options are checked before.
+    recorder = recorder_factory.create(conf, registry.packages)
     metrics = conf.metrics
     exporter = setup.export(metrics.port, metrics.address, metrics.folder, cordons)
     running = RunningPolicies(conf.worker.workers)

@@ -8,7 +8,7 @@ import sys
 import pytest
 from oslo_config import cfg
 
-from placement_worker.worker import parent_process
+from placement_worker.worker import parent_process, queues
 from tests.config_files import Options
 from tests.waiting import first_line
 
@@ -54,11 +54,6 @@ def start(tmp_path, capsys):
             '(read: w.conf)',
         ),
         (
-            f'{CLOUD}[decision_log]\nfile = /nonexistent/d.jsonl\n',
-            'Cannot write [decision_log] file: /nonexistent/d.jsonl: No such file or directory; '
-            'create its folder and let the user of the worker write to it (read: w.conf)',
-        ),
-        (
             CLOUD.replace('cloud.yaml', 'gone.yaml'),
             '[cloud] inventory_file: The cloud cannot be read: gone.yaml: No such file or '
             'directory; create it, or correct the path (read: w.conf)',
@@ -78,9 +73,26 @@ def test_run_with_a_configuration_that_cannot_work_returns_2_and_prints_the_caus
     assert start(text) == (2, f'placement-worker: {message}\n')
 
 
-def test_run_with_another_option_that_cannot_work_creates_no_decision_log(start, tmp_path):
-    """A first start by root leaves no file that the user of the worker cannot write."""
-    start(f'{CLOUD}[decision_log]\nfile = d.jsonl\n[placement]\ncordon_file = none\n')
+def test_run_with_a_decision_log_that_cannot_be_written_returns_2_and_prints_the_cause(
+    start, monkeypatch
+):
+    """A worker that cannot record its decisions does not serve."""
+    monkeypatch.setattr(queues, 'declare', lambda _: None)
+
+    assert start(f'{CLOUD}[decision_log]\nfile = /nonexistent/d.jsonl\n') == (
+        2,
+        'placement-worker: Cannot write [decision_log] file: /nonexistent/d.jsonl: No such file or '
+        'directory; create its folder and let the user of the worker write to it (read: w.conf)\n',
+    )
+
+
+@pytest.mark.parametrize('wrong', ['[placement]\ncordon_file = none\n', ''])
+def test_run_with_another_option_that_cannot_work_creates_no_decision_log(start, tmp_path, wrong):
+    """A first start by root leaves no file that the user of the worker cannot write.
+
+    `transport_url` is missing, too.
+    """
+    assert start(f'{CLOUD}[decision_log]\nfile = d.jsonl\n{wrong}')[0] == 2
 
     assert not (tmp_path / 'd.jsonl').exists()
 
