@@ -42,13 +42,12 @@ def named_in_decisions(type_name: str, policy: PolicyClass) -> Iterator[None]:
     """
     try:
         yield
-    except Rejected as exc:
-        if not str(exc).strip():
-            reason = f'A policy gave no reason for its rejection ({origin(type_name, policy)})'
-            exc.args = (reason,)
-        raise
     except PlacementWorkerError as exc:
-        _name(exc, type_name, policy)
+        if not is_built_in(policy):
+            with named_in_errors(type_name, policy):
+                _shorten(exc, origin(type_name, policy))
+            if not isinstance(exc, Rejected):
+                _name(exc, type_name, policy)
         raise
     except BaseException:
         with named_in_errors(type_name, policy):
@@ -73,12 +72,37 @@ def _name(exc: PlacementWorkerError, type_name: str, policy: PolicyClass) -> Non
         exc.args = (f'{exc}{named}',)
 
 
+def _shorten(exc: PlacementWorkerError, named: str) -> None:
+    """Shorten the text of an error that a plugin raised on purpose, or replace an empty one.
+
+    :param named: the type and the package, which the text already has if it was raised before.
+    :raises RuntimeError: as `_text`.
+    """
+    text = _text(exc)
+    if not text.strip() and isinstance(exc, Rejected):
+        exc.args = (f'A policy gave no reason for its rejection ({named})',)
+    elif len(text.removesuffix(f' ({named})')) > MAX_TEXT:
+        exc.args = (shortened(text, MAX_TEXT),)
+
+
 def _bounded(exc: Exception) -> Exception:
     """Return an exception of a plugin, or another one if its text is long or cannot be read."""
     try:
-        text = str(exc)
-    except Exception as raised:
-        return RuntimeError(f'{type(exc).__name__}, whose text raised {type(raised).__name__}')
+        text = _text(exc)
+    except RuntimeError as unreadable:
+        return unreadable
     if len(text) <= MAX_TEXT:
         return exc
     return RuntimeError(f'{type(exc).__name__}: {shortened(text, MAX_TEXT)}')
+
+
+def _text(exc: Exception) -> str:
+    """Return the text of an exception of a plugin.
+
+    :raises RuntimeError: the text cannot be read; with the traceback of the exception.
+    """
+    try:
+        return str(exc)
+    except Exception as raised:
+        error = RuntimeError(f'{type(exc).__name__}, whose text raised {type(raised).__name__}')
+        raise error.with_traceback(exc.__traceback__) from None
