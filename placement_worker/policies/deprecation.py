@@ -1,4 +1,4 @@
-"""Warn of policy types that their authors advise to leave."""
+"""Warn of deprecated or unsupported policy types."""
 
 from collections.abc import Mapping, Sequence
 

@@ -195,7 +195,7 @@ def test_why_of_a_record_without_a_host_names_the_version_alone(run, line):
 
 @pytest.mark.parametrize('name', ['n1', 'act-1'])
 def test_why_of_a_record_with_packages_names_them_with_their_versions(run, line, name):
-    """Code of a plugin changes without the version of its type, so the package tells which ran."""
+    """The code of a plugin may change within a version of its type, but not of its package."""
     recorded = {**json.loads(line), 'packages': ['acme-rails 1.0', 'other 2']}
 
     _, out, _ = run('why', name, '--log', 'log', log=json.dumps(recorded) + '\n')
