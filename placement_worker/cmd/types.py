@@ -1,6 +1,7 @@
 """The commands `placement-policy validate`, `type list` and `type show`."""
 
 import argparse
+import functools
 
 from typing_extensions import override
 
@@ -41,6 +42,7 @@ class Validate(Command):
     @override
     def run_with(self, caller: Caller, args: argparse.Namespace) -> int:
         status = OK
+        note_of = functools.cache(functools.partial(_deprecation_note, caller))
         for path in args.files:
             for document in documents.read(path):
                 try:
@@ -50,15 +52,11 @@ class Validate(Command):
                     status = self.write_refusal(exc, document, Spec, text)
                 else:
                     self.write(output.document(spec, args.format))
-                    self._note_deprecation(caller, path, spec.type_name)
+                    if note := note_of(spec.type_name):
+                        self.write_error(f'{path}: {note}')
                     if args.check_resources:
                         self.note_shipped_cloud(args, path)
         return status
-
-    def _note_deprecation(self, caller: Caller, path: str, type_name: str) -> None:
-        statuses = caller.policy_type_get(type_name).support_status
-        if warning := deprecation.warning_of(type_name, statuses):
-            self.write_error(f'{path}: {warning}')
 
 
 class TypeList(Command):
@@ -145,6 +143,15 @@ def _found(caller: Caller, name: str) -> PolicyType:
         if not versions:
             raise
     return caller.policy_type_get(max(versions, key=type_order.of_type))
+
+
+def _deprecation_note(caller: Caller, type_name: str) -> str | None:
+    """Return a sentence if a type is deprecated, or if its support status cannot be looked up."""
+    try:
+        statuses = caller.policy_type_get(type_name).support_status
+    except errors.PlacementWorkerError as exc:
+        return f'Cannot look up whether policy type {type_name} is deprecated: {exc}'
+    return deprecation.warning_of(type_name, statuses)
 
 
 def _described(policy_type: PolicyType) -> list[str]:

@@ -8,7 +8,7 @@ import yaml
 
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cmd import remote
-from placement_worker.contract.model import Package, SupportStatus
+from placement_worker.contract.model import Package
 from placement_worker.errors import InvalidSpec, Rejected
 from placement_worker.handlers.in_process import InProcessCaller
 from placement_worker.policies import plugins
@@ -117,21 +117,6 @@ def test_validate_with_check_resources_names_the_file_of_a_refusal_without_a_pat
     text = f'f, document 1: Not here (in test.good-1.0, a plugin of {__name__})'
     assert (status, 'zone_placement' in out) == (2, True)
     assert err.startswith(f'placement-policy validate: {text}')
-
-
-def test_validate_of_a_deprecated_version_is_valid_with_a_note(run, monkeypatch):
-    """The author of a spec learns before its use that the type will disappear."""
-    status = {'1.0': [SupportStatus('DEPRECATED', '2026.11')]}
-    old = type('Old', (Good,), {'interface': (2, 0), 'support_status': status})
-    monkeypatch.setattr(plugins, 'installed', lambda: [('test.good-1.0', old)])
-
-    status, _, err = run('validate', 'f', f='type: test.good\nversion: 1.0')
-
-    assert (status, err) == (
-        0,
-        'placement-policy validate: f: Policy type test.good-1.0 is DEPRECATED since 2026.11; use '
-        'another version or another type\n',
-    )
 
 
 def test_type_list_with_a_broken_plugin_lists_the_others(run, monkeypatch, caplog):
