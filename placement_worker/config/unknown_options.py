@@ -27,7 +27,7 @@ INCOMPLETE_PREFIX = 'oslo_'
 oslo_messaging_tracing.
 """
 CHECK_TIMEOUT_S = 10
-"""The longest wait of a start for the check, which takes about 0.2 s."""
+"""The time limit of the check, which takes about 0.2 s; a start waits for it."""
 LOG = logging.getLogger(__name__)
 
 

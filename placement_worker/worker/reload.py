@@ -1,6 +1,7 @@
 """Reload of the options that may change while the worker runs."""
 
 import logging
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
@@ -84,4 +85,5 @@ class ReloadableConfig:
     def mutate_config_files(self) -> None:
         """Reload in the parent process, and warn of unknown options as a start does."""
         if reload(self._conf):
-            unknown_options.warn(self._conf)
+            # The processes get SIGHUP after this method, so they must not wait for the search.
+            threading.Thread(target=unknown_options.warn, args=(self._conf,), daemon=True).start()

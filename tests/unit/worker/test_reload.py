@@ -1,6 +1,8 @@
 """The reload of options on SIGHUP."""
 
 import logging
+import queue
+import threading
 
 import pytest
 from oslo_config import cfg
@@ -43,7 +45,7 @@ def test_reload_of_a_valid_file_applies_the_mutable_options(
     conf, file, caplog, monkeypatch, reload_options
 ):
     """An operator changes limits without a restart, in the processes and in their parent."""
-    monkeypatch.setattr(unknown_options, 'warn', lambda _: None)
+    monkeypatch.setattr(threading.Thread, 'start', lambda _: None)
     file.write_text('[worker]\nmax_nodes_per_cluster = 9\n')
 
     with caplog.at_level(logging.INFO, reload.LOG.name):
@@ -64,6 +66,7 @@ def test_reload_in_the_parent_searches_a_valid_file_for_unknown_options(
     """The parent alone searches: one warning per option is enough, and the search is slow."""
     searched = []
     monkeypatch.setattr(unknown_options, 'warn', searched.append)
+    monkeypatch.setattr(threading.Thread, 'start', threading.Thread.run)
     file.write_text(text)
 
     reload.reload(conf)
@@ -71,6 +74,17 @@ def test_reload_in_the_parent_searches_a_valid_file_for_unknown_options(
     reload.ReloadableConfig(conf).mutate_config_files()
 
     assert searched == [conf] * searches
+
+
+def test_reload_in_the_parent_does_not_wait_for_the_search_for_unknown_options(conf, monkeypatch):
+    """The processes reload at once, even if a broken package delays the search."""
+    reloaded, waited = threading.Event(), queue.Queue()
+    monkeypatch.setattr(unknown_options, 'warn', lambda _: waited.put(reloaded.wait(1)))
+
+    reload.ReloadableConfig(conf).mutate_config_files()
+    reloaded.set()
+
+    assert waited.get(timeout=5)
 
 
 def test_reload_names_options_as_a_file_does(conf, caplog, monkeypatch):
