@@ -24,6 +24,8 @@ def test_main_with_ctrl_c_during_its_imports_ends_silently():
     """An operator who stops the start sees no traceback."""
     code = (
         'import signal, sys; from placement_worker.cmd import worker\n'
+        # A shell lets its jobs in the background ignore SIGINT.
+        'signal.signal(signal.SIGINT, signal.default_int_handler)\n'
         'class Finder:\n'
         '    find_spec = lambda *_: signal.raise_signal(signal.SIGINT)\n'
         'sys.meta_path.insert(0, Finder)\n'
