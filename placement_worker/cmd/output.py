@@ -1,7 +1,7 @@
 """Format replies: tables for people, JSON and YAML for scripts."""
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -10,18 +10,21 @@ import yaml
 
 from placement_worker.cmd import draining
 from placement_worker.cmd.colors import PLAIN, Paint, Style
+from placement_worker.contract.action_data import DELETION
 from placement_worker.contract.model import (
     BindReply,
     BindRequest,
     CheckReply,
     CheckRequest,
-    Decision,
 )
+from placement_worker.decisions.final_places import PLANS
 from placement_worker.formats import details
 from placement_worker.formats.text import counted, escaped, escaped_lines
 
 FORMATS = ('table', 'json', 'yaml')
 INDENT = '    '
+HIDDEN_IN_DELETIONS = frozenset({'usable'})
+"""The columns of plans that say nothing about a deletion: an unavailable place gives nodes, too."""
 _STYLES: Mapping[str, Style] = {
     'OK': 'green', 'ERROR': 'red', 'APPLIED': 'green', 'SKIPPED': 'dim', 'FAILED': 'red',
 }  # fmt: skip
@@ -40,7 +43,7 @@ def check_reply(answer: CheckReply, request: CheckRequest, form: str, paint: Pai
     if form != 'table':
         return document(answer, form)
     plan = _plan(answer) if request.target == 'BEFORE' else []
-    shown = [*_outcome(answer, request, paint), *plan, *_decisions(answer.decisions, paint)]
+    shown = [*_outcome(answer, request, paint), *plan, *_decisions(answer, paint)]
     return '\n'.join([*warnings(answer.warnings, paint), *shown, ''])
 
 
@@ -117,9 +120,10 @@ def _plan(answer: CheckReply) -> list[str]:
     return [escaped(line) for line in lines]
 
 
-def _decisions(decisions: Sequence[Decision], paint: Paint) -> list[str]:
+def _decisions(answer: CheckReply, paint: Paint) -> list[str]:
     lines = []
-    for number, decision in enumerate(decisions, start=1):
+    hidden = HIDDEN_IN_DELETIONS if DELETION in answer.action.data else ()
+    for number, decision in enumerate(answer.decisions, start=1):
         outcome = paint(decision.outcome, _STYLES[decision.outcome])
         title = (
             f'{number}. {decision.policy_name or decision.policy_id} ({decision.policy_type}, '
@@ -131,16 +135,17 @@ def _decisions(decisions: Sequence[Decision], paint: Paint) -> list[str]:
             escaped(f'{INDENT}{decision.reason}'),
         ]
         for key, value in decision.details.items():
-            lines += detail(key, value)
+            lines += detail(key, value, hidden if key in PLANS else ())
     return lines
 
 
-def detail(key: str, value: Any) -> list[str]:
-    """Return the lines of a detail: rows become a table, other values one line."""
+def detail(key: str, value: Any, hidden: Collection[str] = ()) -> list[str]:
+    """Return the lines of a detail: rows become a table without hidden columns, others one line."""
     if not details.is_shown(key, value):
         return []
     if isinstance(value, list) and all(isinstance(row, Mapping) for row in value):
-        return [escaped(f'{INDENT}{key}:'), *(INDENT + line for line in table(value).splitlines())]
+        lines = table(value, hidden).splitlines()
+        return [escaped(f'{INDENT}{key}:'), *(INDENT + line for line in lines)]
     return [escaped(f'{INDENT}{key}: {_counts(value) if isinstance(value, Mapping) else value}')]
 
 
@@ -148,12 +153,14 @@ def _counts(counts: Mapping[str, Any]) -> str:
     return ', '.join(f'{name} {count}' for name, count in counts.items())
 
 
-def table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return a table with a column per key.
+def table(rows: Sequence[Mapping[str, Any]], hidden: Collection[str] = ()) -> str:
+    """Return a table with a column per key that is not hidden.
 
     Columns of numbers are aligned right, and the items of a list take a line each.
     """
-    columns = list(dict.fromkeys(column for row in rows for column in row))
+    columns = [
+        key for key in dict.fromkeys(key for row in rows for key in row) if key not in hidden
+    ]
     drawn = prettytable.PrettyTable([escaped(column.replace('_', ' ')) for column in columns])
     for title, column in zip(drawn.field_names, columns, strict=True):
         drawn.align[title] = 'r' if all(details.is_number(row.get(column)) for row in rows) else 'l'

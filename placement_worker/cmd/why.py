@@ -99,7 +99,9 @@ class Why(LocalCommand):
         lines += [escaped(f'{output.INDENT}policy {policy}') for policy in event.policies]
         lines += [escaped(f'{output.INDENT}warning {warning}') for warning in event.warnings]
         if event.places:
-            lines += [output.INDENT + line for line in output.table(event.places).splitlines()]
+            hidden = () if event.event == 'placed' else output.HIDDEN_IN_DELETIONS
+            drawn = output.table(event.places, hidden)
+            lines += [output.INDENT + line for line in drawn.splitlines()]
         return '\n'.join(lines)
 
 

@@ -2,7 +2,10 @@
 
 import argparse
 
+import msgspec
+
 from placement_worker.cmd import output
+from placement_worker.contract.model import ActionPatch, CheckReply, CheckRequest, Decision
 from tests.factories import node, region_policy, request
 
 
@@ -32,6 +35,22 @@ def test_table_of_rows_with_different_keys_has_a_column_per_key():
         '| b    | -    | -   | yes    |',
         '+------+------+-----+--------+',
     ]
+
+
+def test_check_of_a_deletion_hides_usable_in_plans_alone():
+    """A policy of another package may have a table with a column of the same name."""
+    details = {'zones': [{'name': 'a', 'usable': True}], 'racks': [{'rack': 'r', 'usable': True}]}
+    decision = Decision('p', None, 'test-1.0', 1, 'APPLIED', 'Done', 0, details)
+    data = {'status': 'OK', 'reason': 'Done', 'deletion': {'count': 1}}
+    asked = msgspec.convert(request('CLUSTER_SCALE_IN', []), CheckRequest)
+    reply = CheckReply(
+        action=ActionPatch('act-1', data), cluster=None, nodes={}, decisions=[decision]
+    )
+
+    shown = output.check_reply(reply, asked, 'table')
+
+    assert '| name |\n' in shown
+    assert '| rack | usable |\n' in shown
 
 
 def test_document_as_yaml_starts_a_document():

@@ -13,7 +13,7 @@ from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.decisions.records import DecisionLog
 from placement_worker.handlers.endpoints import Endpoints
 from tests import hostile_requests
-from tests.factories import deletion_policy, nodes, request, zone_policy
+from tests.factories import deletion_policy, node, nodes, request, zone_policy
 
 ROOT = Path(__file__).parents[3]
 
@@ -47,6 +47,32 @@ def test_why_shows_event_and_plan(run, line):
     assert [row.split()[1:3] for row in table if ' a ' in row or ' b ' in row] == [
         ['a', '|'],
         ['b', '|'],
+    ]
+
+
+@pytest.mark.parametrize('name', ['n1', 'n2', 'act-1'])
+def test_why_of_a_deletion_does_not_call_places_usable(run, line, name):
+    """An unavailable place gives nodes, too; a column "usable" would contradict its note."""
+    _, out, _ = run('why', name, '--log', 'log', log=line)
+
+    (titles,) = (row for row in out.splitlines() if 'planned' in row)
+    assert 'ideal' in titles
+    assert 'usable' not in titles
+
+
+def test_why_of_a_new_node_says_which_places_are_usable(run, registry):
+    """The table of a creation shows where nodes can be created."""
+    lines = []
+    cloud = Inventory.parse({'zones': {'a': True, 'b': False}}, 'test')
+    asked = request('NODE_CREATE', [zone_policy('a', 'b')], nodes(a=1), node=node(2))
+    Endpoints(cloud, registry, recorder=DecisionLog(lines.append)).policy_check(asked, 'req-1')
+
+    _, out, _ = run('why', 'n2', '--log', 'log', log=lines[0].decode())
+
+    assert [row.split('|')[4].strip() for row in out.splitlines() if '|' in row] == [
+        'usable',
+        'yes',
+        'no',
     ]
 
 
