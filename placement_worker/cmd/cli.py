@@ -32,7 +32,7 @@ RAISED = (
 """Messages of oslo.messaging 18 (_drivers/impl_rabbit.py) about an error that it retries or raises.
 """
 PLUGINS = 'placement_worker.policies.plugins'
-"""The logger of messages about the installed policy types."""
+"""The logger of messages about the installed policy types; slow imports have another one."""
 JSON_ESCAPES = 'json-escapes'
 """The name of the codec error handler that writes JSON escapes."""
 
@@ -44,7 +44,7 @@ class PlacementPolicy(app.App):
     DEFAULT_VERBOSE_LEVEL = 0  # warnings; -v for more
 
     def __init__(self) -> None:
-        self._of_plugins = _OfPlugins()
+        self._plugin_messages = _PluginMessages()
         super().__init__(
             description='Place the nodes of clusters, in this process or by running workers.',
             version=metadata.version('placement-worker'),
@@ -74,7 +74,7 @@ class PlacementPolicy(app.App):
         for handler in logging.getLogger().handlers:
             if handler not in others:
                 handler.addFilter(_is_not_printed)
-                handler.addFilter(self._of_plugins)
+                handler.addFilter(self._plugin_messages)
         log_lines.install()
         if not self.options.debug:
             # stevedore also raises the error that it logs.
@@ -100,15 +100,21 @@ class PlacementPolicy(app.App):
         except ValueError:
             print(f'{self.NAME}: {self._unknown_command(argv)}', file=self.stderr)
             return INVALID
-        self._of_plugins.shows_all = argv[0] == 'type' or self.options.verbose_level > 0
-        status: int = super().run_subcommand(argv)
-        if self._of_plugins.hidden:
-            more = counted(len(self._of_plugins.hidden), 'more message')
+        self._plugin_messages.shows_all = argv[0] == 'type' or self.options.verbose_level > 0
+        try:
+            status: int = super().run_subcommand(argv)
+        finally:
+            self._print_hidden()
+        return status
+
+    def _print_hidden(self) -> None:
+        """Print how many messages about policy types the log does not have, if any."""
+        if self._plugin_messages.hidden:
+            more = counted(len(self._plugin_messages.hidden), 'more message')
             print(
                 f'{self.NAME}: {more} about policy types; run "{self.NAME} type list" for all',
                 file=self.stderr,
             )
-        return status
 
     @override
     def run(self, argv: list[str]) -> int:
@@ -130,7 +136,7 @@ class PlacementPolicy(app.App):
         return (found or self.get_fuzzy_matches(words[0]))[:MAX_SUGGESTIONS]
 
 
-class _OfPlugins(logging.Filter):
+class _PluginMessages(logging.Filter):
     """A filter that passes the first message about the installed policy types.
 
     Each command loads all types, so it would repeat the messages about types that it does not need.

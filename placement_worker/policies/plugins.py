@@ -26,6 +26,8 @@ from placement_worker.policies.plugin_packages import NAMESPACE, from_packages
 from placement_worker.policies.plugin_schemas import described
 
 LOG = logging.getLogger(__name__)
+SLOW_LOG = logging.getLogger(f'{__name__}.slow')
+"""The logger of imports that take long; commands show each of its messages."""
 SLOW_S = 5.0
 """The duration of an import from which on the log names the type."""
 
@@ -189,7 +191,7 @@ def _named_if_slow(entry_point: metadata.EntryPoint) -> Iterator[None]:
 
 
 def _log_slow(name: str) -> None:
-    LOG.warning(
+    SLOW_LOG.warning(
         'Policy type %s%s is still being imported after %g s, and delays the start',
         name,
         from_packages(name),

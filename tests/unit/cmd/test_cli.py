@@ -14,6 +14,7 @@ import yaml
 from placement_worker.cmd import cli
 from placement_worker.cmd.cli import PlacementPolicy
 from placement_worker.policies import plugins
+from placement_worker.policies.registry import Registry
 from tests.factories import request, zone_policy
 from tests.unit.cmd.inputs import COMMANDS
 from tests.unit.policies.good_policy import Good
@@ -265,6 +266,48 @@ def test_command_that_does_not_list_types_shows_one_message_about_them(
     lines = err.splitlines()
     assert (status, len([line for line in lines if 'Skipped policy type' in line])) == (0, shown)
     assert last is None or lines[-1] == last
+
+
+@pytest.fixture
+def _broken_types(monkeypatch):
+    """Let the log report that two imports take long, and that three types are broken."""
+    own = [pair for pair in plugins.installed() if 'zone_placement' in pair[0]]
+
+    def installed():
+        for name in ('test.slow-1.0', 'test.slower-1.0'):
+            plugins._log_slow(name)
+        return [*own, *((f'test.good-{version}', 5) for version in ('1.0', '1.1', '1.2'))]
+
+    monkeypatch.setattr(plugins, 'installed', installed)
+
+
+@pytest.mark.usefixtures('_broken_types')
+def test_command_with_slow_imports_names_each_of_them(run):
+    """A user who waits for a command learns which of several packages delays it."""
+    _, _, err = run('validate', 'f', f=yaml.safe_dump(zone_policy('a')['spec']))
+
+    assert 'Policy type test.slow-1.0 is still being imported' in err
+    assert 'Policy type test.slower-1.0 is still being imported' in err
+    assert err.count('Skipped policy type') == 1
+    assert '2 more messages about policy types' in err
+
+
+@pytest.mark.usefixtures('_broken_types')
+def test_command_that_raises_its_exit_status_prints_the_number_of_hidden_messages(
+    run, monkeypatch, capsys
+):
+    """A user learns of hidden messages however the command ends."""
+
+    def load_and_exit(*_):
+        Registry.installed()
+        raise SystemExit(2)
+
+    monkeypatch.setattr('placement_worker.cmd.types.Validate.take_action', load_and_exit)
+
+    with pytest.raises(SystemExit):
+        run('validate', 'f', f='')
+
+    assert '2 more messages about policy types' in capsys.readouterr().err
 
 
 @pytest.mark.parametrize('arguments', [('type', 'list'), ('check', 'f')])

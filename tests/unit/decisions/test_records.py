@@ -89,7 +89,7 @@ def test_record_that_cannot_be_encoded_is_reported_and_raises_nothing(caplog):
 
 
 def test_record_names_the_packages_of_the_policies_with_their_versions(registry):
-    """An audit has the code of a plugin that decided, also after a fix within the same type."""
+    """The record names the code of a plugin that decided, also after a fix within the same type."""
     lines = []
     packages = {'test.good-1.0': Package('acme', '2.1'), 'test.good-1.1': Package('later', '1')}
     own = type('Own', (Good,), {'interface': (2, 0)})
