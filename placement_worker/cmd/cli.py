@@ -100,7 +100,8 @@ class PlacementPolicy(app.App):
         except ValueError:
             print(f'{self.NAME}: {self._unknown_command(argv)}', file=self.stderr)
             return INVALID
-        self._plugin_messages.shows_all = argv[0] == 'type' or self.options.verbose_level > 0
+        lists_types = argv[:2] == ['type', 'list']
+        self._plugin_messages.shows_all = lists_types or self.options.verbose_level > 0
         try:
             status: int = super().run_subcommand(argv)
         finally:

@@ -91,6 +91,9 @@ def decode_encoded(
     try:
         return decoder(kind).decode(data)
     except msgspec.ValidationError as exc:
+        # The rules of a `__post_init__` raise ValueError, so this is a bug in it.
+        if isinstance(exc.__cause__, TypeError):
+            raise exc.__cause__ from None
         raise error(_explained(str(exc), data, kind, at)) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
         raise error(f'Expected JSON - at `{at}`: {exc}') from exc

@@ -239,15 +239,16 @@ def test_log_of_a_command_has_no_message_of_an_error_that_is_raised(name, text, 
     assert cli._is_not_printed(record) is logged
 
 
+MORE = (
+    'placement-policy: 2 more messages about policy types; run "placement-policy type list" for all'
+)
+
+
 @pytest.mark.parametrize(
     ('arguments', 'shown', 'last'),
     [
-        (
-            ['validate', 'f'],
-            1,
-            'placement-policy: 2 more messages about policy types; run "placement-policy type '
-            'list" for all',
-        ),
+        (['validate', 'f'], 1, MORE),
+        (['type', 'show', 'senlin.policy.zone_placement'], 1, MORE),
         (['type', 'list'], 3, None),
         (['-v', 'validate', 'f'], 3, None),
     ],

@@ -109,6 +109,21 @@ class RaisingProperties(Struct, frozen=True):
         raise KeyError('x')
 
 
+class ComparingProperties(Struct, frozen=True):
+    def __post_init__(self):
+        int(self)
+
+
+def test_policy_with_properties_that_raise_a_type_error_names_the_plugin():
+    """A bug in the rules of a plugin is not an error of the spec: they raise `ValueError`."""
+    kind = type('Variant', (Good,), {'interface': (2, 0), 'versions': {'1.0': ComparingProperties}})
+
+    with pytest.raises(TypeError, match=r'^int\(\) argument must be') as raised:
+        Registry([('test.good-1.0', kind)]).policy(Spec(Good.name, '1.0'), '$')
+
+    assert raised.value.__notes__ == [f'in test.good-1.0, a plugin of {kind.__module__}']
+
+
 class Raising(Good):
     interface = (2, 0)
 
