@@ -27,6 +27,23 @@ class Named(Good):
     name = 'test.other'
 
 
+@pytest.fixture
+def install(monkeypatch, tmp_path):
+    """Return a function that installs one type, given the source of its module."""
+
+    def installing(type_name, value, source):
+        module, _, _ = value.partition(':')
+        (tmp_path / f'{module}.py').write_text(source)
+        monkeypatch.syspath_prepend(str(tmp_path))
+        monkeypatch.delitem(sys.modules, module, raising=False)
+        entry_point = metadata.EntryPoint(type_name, value, NAMESPACE)
+        monkeypatch.setattr(
+            extension.ExtensionManager, 'list_entry_points', lambda _manager: [entry_point]
+        )
+
+    return installing
+
+
 def test_checked_type_of_two_packages_is_skipped(caplog):
     """No class is used if packages provide a type with different ones; other types stay."""
     problem = 'several packages provide it with different classes; uninstall all but one'
@@ -71,16 +88,10 @@ def test_checked_plugin_with_a_built_in_name_does_not_replace_the_class(registry
     ],
 )
 def test_installed_class_that_cannot_be_loaded_is_skipped_with_the_cause(
-    source, error, hint, monkeypatch, tmp_path, caplog
+    source, error, hint, install, caplog
 ):
     """A plugin whose module fails is skipped; the reason explains an upgrade if it may help."""
-    (tmp_path / 'bad_plugin.py').write_text(source)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.delitem(sys.modules, 'bad_plugin', raising=False)
-    entry_point = metadata.EntryPoint('test.bad-1.0', 'bad_plugin:Bad', NAMESPACE)
-    monkeypatch.setattr(
-        extension.ExtensionManager, 'list_entry_points', lambda _manager: [entry_point]
-    )
+    install('test.bad-1.0', 'bad_plugin:Bad', source)
 
     types, skipped = plugins.checked(plugins.installed())
 
@@ -117,7 +128,7 @@ def test_installed_class_whose_module_raises_is_skipped_with_file_and_line(monke
     ids=['slow', 'fast'],
 )
 def test_installed_class_with_a_slow_import_is_named_while_it_lasts(
-    limit_s, source, is_named, monkeypatch, tmp_path, caplog
+    limit_s, source, is_named, install, monkeypatch, caplog
 ):
     """An operator who waits for a worker or a command learns which package delays it."""
     log_slow = plugins._log_slow
@@ -128,13 +139,7 @@ def test_installed_class_with_a_slow_import_is_named_while_it_lasts(
 
     monkeypatch.setattr(plugins, 'SLOW_S', limit_s)
     monkeypatch.setattr(plugins, '_log_slow', log_and_set)
-    (tmp_path / 'slow_plugin.py').write_text(source)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.delitem(sys.modules, 'slow_plugin', raising=False)
-    entry_point = metadata.EntryPoint('test.slow-1.0', 'slow_plugin:slow', NAMESPACE)
-    monkeypatch.setattr(
-        extension.ExtensionManager, 'list_entry_points', lambda _manager: [entry_point]
-    )
+    install('test.slow-1.0', 'slow_plugin:slow', source)
     threads = threading.active_count()
 
     assert list(plugins.installed()) == [('test.slow-1.0', 1)]
