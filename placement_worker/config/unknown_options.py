@@ -11,8 +11,10 @@ import logging
 import multiprocessing
 import os
 import re
+import signal
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib import metadata
 from typing import Any
 
@@ -28,6 +30,8 @@ oslo_messaging_tracing.
 """
 CHECK_TIMEOUT_S = 10
 """The time limit of the check, which takes about 0.2 s; a start waits for it."""
+SIGNALS = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGTERM})
+"""The signals that cotyledon sends to all processes of the worker."""
 LOG = logging.getLogger(__name__)
 
 
@@ -44,10 +48,11 @@ def warn(conf: cfg.ConfigOpts) -> None:
     options. They take 13 MB, and a broken one may hang or end the process.
     """
     child = multiprocessing.get_context('fork').Process(
-        target=_warn, args=(files(conf),), daemon=True
+        target=_check, args=(files(conf),), daemon=True
     )
     try:
-        child.start()
+        with _signals_blocked():
+            child.start()
     except OSError as exc:
         LOG.warning('Cannot check for unknown options: %s', exc)
         return
@@ -61,6 +66,33 @@ def warn(conf: cfg.ConfigOpts) -> None:
             'placement-worker-status upgrade check',
             child.exitcode,
         )
+
+
+@contextmanager
+def _signals_blocked() -> Iterator[None]:
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _check(paths: Sequence[str]) -> None:
+    _detach_signals()
+    _warn(paths)
+
+
+def _detach_signals() -> None:
+    """Receive signals apart from the parent, whose file descriptor for them a fork inherits.
+
+    A SIGHUP that cotyledon sends to all processes would be written to it, and the parent would
+    reload again.
+    """
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
 
 
 def _warn(paths: Sequence[str]) -> None:

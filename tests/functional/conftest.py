@@ -3,6 +3,7 @@
 import contextlib
 import gc
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -100,7 +101,8 @@ class Worker:
             **options,
         }
         self.config.write_text(
-            f'[DEFAULT]\ntransport_url = {url}\ndebug = true\nlog_file = {self.log}\n{settings}\n'
+            '[DEFAULT]\ndebug = true\nlog_options = false\n'
+            f'transport_url = {url}\nlog_file = {self.log}\n{settings}\n'
             f'{described}\n'
             '[worker]\n' + ''.join(f'{name} = {value}\n' for name, value in given.items())
         )
@@ -141,10 +143,23 @@ class Worker:
         assert not has_ended(self.process), 'the worker ended before it served'
 
     def stop(self) -> int:
-        """End it gracefully and return its exit status."""
+        """End it gracefully and return its exit status.
+
+        :raises subprocess.TimeoutExpired: it did not end; its stacks are in the file `stderr`.
+        """
         if self.process.poll() is None:
             self.process.terminate()
-        return self.process.wait(START_TIMEOUT_S)
+        try:
+            return self.process.wait(START_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            self._abort()
+            raise
+
+    def _abort(self) -> None:
+        """End all processes; faulthandler writes their stacks."""
+        for pid in [*self.children(), self.process.pid]:
+            os.kill(pid, signal.SIGABRT)
+        self.process.wait(START_TIMEOUT_S)
 
 
 def has_ended(process: subprocess.Popen[bytes]) -> bool:
@@ -167,19 +182,17 @@ Start = Callable[..., Worker]
 @pytest.fixture(scope='module')
 def start_worker(broker_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
     """Start workers and wait until they reply; they end with the module."""
-    workers: list[Worker] = []
+    with contextlib.ExitStack() as workers:
 
-    def start(
-        cloud: object, settings: str = '', url: str = broker_url, **options: object
-    ) -> Worker:
-        worker = Worker(tmp_path_factory.mktemp('worker'), url, cloud, settings, **options)  # type: ignore[arg-type]
-        workers.append(worker)
-        worker.wait_until_ready()
-        return worker
+        def start(
+            cloud: object, settings: str = '', url: str = broker_url, **options: object
+        ) -> Worker:
+            worker = Worker(tmp_path_factory.mktemp('worker'), url, cloud, settings, **options)  # type: ignore[arg-type]
+            workers.callback(worker.stop)
+            worker.wait_until_ready()
+            return worker
 
-    yield start
-    for worker in workers:
-        worker.stop()
+        yield start
 
 
 @pytest.fixture(scope='module')

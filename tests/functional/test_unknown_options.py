@@ -59,6 +59,28 @@ def test_unknown_option_of_a_reload_is_logged_once(start_worker):
     assert '[worker] max_request_byets (did you mean max_request_bytes?)' in line
 
 
+def test_sighup_of_all_processes_reloads_once_while_the_check_runs(start_worker, package, tmp_path):
+    """The check of a reload gets the signal that its parent sends to all processes, too."""
+    slow = f"""
+import os, time
+if os.path.exists({str(tmp_path / 'slow')!r}):
+    time.sleep(3)
+def list_opts():
+    return []
+"""
+    worker = start_worker(CLOUD, environment=package(slow))
+    serving = worker.children()
+    (tmp_path / 'slow').touch()
+    os.kill(worker.process.pid, signal.SIGHUP)
+
+    (check,) = wait_for(lambda: set(worker.children()) - set(serving))
+    os.kill(check, signal.SIGHUP)
+
+    wait_for(lambda: worker.children() == serving)
+    assert worker.log.read_text().count('Reloaded the mutable options') == 2, 'parent and process'
+    assert not warnings(worker)
+
+
 def test_known_options_of_a_worker_that_starts_are_not_logged(start_worker):
     """A sound configuration leads to no warning."""
     assert warnings(start_worker(CLOUD)) == []
