@@ -132,6 +132,7 @@ def _rows(
             'staying': one.fixed,
             'ideal': round(total * one.weight / weight, 2) if weight else 0.0,
             'final': after[one.name],
+            'note': one.note,
         }
         for one in holdings
     ]

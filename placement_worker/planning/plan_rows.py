@@ -7,6 +7,8 @@ from msgspec import Struct, structs
 
 from placement_worker.planning.places import NO_CAP, UNKNOWN, Located, Place
 
+NOT_LISTED = 'not listed'
+
 
 class Row(Struct, frozen=True):
     """One place of a plan; `ideal` is the share of the place in the size afterwards."""
@@ -58,7 +60,7 @@ def listed_rows(
             ideal=size * place.weight / weight if counts else 0.0,
             planned=abs(after - before),
             final=after,
-            note=_note(place, after),
+            note=note_of(place, after),
         )
         for place, before, after, counts in zip(places, held, final, usable, strict=True)
     )
@@ -88,19 +90,20 @@ def unlisted_rows(
             ideal=0.0,
             planned=before[name] - after[name],
             final=after[name],
-            note=UNKNOWN if name in listed else 'not listed',
+            note=UNKNOWN if name in listed else NOT_LISTED,
         )
         for name in sorted(before)
     )
 
 
-def _note(place: Place, final: int) -> str:
+def note_of(place: Place, nodes: int) -> str:
+    """Return what keeps a known place from having more nodes, or an empty string."""
     if not place.available:
         return place.note
-    return ', '.join(filter(None, (str(place.shortage or ''), _note_of_cap(place.cap, final))))
+    return ', '.join(filter(None, (str(place.shortage or ''), _note_of_cap(place.cap, nodes))))
 
 
-def _note_of_cap(cap: int, final: int) -> str:
-    if cap < 0 or final < cap:
+def _note_of_cap(cap: int, nodes: int) -> str:
+    if cap < 0 or nodes < cap:
         return ''
-    return 'at its cap' if final == cap else 'over its cap'
+    return 'at its cap' if nodes == cap else 'over its cap'

@@ -22,7 +22,8 @@ class Holding:
     """A place with its nodes; a place that no policy lists has no weight.
 
     `name`: None if the nodes of a region are not divided by zone. `fixed`: the number of nodes that
-    must stay. `most`: the maximum number of nodes, which `held` may exceed.
+    must stay. `most`: the maximum number of nodes, which `held` may exceed. `note`: what keeps the
+    place from having more nodes, for the row of the reply.
     """
 
     name: str | None
@@ -30,6 +31,7 @@ class Holding:
     held: int
     fixed: int
     most: int
+    note: str = ''
 
 
 class Unit(NamedTuple):

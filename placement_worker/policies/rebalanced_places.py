@@ -7,13 +7,16 @@ from dataclasses import dataclass
 from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.cloud.stated_places import Location
 from placement_worker.contract.cluster import Node
-from placement_worker.planning.places import Place
+from placement_worker.planning.places import UNKNOWN, Place
+from placement_worker.planning.plan_rows import NOT_LISTED, note_of
 from placement_worker.planning.rebalancing import NO_WEIGHT, Holding
 from placement_worker.planning.region_rebalancing import Region
 from placement_worker.policies import cordoned_places
 
 EVERYWHERE = Place('', 1)
 """The only region if no policy places by region."""
+NO_KNOWN_PLACE = 'no known place'
+"""The note of nodes whose place is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,11 +157,15 @@ def _zones(
 
 def _holding(name: str | None, place: Place | None, held: int, movable: int, size: int) -> Holding:
     """Return the holding of a listed place, or of another one (None)."""
-    if place is None or not place.known or place.is_evacuated:
-        return Holding(name, NO_WEIGHT, held, held - movable, held)
+    if place is None:
+        note = NO_KNOWN_PLACE if name is None else NOT_LISTED
+        return Holding(name, NO_WEIGHT, held, held - movable, held, note)
+    note = note_of(place, held) if place.known else UNKNOWN
+    if not place.known or place.is_evacuated:
+        return Holding(name, NO_WEIGHT, held, held - movable, held, note)
     most = place.cap if place.cap >= 0 else held + size
     if not place.available:
         most = min(most, held)
     elif place.shortage:
         most = min(most, held + place.shortage.room)
-    return Holding(name, place.weight, held, held - movable, most)
+    return Holding(name, place.weight, held, held - movable, most, note)

@@ -13,7 +13,7 @@ from placement_worker.policies.deletion_properties import DeletionProperties
 from placement_worker.policies.rebalanced_places import Layout
 from tests.factories import node
 
-ZONES = [Holding('az1', 100, 2, 0, 9), Holding('az2', 100, 0, 0, 9)]
+ZONES = [Holding('az1', 100, 2, 0, 9), Holding('az2', 100, 0, 0, 9, 'a note')]
 
 
 def replied(zones, *, regions=None, possible=1):
@@ -46,9 +46,9 @@ def test_reply_has_places_victims_and_rows():
     assert (step['grace_period'], step['load_balancing']) == (9, ['lb'])
     assert (reply['reason'], reply['warnings']) == ('1 move in 1 step', ['Mind'])
     assert [
-        (row['name'], row['current'], row['ideal'], row['final'])
+        (row['name'], row['current'], row['ideal'], row['final'], row['note'])
         for row in reply['details']['zones']
-    ] == [('az1', 2, 1.0, 1), ('az2', 0, 1.0, 1)]
+    ] == [('az1', 2, 1.0, 1, ''), ('az2', 0, 1.0, 1, 'a note')]
 
 
 def test_reply_says_how_many_moves_are_left():
