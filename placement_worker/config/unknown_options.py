@@ -31,7 +31,7 @@ oslo_messaging_tracing.
 CHECK_TIMEOUT_S = 10
 """The time limit of the check, which takes about 0.2 s; a start waits for it."""
 SIGNALS = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGTERM})
-"""The signals that cotyledon sends to all processes of the worker."""
+"""The signals that the check may get: SIGHUP and SIGINT of cotyledon, and SIGTERM at a stop."""
 LOG = logging.getLogger(__name__)
 
 
@@ -60,7 +60,7 @@ def warn(conf: cfg.ConfigOpts) -> None:
     if child.is_alive():
         child.kill()
         child.join()
-    if child.exitcode:
+    if child.exitcode and -child.exitcode not in SIGNALS:  # a stop is no failure
         LOG.warning(
             'Cannot check for unknown options: the check ended with status %s; to see why, run '
             'placement-worker-status upgrade check',
@@ -83,10 +83,10 @@ def _check(paths: Sequence[str]) -> None:
 
 
 def _detach_signals() -> None:
-    """Receive signals apart from the parent, whose file descriptor for them a fork inherits.
+    """Detach the child from the signal pipe of its parent, which a fork inherits.
 
-    A SIGHUP that cotyledon sends to all processes would be written to it, and the parent would
-    reload again.
+    Otherwise a SIGHUP to all processes would be written to this pipe, and the parent would reload
+    again.
     """
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)

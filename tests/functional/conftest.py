@@ -158,7 +158,8 @@ class Worker:
     def _abort(self) -> None:
         """End all processes; faulthandler writes their stacks."""
         for pid in [*self.children(), self.process.pid]:
-            os.kill(pid, signal.SIGABRT)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGABRT)
         self.process.wait(START_TIMEOUT_S)
 
 
