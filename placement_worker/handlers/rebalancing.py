@@ -143,7 +143,7 @@ def plan(request: RebalanceRequest, links: Sequence[Link], state: State) -> Reba
     criteria = policies.deletion.criteria
     places = policies.listed(resize, state)
     found = layout(
-        victims.order(policies.counted(request.cluster.nodes), criteria, resize.action.id),
+        [*victims.order(policies.counted(request.cluster.nodes), criteria, resize.action.id)],
         {*protected, *_too_young(request, state)},
         places,
         state.cloud,

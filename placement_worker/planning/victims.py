@@ -3,9 +3,9 @@
 import datetime
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, islice
 from operator import attrgetter, lt
 from typing import Literal
 
@@ -38,12 +38,13 @@ _CRITERION = {
 class Choice:
     """The victims in the order of the reply, and the other nodes in the order of preference.
 
-    `unplaced`: the ids of the victims that were chosen because their place is unknown.
+    `spared` can be read only once, because the order is read as far as needed. `unplaced`: the ids
+    of the victims that were chosen because their place is unknown.
     `protected`: the nodes that could not be chosen, by id.
     """
 
     victims: Sequence[Node]
-    spared: Sequence[Node]
+    spared: Iterator[Node]
     unplaced: frozenset[str] = frozenset()
     protected: Mapping[str, Protection] = field(default_factory=dict)
 
@@ -53,8 +54,8 @@ def order(
     criteria: Criteria,
     seed: str,
     exceptional: Sequence[Node] | None = None,
-) -> list[Node]:
-    """Return all nodes, the preferred victims first, independent of the order of the request.
+) -> Iterator[Node]:
+    """Yield all nodes, the preferred victims first, independent of the order of the request.
 
     Unhealthy nodes come first, then nodes that were never created, then healthy nodes by criteria.
     Ties are broken by index, then id.
@@ -66,9 +67,18 @@ def order(
     unhealthy, never_created = before_healthy(
         by_index if exceptional is None else _by_index(exceptional)
     )
-    first = {node.id for node in (*unhealthy, *never_created)}
-    healthy = [node for node in by_index if node.id not in first] if first else by_index
-    return [*unhealthy, *never_created, *_by_criteria(healthy, criteria, seed)]
+    first = [*unhealthy, *never_created]
+    yield from first
+    if not first:
+        yield from _by_criteria(by_index, criteria, seed)
+        return
+    ids = {node.id for node in first}
+    if any(None in (node.created_at, node.profile_created_at) for node in first):
+        # A missing time makes the sort several times slower.
+        by_index = [node for node in by_index if node.id not in ids]
+    for node in _by_criteria(by_index, criteria, seed):
+        if node.id not in ids:
+            yield node
 
 
 def before_healthy(nodes: Iterable[Node]) -> tuple[list[Node], list[Node]]:
@@ -81,7 +91,7 @@ def before_healthy(nodes: Iterable[Node]) -> tuple[list[Node], list[Node]]:
 
 
 def choose(
-    ordered: Sequence[Node],
+    ordered: Iterable[Node],
     count: int,
     removal_counts: Mapping[Location, int] | None,
     location_of: Callable[[Node], Location],
@@ -95,7 +105,7 @@ def choose(
     names. Without removal counts, the place does not matter and `count` may exceed the number of
     nodes. A location gives fewer victims than its removal count if its other nodes are protected.
 
-    :param ordered: the result of `order`.
+    :param ordered: the result of `order`; `spared` reads the rest of it.
     :param removal_counts: None if no policy planned; an empty plan takes all victims from nodes of
         unknown place.
     :param unknown: the locations of nodes whose place is unknown.
@@ -103,7 +113,8 @@ def choose(
     :raises NoFeasiblePlan: a location holds fewer nodes than are to leave it; the text names it.
     """
     if removal_counts is None:
-        return Choice(ordered[:count], ordered[count:])
+        rest = iter(ordered)
+        return Choice([*islice(rest, count)], rest)
     asked = {UNKNOWN: max(0, count - sum(removal_counts.values())), **removal_counts}
     leaving, spared = _divided(ordered, asked, location_of)
     if sum(map(len, leaving.values())) < sum(asked.values()):
@@ -133,10 +144,10 @@ def reason_counts(choice: Choice, criteria: Criteria) -> dict[str, int]:
 
 
 def _divided(
-    ordered: Sequence[Node],
+    ordered: Iterable[Node],
     asked: Mapping[Location, int],
     location_of: Callable[[Node], Location],
-) -> tuple[dict[Location, list[Node]], list[Node]]:
+) -> tuple[dict[Location, list[Node]], Iterator[Node]]:
     """Return the first nodes of each location, at most as many as asked, and all other nodes.
 
     The nodes after the last one that leaves are not located, which takes longer than ordering them.
@@ -156,7 +167,7 @@ def _divided(
             del unfilled[location]
             if not unfilled:
                 break
-    return leaving, [*spared, *rest]
+    return leaving, chain(spared, rest)
 
 
 def _check_held(

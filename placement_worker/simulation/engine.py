@@ -1,5 +1,6 @@
 """The simulated engine: it asks the worker about each action, and runs what the worker allows."""
 
+import itertools
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -163,7 +164,7 @@ class Engine:
         if chosen is None:
             order = victims.order(request.cluster.nodes, 'RANDOM', request.action.id)
             chosen = request.action.inputs.get('candidates') or [
-                node.id for node in order[: size.count]
+                node.id for node in itertools.islice(order, size.count)
             ]
         self.world.nodes.delete(chosen)
         return [], len(chosen)
