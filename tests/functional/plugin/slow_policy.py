@@ -1,6 +1,7 @@
 """A policy type for tests that sleeps, fails or kills its process, and logs each run."""
 
 import os
+import signal
 import time
 
 from msgspec import Struct
@@ -37,7 +38,7 @@ class Slow(Policy[SlowProperties]):
         with open(self.properties.runs, 'a') as runs:
             runs.write(f'{request.action.id}\n')
         if self.properties.signal:
-            os.kill(os.getpid(), self.properties.signal)
+            signal.raise_signal(self.properties.signal)  # in this thread, so at once
         if self.properties.status:
             os._exit(self.properties.status)
         if self.properties.exits:
