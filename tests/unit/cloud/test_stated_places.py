@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from placement_worker.cloud.stated_places import by_stated_place, stated_place
@@ -33,7 +33,23 @@ def nodes(draw: st.DrawFn) -> Node:
     return codec.decode(described, Node)
 
 
+NAMED = {'context': {'region_name': 'a'}}
+UNNAMED = [
+    codec.decode(described, Node)
+    for described in (
+        {'id': 'n', 'data': {'placement': {}}},
+        {
+            'id': 'm',
+            'data': {'placement': {'region_name': None, 'zone': None}},
+            'profile': {'type': 't', 'properties': NAMED},
+        },
+    )
+]
+"""Two nodes whose placements name no place; the profile of one names a region."""
+
+
 @given(st.lists(nodes(), max_size=8))
+@example(UNNAMED)
 def test_nodes_by_place_are_those_of_each_place(listed):
     """The places of all nodes at once are the places of each node, also of malformed ones."""
     expected = defaultdict(list)

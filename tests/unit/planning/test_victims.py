@@ -1,15 +1,19 @@
 """The order of victims, and the choice that follows the removal counts."""
 
 import random
+from typing import get_args
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from placement_worker.contract import codec
 from placement_worker.contract.action_data import Deletion
 from placement_worker.contract.cluster import Node
 from placement_worker.errors import NoFeasiblePlan
 from placement_worker.planning import victims
+from placement_worker.planning.exceptional import exceptional
 from placement_worker.planning.removal_counts import RemovalCounts
 from tests.factories import node
 
@@ -59,6 +63,37 @@ def test_order_puts_unhealthy_nodes_first_then_never_created_ones(criteria):
     )
 
     assert ids(victims.order(members, criteria, 'seed')) == ['n3', 'n4', 'n5', 'n2', 'n1']
+
+
+@st.composite
+def mixed(draw):
+    """Return nodes in any state, with times that may be missing or have no time zone."""
+    times = st.sampled_from(['2026-01-01T00:00:00Z', '2026-01-02T00:00:00', None])
+    return made(
+        *(
+            node(
+                number,
+                status=draw(st.sampled_from(['ACTIVE', 'ERROR', 'INIT'])),
+                tainted=draw(st.booleans()),
+                created_at=draw(times),
+                profile_created_at=draw(times),
+            )
+            for number in range(1, draw(st.integers(1, 9)))
+        )
+    )
+
+
+@given(mixed(), st.sampled_from(get_args(victims.Criteria)))
+def test_order_of_healthy_nodes_does_not_depend_on_the_others(members, criteria):
+    """Healthy nodes follow all others, in the order that they have alone."""
+    unhealthy, never_created = victims.before_healthy(members)
+    first = [*unhealthy, *never_created]
+    healthy = [one for one in members if one not in first]
+
+    expected = ids([*first, *victims.order(healthy, criteria, 'seed')])
+
+    assert ids(victims.order(members, criteria, 'seed')) == expected
+    assert ids(victims.order(members, criteria, 'seed', exceptional(members))) == expected
 
 
 @pytest.mark.parametrize(
