@@ -1,6 +1,8 @@
 """Connections to the broker outside of oslo.messaging, with bounded waits and clear errors."""
 
+import math
 import ssl
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,7 +12,7 @@ from oslo_config import cfg
 
 from placement_worker.errors import BrokerRefused, BrokerUnreachable, ConfigurationError, file_error
 
-CONNECT_TIMEOUT_S = 5
+CONNECT_TIMEOUT_S, CONNECT_MIN_S = 5, 0.5
 ANSWER_S = 30
 RETRY_S = 0.2  # the pause before kombu's second attempt
 TLS_FILES = {'ca_certs': 'ssl_ca_file', 'certfile': 'ssl_cert_file', 'keyfile': 'ssl_key_file'}
@@ -31,12 +33,16 @@ def probe_broker(conf: cfg.ConfigOpts, target: Any) -> None:
         open_connection(conf, target).close()
 
 
-def open_connection(conf: cfg.ConfigOpts, target: Any, **more: object) -> Connection:
+def open_connection(
+    conf: cfg.ConfigOpts, target: Any, *, left_s: float = math.inf, **more: object
+) -> Connection:
     """Connect to the first host that responds, outside of oslo.messaging.
 
     The broker confirms each message that is published on the connection.
 
     :param target: a TransportURL of `load_transport_url`.
+    :param left_s: the seconds that it may take; the attempt that is under way then may take as long
+        again.
     :param more: options of py-amqp's connection, e.g. `read_timeout`. By default a broker that
         does not respond within `ANSWER_S` raises TimeoutError.
     :raises BrokerUnreachable: no host responds.
@@ -47,14 +53,18 @@ def open_connection(conf: cfg.ConfigOpts, target: Any, **more: object) -> Connec
         raise ConfigurationError(_missing_host(conf))
     options = {**conf.oslo_messaging_rabbit, **target.query}
     failures = []
+    end = time.monotonic() + left_s
     for host in target.hosts:
-        connection = _connection(host, target.virtual_host or '/', options, more)
+        timeout_s = min(CONNECT_TIMEOUT_S, max(end - time.monotonic(), CONNECT_MIN_S))
+        connection = _connection(host, target.virtual_host or '/', options, timeout_s, more)
         try:
             _establish(connection)
         except (*connection.connection_errors, *connection.channel_errors) as exc:
             is_reset = isinstance(exc, ConnectionResetError) and not connection.ssl
             hint = '; this port may need TLS: check port and ssl' if is_reset else ''
             failures.append(f'{_host_port(connection)}: {exc}{hint}')
+            if time.monotonic() >= end:
+                break
         else:
             return connection
     raise BrokerUnreachable(f'No broker responded: {"; ".join(failures)}')
@@ -66,7 +76,11 @@ def is_true(option: object) -> bool:
 
 
 def _connection(
-    host: Any, virtual_host: str, options: Mapping[str, Any], more: Mapping[str, object]
+    host: Any,
+    virtual_host: str,
+    options: Mapping[str, Any],
+    timeout_s: float,
+    more: Mapping[str, object],
 ) -> Connection:
     return Connection(
         hostname=host.hostname,
@@ -76,7 +90,7 @@ def _connection(
         virtual_host=virtual_host,
         ssl=_tls(options, host.hostname),
         login_method=options['rabbit_login_method'],
-        connect_timeout=CONNECT_TIMEOUT_S,
+        connect_timeout=timeout_s,
         transport_options={
             'confirm_publish': True,
             'read_timeout': ANSWER_S,

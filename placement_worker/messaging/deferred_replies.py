@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from amqp import Message
 
-from placement_worker.messaging.confirmed_publisher import (
+from placement_worker.client.confirmed_publisher import (
     BrokerUnavailable,
     ConfirmedPublisher,
     DestinationRefused,

@@ -19,7 +19,7 @@ from amqp import Message
 from tenacity.stop import stop_base
 from tenacity.wait import wait_exponential
 
-from placement_worker.messaging.confirmed_publisher import (
+from placement_worker.client.confirmed_publisher import (
     BrokerUnavailable,
     ConfirmedPublisher,
     DestinationRefused,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from oslo_config import cfg
 
+from placement_worker.client.confirmed_publisher import ConfirmedPublisher
 from placement_worker.client.connection import open_connection
 from placement_worker.client.transport import connect, control_exchange, transport_url
 from placement_worker.cloud.intercepted.interceptor import InterceptedClouds
@@ -21,7 +22,6 @@ from placement_worker.handlers.destinations import Destinations
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.handlers.ports import Recorder
 from placement_worker.messaging import notification_sender, parking, rpc_server, topology
-from placement_worker.messaging.confirmed_publisher import ConfirmedPublisher
 from placement_worker.messaging.late_ack import LateAckServer
 from placement_worker.messaging.late_ack.outage_log import OutageLog
 from placement_worker.messaging.late_ack.poison import PoisonMessages

@@ -8,13 +8,13 @@ import pytest
 from amqp import Message
 from oslo_config import cfg
 
-from placement_worker.client.connection import open_connection
-from placement_worker.client.transport import load_transport_url
-from placement_worker.messaging.confirmed_publisher import (
+from placement_worker.client.confirmed_publisher import (
     BrokerUnavailable,
     ConfirmedPublisher,
     DestinationRefused,
 )
+from placement_worker.client.connection import open_connection
+from placement_worker.client.transport import load_transport_url
 from tests.functional.conftest import amqp
 from tests.waiting import wait_for
 

@@ -30,7 +30,7 @@ REFUSING = 'test-refusing-engine'
 PYTHONPATH = {**os.environ, 'PYTHONPATH': str(Path(__file__).parent / 'plugin')}
 FOR_LONG = {'reply_timeout_s': 900}
 """Replies that are refused for longer than calls and stops may take."""
-BLOCKED = 'The broker blocks the connection for replies'
+BLOCKED = 'The broker blocks a connection'
 NOTIFICATIONS = '[oslo_messaging_notifications]\ndriver = messagingv2\ntopics = {}\n'
 
 

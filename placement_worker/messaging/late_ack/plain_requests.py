@@ -9,8 +9,8 @@ import logging
 import msgspec
 from amqp import Message
 
+from placement_worker.client.confirmed_publisher import BrokerUnavailable, DestinationRefused
 from placement_worker.errors import InvalidRequest, error_object
-from placement_worker.messaging.confirmed_publisher import BrokerUnavailable, DestinationRefused
 from placement_worker.messaging.late_ack.request import REPLY_QUEUES, LateAckRequest
 from placement_worker.messaging.reply_sender import ReplySender
 

@@ -21,7 +21,7 @@ from tests.waiting import wait_for
 HEARTBEAT_S = 4
 CLOCK = Path(__file__).with_name('clock.c')
 LOST = 'Lost the connection to the broker at '
-BLOCKED = 'The broker blocks the connection for replies'
+BLOCKED = 'The broker blocks a connection'
 TWO_PROCESSES = {'workers': 2, 'threads': 3}
 
 

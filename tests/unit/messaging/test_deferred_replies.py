@@ -6,8 +6,8 @@ import time
 import pytest
 from amqp import Message
 
+from placement_worker.client.confirmed_publisher import BrokerUnavailable, DestinationRefused
 from placement_worker.messaging import deferred_replies
-from placement_worker.messaging.confirmed_publisher import BrokerUnavailable, DestinationRefused
 from placement_worker.messaging.deferred_replies import DeferredReplies, DeferredReply
 
 

@@ -2,11 +2,13 @@
 
 oslo.messaging 18.3.1 (`_drivers/impl_rabbit.py`, `Connection.ensure`) handles a nack like a lost
 connection: it retries without a bound. It also waits for a confirmation without a bound, and
-declares the exchange that it publishes to. Replies therefore use connections of this module.
+declares the exchange that it publishes to. Requests and replies therefore use connections of this
+module.
 """
 
 import contextlib
 import logging
+import math
 import socket
 import threading
 import time
@@ -29,6 +31,8 @@ WRITE_S = 5
 """The longest wait for the network to accept a message, since a frozen broker does not read."""
 TICK_S = 1
 """The interval of checks for a stop of the process, during a wait for a confirmation."""
+POLL_S = 0.01
+"""How long to read from a connection that the broker had blocked."""
 NO_CONNECTION = (BrokerUnreachable, BrokerRefused, ConfigurationError)
 
 
@@ -43,6 +47,10 @@ class DestinationRefused(Exception):
         self.for_good = for_good
 
 
+class DestinationMissing(DestinationRefused):
+    """The exchange does not exist, or no queue is bound to it for the routing key."""
+
+
 class BrokerUnavailable(Exception):
     """There is no connection or no confirmation; the broker may have the message or not.
 
@@ -55,36 +63,64 @@ class BrokerUnavailable(Exception):
         self.was_lost = was_lost
 
 
+class PublishersBlocked(BrokerUnavailable):
+    """The broker is short of memory or disk, and accepts no message until its alarm ends."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            'The broker has confirmed no message in time: it blocks publishers while it is short '
+            'of memory or disk; run "rabbitmq-diagnostics check_local_alarms"'
+        )
+
+
 class ConfirmedPublisher:
     """Publish from many threads; each thread uses a connection of its own while it publishes."""
 
     def __init__(self, connect: Callable[..., Connection], stopping: threading.Event) -> None:
         """Prepare; the first message opens the first connection.
 
-        :param connect: opens a connection with publisher confirms, from options of py-amqp.
+        :param connect: opens a connection with publisher confirms, from options of py-amqp and
+            `left_s`, the seconds that it may take.
         :param stopping: an event that is set when the process stops.
         """
         self._connect = connect
         self._stopping = stopping
         self._lock = threading.Lock()
         self._idle: list[_SendingConnection] = []
+        self._blocked: _SendingConnection | None = None
 
-    def publish(self, message: Message, exchange: str, routing_key: str) -> None:
+    def publish(
+        self, message: Message, exchange: str, routing_key: str, timeout_s: float = math.inf
+    ) -> None:
         """Publish a message to an existing exchange.
 
-        :raises DestinationRefused: the exchange is missing or forbidden, no queue is bound, or a
-            queue rejects it.
+        :param timeout_s: how long to wait for a broker that blocks publishers. After a message that
+            waited as long, others fail at once until that one is confirmed.
+        :raises DestinationMissing: the exchange is missing, or no queue is bound.
+        :raises DestinationRefused: the exchange is forbidden, or a queue rejects the message.
+        :raises PublishersBlocked: the broker blocks publishers for longer than the timeout.
         :raises BrokerUnavailable: the message was not confirmed.
         """
-        connection = self._take()
+        if self._blocked:
+            self._check_blocked()
+        connection = self._take(timeout_s)
         try:
-            connection.publish(message, exchange, routing_key, self._stopping)
+            connection.publish(message, exchange, routing_key, self._stopping, timeout_s)
+        except PublishersBlocked:
+            with self._lock:
+                surplus, self._blocked = self._blocked, connection
+            if surplus:
+                surplus.close()
+            raise
         except MessageNacked:
             self._put(connection)
             raise DestinationRefused('the queue rejected the message') from None
+        except NotFound as exc:
+            connection.close()
+            raise DestinationMissing(str(exc)) from exc
         except ChannelError as exc:
             connection.close()
-            raise DestinationRefused(str(exc), for_good=not isinstance(exc, NotFound)) from exc
+            raise DestinationRefused(str(exc), for_good=True) from exc
         except (AMQPConnectionError, OSError) as exc:
             connection.close()
             # The other connections are probably lost too, and each would cost an attempt.
@@ -103,15 +139,35 @@ class ConfirmedPublisher:
         """Close the connections that no thread uses."""
         with self._lock:
             idle, self._idle = self._idle, []
-        for connection in idle:
+            blocked, self._blocked = self._blocked, None
+        for connection in (*idle, blocked) if blocked else idle:
             connection.close()
 
-    def _take(self) -> '_SendingConnection':
+    def _check_blocked(self) -> None:
+        """Check the message that waited in vain for a broker that blocks publishers.
+
+        :raises PublishersBlocked: it still waits.
+        """
+        with self._lock:
+            connection = self._blocked
+            if connection is None:
+                return
+            try:
+                is_confirmed = connection.has_confirmed()
+            except (AMQPConnectionError, ChannelError, MessageNacked, OSError):
+                connection.close()
+            else:
+                if not is_confirmed:
+                    raise PublishersBlocked
+                self._idle.append(connection)
+            self._blocked = None
+
+    def _take(self, timeout_s: float) -> '_SendingConnection':
         with self._lock:
             if self._idle:
                 return self._idle.pop()
         try:
-            return _SendingConnection(self._connect)
+            return _SendingConnection(self._connect, timeout_s)
         except (*NO_CONNECTION, AMQPConnectionError, ChannelError, OSError) as exc:
             raise BrokerUnavailable(str(exc) or type(exc).__name__) from exc
 
@@ -123,9 +179,10 @@ class ConfirmedPublisher:
 class _SendingConnection:
     """A connection with its channel, for one thread at a time."""
 
-    def __init__(self, connect: Callable[..., Connection]) -> None:
+    def __init__(self, connect: Callable[..., Connection], timeout_s: float) -> None:
         self._blocked = self._returned = False
         self._connection = connect(
+            left_s=timeout_s,
             on_blocked=self._on_blocked,
             on_unblocked=self._on_unblocked,
             read_timeout=CONFIRM_S,
@@ -141,11 +198,18 @@ class _SendingConnection:
         self._channel.events['basic_return'].add(self._on_return)
 
     def publish(
-        self, message: Message, exchange: str, routing_key: str, stopping: threading.Event
+        self,
+        message: Message,
+        exchange: str,
+        routing_key: str,
+        stopping: threading.Event,
+        timeout_s: float,
     ) -> None:
         """Publish, and wait for the confirmation.
 
-        :raises DestinationRefused: no queue takes the message.
+        :raises DestinationMissing: no queue takes the message.
+        :raises PublishersBlocked: the confirmation does not come in time, and the broker has
+            announced that it blocks the connection.
         :raises MessageNacked: a queue rejects it.
         :raises ChannelError: the exchange is missing or forbidden; the connection cannot be used
             again.
@@ -163,9 +227,17 @@ class _SendingConnection:
                 confirm_timeout=TICK_S,
             )
         except TimeoutError:
-            self._await_confirmation(began, stopping)
+            self._await_confirmation(began, stopping, timeout_s)
         if self._returned:
-            raise DestinationRefused('no queue is bound')
+            raise DestinationMissing('no queue is bound')
+
+    def has_confirmed(self) -> bool:
+        """Return whether the message of the last `publish` has been confirmed meanwhile."""
+        try:
+            self._wait(POLL_S)
+        except TimeoutError:
+            return False
+        return True
 
     def close(self) -> None:
         """Close the connection without waiting for the broker."""
@@ -176,29 +248,41 @@ class _SendingConnection:
                 )
         self._connection.collect()
 
-    def _await_confirmation(self, began: float, stopping: threading.Event) -> None:
+    def _await_confirmation(
+        self, began: float, stopping: threading.Event, timeout_s: float
+    ) -> None:
         """Keep waiting: a broker that blocks the connection confirms when its alarm ends."""
         while True:
             waited = time.monotonic() - began
             if waited > STOP_S and stopping.is_set():
                 raise TimeoutError('no confirmation before the process stops')
-            if waited > CONFIRM_S and not self._blocked:
-                raise TimeoutError(f'no confirmation within {CONFIRM_S} s')
+            if waited > min(CONFIRM_S, timeout_s) and not self._blocked:
+                raise TimeoutError(f'no confirmation within {min(CONFIRM_S, timeout_s):g} s')
+            if waited > timeout_s:
+                raise PublishersBlocked
             try:
-                self._channel.wait(
-                    [spec.Basic.Ack, spec.Basic.Nack], callback=_raise_nack, timeout=TICK_S
-                )
+                self._wait(TICK_S)
             except TimeoutError:
                 continue
             return
+
+    def _wait(self, timeout_s: float) -> None:
+        """Wait for the confirmation.
+
+        :raises MessageNacked: a queue rejects the message.
+        :raises TimeoutError: the confirmation has not come.
+        """
+        self._channel.wait(
+            [spec.Basic.Ack, spec.Basic.Nack], callback=_raise_nack, timeout=timeout_s
+        )
 
     def _on_return(self, *_: Any) -> None:
         self._returned = True
 
     def _on_blocked(self, *_: Any) -> None:
         LOG.warning(
-            'The broker blocks the connection for replies (memory or disk alarm): replies wait '
-            'until the alarm ends'
+            'The broker blocks a connection (memory or disk alarm): messages wait until the alarm '
+            'ends'
         )
         self._blocked = True
 

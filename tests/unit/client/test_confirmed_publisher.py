@@ -6,7 +6,7 @@ import threading
 import pytest
 from amqp import Message
 
-from placement_worker.messaging.confirmed_publisher import (
+from placement_worker.client.confirmed_publisher import (
     BrokerUnavailable,
     ConfirmedPublisher,
 )
