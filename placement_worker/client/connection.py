@@ -21,18 +21,6 @@ TRANSIENT_TLS_ERRORS = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallE
 """TLS errors while a broker or a proxy starts or stops; all others are permanent."""
 
 
-def probe_broker(conf: cfg.ConfigOpts, target: Any) -> None:
-    """Connect to the broker once; oslo.messaging would retry without a bound.
-
-    :param target: a TransportURL of `load_transport_url`.
-    :raises BrokerUnreachable: no host responds.
-    :raises BrokerRefused: a host refuses access, or its certificate is not trusted.
-    :raises ConfigurationError: the URL names no host, or a TLS file cannot be used.
-    """
-    if target.transport.startswith('rabbit'):
-        open_connection(conf, target).close()
-
-
 def open_connection(
     conf: cfg.ConfigOpts, target: Any, *, left_s: float = math.inf, **more: object
 ) -> Connection:

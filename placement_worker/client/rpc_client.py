@@ -1,20 +1,19 @@
 """The RPC client of running workers, for engines."""
 
-import re
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import oslo_messaging
 from oslo_config import cfg
+from oslo_messaging.transport import RPCTransport
 from typing_extensions import override
 
 from placement_worker import errors
-from placement_worker.client.sending_threads import SendingThreads
-from placement_worker.client.transport import connect, transport_url
+from placement_worker.client.client_arguments import check_timeout, check_version_cap
+from placement_worker.client.transport import load_transport_url
 from placement_worker.contract import codec
 from placement_worker.contract.caller import (
     SENT_CONTEXT,
@@ -40,11 +39,6 @@ if TYPE_CHECKING:
 RETRIES = 2
 """How often a request is published again while the broker is unavailable."""
 TIMEOUT_S, SLOW_TIMEOUT_S = 60.0, 600.0
-CONFIRM_S = 15
-"""How much longer than its timeout a call waits for the broker, which may be failing over."""
-MAX_TIMEOUT_S = 10**9  # the time at which a request expires must be a date
-
-_VERSION = re.compile(r'[0-9]{1,9}\.[0-9]{1,9}')
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,25 +87,23 @@ class PolicyClient(Caller):
             request that needs a higher one raises oslo.messaging's RPCVersionCapError.
         :raises ConfigurationError: the URL, a timeout or the version cannot be used.
         """
-        _check_timeout('timeout_s', timeout_s)
-        _check_timeout('slow_timeout_s', slow_timeout_s)
-        _check_version_cap(version_cap)
+        check_timeout('timeout_s', timeout_s)
+        check_timeout('slow_timeout_s', slow_timeout_s)
+        check_version_cap(version_cap)
         self._conf = conf
         self._exchange = exchange
         self._routes = {
             False: Route(topic, timeout_s, server),
             True: Route(slow_topic, slow_timeout_s, server),
         }
-        self._url = transport_url(conf, url)
-        self._transport = connect(conf, self._url)
-        self._is_probed = self._is_closed = False
-        self._threads = SendingThreads()
+        self._url = load_transport_url(conf, url)
+        self._transport = _transport(conf, self._url, timeout_s)
+        self._is_closed = False
         self._client = oslo_messaging.get_rpc_client(
             self._transport,
             oslo_messaging.Target(exchange=exchange, server=server),
             retry=RETRIES,
             version_cap=version_cap,
-            transport_options=oslo_messaging.TransportOptions(at_least_once=True),
         )
 
     def cast_check(
@@ -151,7 +143,7 @@ class PolicyClient(Caller):
         prepared = msgspec.structs.replace(super()._prepared(request, CheckRequest), reply_to=to)
         ids = checked_context(context)
         request_id = ids.get('request_id') or _new_request_id()
-        self._probe_once()
+        self._check_open()
         self._publish('cast', 'policy_check', prepared, {**ids, 'request_id': request_id})
         return request_id
 
@@ -215,7 +207,7 @@ class PolicyClient(Caller):
 
     @override
     def _send(self, method: str, request: object, context: Context) -> str:
-        self._probe_once()
+        self._check_open()
         # Without an id of the caller, the worker would give a new one to each delivery.
         request_id = context.get('request_id') or _new_request_id()
         try:
@@ -227,9 +219,7 @@ class PolicyClient(Caller):
     def _call_worker(self, method: str, request: object, context: Context) -> str:
         try:
             reply: str = self._publish('call', method, request, context)
-        except (errors.ClientClosed, errors.NoWorkerAnswered):
-            raise
-        except Exception as exc:
+        except oslo_messaging.MessagingException as exc:
             # Engines whose calls succeed need not load the module.
             from placement_worker.client import call_errors  # noqa: PLC0415
 
@@ -240,76 +230,45 @@ class PolicyClient(Caller):
     def _publish(self, kind: str, method: str, request: object, context: Context) -> Any:
         """Publish a request as a `call` or a `cast`.
 
-        :raises ClientClosed: another thread has closed the client meanwhile.
         :raises NoWorkerAnswered: the queue does not exist.
         :raises BrokerUnreachable: the broker did not confirm the request, or blocks publishers.
         """
         route = self._route(request)
         ids = {key: context[key] for key in SENT_CONTEXT if key in context}
         encoded = msgspec.json.encode(request).decode()
-        try:
-            prepared = self._client.prepare(
-                topic=route.topic,
-                timeout=route.timeout_s,
-                version=version_of(method, request),
-            )
-            send = partial(getattr(prepared, kind), ids, method, request=encoded)
-            return self._threads.run(send, route.timeout_s + CONFIRM_S)
-        except (
-            oslo_messaging.MessageUndeliverable,
-            oslo_messaging.MessageDeliveryFailure,
-        ) as exc:
-            from placement_worker.client import call_errors  # noqa: PLC0415  # as in _send
-
-            raise call_errors.not_sent(exc, route.queue, route.server, self._exchange) from exc
-        except AttributeError:  # another thread has closed the transport
-            self._check_open()
-            raise
+        prepared = self._client.prepare(
+            topic=route.topic,
+            timeout=route.timeout_s,
+            version=version_of(method, request),
+        )
+        return getattr(prepared, kind)(ids, method, request=encoded)
 
     def _route(self, request: object) -> Route:
         return self._routes[is_slow(request)]
 
     def _check_open(self) -> None:
-        """Check that the transport exists; oslo.messaging would fail with an AttributeError.
+        """Check that the client is open.
 
-        :raises ClientClosed: the client is closed.
+        :raises ClientClosed: it is closed.
         """
         if self._is_closed:
             raise errors.ClientClosed('The client is closed: create another one')
 
-    def _probe_once(self) -> None:
-        """Probe the broker before the first call, which waits for it without a bound."""
-        self._check_open()
-        if not self._is_probed:
-            # Importing the client takes less time without kombu, which the first call needs.
-            from placement_worker.client.connection import probe_broker  # noqa: PLC0415
 
-            probe_broker(self._conf, self._url)
-            self._is_probed = True
+def _transport(conf: cfg.ConfigOpts, target: Any, timeout_s: float) -> RPCTransport:
+    """Return a transport whose connections are those of this package.
+
+    :raises ConfigurationError: the URL is one of another driver.
+    """
+    if not target.transport.startswith('rabbit'):
+        raise errors.ConfigurationError(
+            f'Expected a transport URL rabbit://..., got {target.transport}://'
+        )
+    # Importing the client takes less time without the driver, which a client needs.
+    from placement_worker.client.rpc_driver import RpcDriver  # noqa: PLC0415
+
+    return RPCTransport(RpcDriver(conf, target, timeout_s))
 
 
 def _new_request_id() -> str:
     return f'req-{uuid.uuid4()}'
-
-
-def _check_timeout(name: str, value: float) -> None:
-    """Check a timeout of the client; a broker would seem unreachable with a timeout of 0.
-
-    :raises ConfigurationError: it is no number of seconds, or out of range.
-    """
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not (is_number and 0 < value <= MAX_TIMEOUT_S):
-        raise errors.ConfigurationError(
-            f'{name}: expected a number of seconds above 0, at most {MAX_TIMEOUT_S}, got {value!r}'
-        )
-
-
-def _check_version_cap(cap: object) -> None:
-    """Check the highest version; oslo.messaging would fail at the first request.
-
-    :raises ConfigurationError: it is no version.
-    """
-    if cap is not None and not (isinstance(cap, str) and _VERSION.fullmatch(cap)):
-        raise errors.ConfigurationError(
-            f'version_cap: expected a version of the contract such as "1.1", got {cap!r}'
-        )

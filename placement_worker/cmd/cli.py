@@ -22,15 +22,8 @@ INVALID = 2
 MAX_SUGGESTIONS = 3
 PRINTED = ('placement_worker.handlers.request_log', 'placement_worker.handlers.decision_state')
 """The modules whose warnings a command prints as part of a reply, or that advise workers only."""
-RAISED = (
-    'Failed to declare consumer for topic',
-    'Failed to publish message to topic',
-    'The broker has blocked the connection',
-    'Unable to connect to AMQP server on',
-    '[%(connection_id)s] AMQP server on',
-)
-"""Messages of oslo.messaging 18 (_drivers/impl_rabbit.py) about an error that it retries or raises.
-"""
+CLIENT = 'placement_worker.client.'
+"""The modules of the client; a command prints the error that it raises, not what it logs."""
 PLUGINS = 'placement_worker.policies.plugins'
 """The logger of messages about the installed policy types; slow imports have another one."""
 JSON_ESCAPES = 'json-escapes'
@@ -172,8 +165,7 @@ def _quoted(name: str) -> str:
 def _is_not_printed(record: logging.LogRecord) -> bool:
     """Return whether to log a record; commands print errors, replies and their warnings."""
     is_printed = record.name in PRINTED and record.levelno == logging.WARNING
-    is_raised = record.name.startswith('oslo.messaging.') and str(record.msg).startswith(RAISED)
-    return not is_printed and not is_raised
+    return not is_printed and not record.name.startswith(CLIENT)
 
 
 def main() -> int:

@@ -59,8 +59,8 @@ _BY_TEXT = (
     ('Not a gzipped file', 'remove .gz from the name of a file that is not compressed'),
 )
 """The hint for an error of a file whose text has this part; it precedes that of the type."""
-ACCESS_REFUSED = 'ACCESS_REFUSED'
-"""The name of AMQP's reply code 403; oslo.messaging reports it as a failed delivery."""
+NOT_DELIVERED = 'The request could not be delivered: '
+"""The begin of the client's text, also if the broker lets the user connect and nothing more."""
 OPERATOR_NEEDED = (
     'the broker runs, but this user lacks a permission; use the broker user of an operator '
     '("Configuration of operators" in the manual)'
@@ -86,7 +86,7 @@ def with_hint(exc: Exception, text: str = '') -> str:
     text = ' '.join(text.split())
     if isinstance(exc, errors.WorkerFailed):
         hint: str | None = _for_internal_error(text)
-    elif isinstance(exc, errors.BrokerUnreachable) and ACCESS_REFUSED in text:
+    elif isinstance(exc, errors.BrokerRefused) and text.startswith(NOT_DELIVERED):
         hint = TOPIC_PERMISSION_NEEDED if TOPIC_REFUSED in text else OPERATOR_NEEDED
     elif isinstance(exc, errors.PolicyTypeNotFound) and ' was skipped: ' in text:
         hint = SKIPPED_TYPE

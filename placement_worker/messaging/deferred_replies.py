@@ -13,11 +13,8 @@ from dataclasses import dataclass
 
 from amqp import Message
 
-from placement_worker.client.confirmed_publisher import (
-    BrokerUnavailable,
-    ConfirmedPublisher,
-    DestinationRefused,
-)
+from placement_worker.client.confirmed_publisher import ConfirmedPublisher
+from placement_worker.client.publish_errors import BrokerUnavailable, DestinationRefused
 
 LOG = logging.getLogger(__name__)
 RETRY_S = 0.5

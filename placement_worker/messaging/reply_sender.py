@@ -11,19 +11,16 @@ import math
 import threading
 import time
 import uuid
-from collections.abc import Mapping
 
-import msgspec
 import tenacity
 from amqp import Message
 from tenacity.stop import stop_base
 from tenacity.wait import wait_exponential
 
-from placement_worker.client.confirmed_publisher import (
-    BrokerUnavailable,
-    ConfirmedPublisher,
-    DestinationRefused,
-)
+from placement_worker.client.amqp_messages import rpc_message
+from placement_worker.client.confirmed_publisher import ConfirmedPublisher
+from placement_worker.client.publish_errors import BrokerUnavailable, DestinationRefused
+from placement_worker.client.retries import retried
 from placement_worker.messaging.deferred_replies import DeferredReplies, DeferredReply
 
 LOG = logging.getLogger(__name__)
@@ -75,25 +72,15 @@ class ReplySender:
         :param left_s: seconds until the request expires.
         :raises ReplyPending: the process stops, or the broker is unavailable for too long.
         """
-        began = time.monotonic()
-        try:
-            # Most replies need no retry, and tenacity would take 5 percent of a small check.
-            self._publisher.publish(message, exchange, routing_key)
-        except NOT_CONFIRMED as exc:
-            failures = [exc]
-        else:
-            return
-
-        def attempt() -> None:
-            if failures:
-                raise failures.pop()
-            self._publisher.publish(message, exchange, routing_key)
-
         condition = _StopCondition(
-            self._slots, self._stopping, self._timeout_s, self._away_s, left_s, began
+            self._slots, self._stopping, self._timeout_s, self._away_s, left_s
         )
         try:
-            self._attempts(name, condition)(attempt)
+            retried(
+                lambda: self._publisher.publish(message, exchange, routing_key),
+                NOT_CONFIRMED,
+                lambda: self._attempts(name, condition),
+            )
         except NOT_CONFIRMED as exc:
             if self._may_redeliver(exc, condition):
                 raise ReplyPending(f'{name}: {exc}') from exc
@@ -144,11 +131,10 @@ class _StopCondition(stop_base):
         timeout_s: float,
         away_s: float,
         left_s: float,
-        began: float,
     ) -> None:
         self._slots, self._stopping = slots, stopping
         self._timeout_s, self._away_s, self._left_s = timeout_s, away_s, left_s
-        self._began = began
+        self._began = time.monotonic()
         self._refused_at: float | None = None
         self.has_no_slot = self._had_last_attempt = False
 
@@ -193,23 +179,13 @@ class _StopCondition(stop_base):
         return time.monotonic() - self._refused_at >= self._timeout_s
 
 
-def amqp_message(envelope: Mapping[str, str]) -> Message:
-    """Return the AMQP message for an envelope of oslo.messaging."""
-    return Message(
-        msgspec.json.encode(envelope),
-        content_type='application/json',
-        content_encoding='utf-8',
-        delivery_mode=2,
-    )
-
-
 def cast_message(method: str, **arguments: object) -> Message:
     """Return a cast in oslo.messaging's wire format 2.0.
 
     Receivers recognize a duplicate by its unique id.
     """
     cast = {'method': method, 'args': arguments, '_unique_id': uuid.uuid4().hex}
-    return amqp_message({'oslo.version': '2.0', 'oslo.message': msgspec.json.encode(cast).decode()})
+    return rpc_message(cast)
 
 
 def _log_first(name: str, state: tenacity.RetryCallState) -> None:

@@ -7,7 +7,7 @@ from contextlib import closing, contextmanager
 
 import pytest
 
-from placement_worker.client.rpc_client import CONFIRM_S
+from placement_worker.client.rpc_driver import CONFIRM_S
 from placement_worker.errors import BrokerUnreachable
 from tests.factories import request, zone_policy
 from tests.waiting import wait_for

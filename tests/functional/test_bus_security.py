@@ -125,7 +125,7 @@ def test_call_with_the_permissions_of_a_worker_is_refused(secured, worker):
     """A worker cannot declare a reply queue, so commands need the user of an operator."""
     with (
         closing(PolicyClient(url_of(secured, WORKER))) as client,
-        pytest.raises(errors.BrokerUnreachable, match="ACCESS_REFUSED - access to queue 'reply_"),
+        pytest.raises(errors.BrokerRefused, match="ACCESS_REFUSED - access to queue 'reply_"),
     ):
         client.get_capabilities()
 
@@ -379,6 +379,7 @@ FORBIDDEN_TO_ENGINES = {
     'consume the requests of one host': lambda channel: channel.basic_consume(f'{TOPIC}.testhost'),
     'empty the queue of requests': lambda channel: channel.queue_purge(TOPIC),
     'delete the queue of requests': lambda channel: channel.queue_delete(TOPIC),
+    'delete the exchange of requests': lambda channel: channel.exchange_delete(EXCHANGE),
     'take the queue of requests from the exchange': lambda channel: channel.queue_unbind(
         TOPIC, EXCHANGE, TOPIC
     ),
@@ -519,7 +520,7 @@ def test_client_without_a_permission_raises_an_error_at_once(secured, worker):
 
     with (
         closing(PolicyClient(url_of(secured, 'lesser'))) as client,
-        pytest.raises(errors.BrokerUnreachable, match="ACCESS_REFUSED - access to queue 'reply_"),
+        pytest.raises(errors.BrokerRefused, match="ACCESS_REFUSED - access to queue 'reply_"),
     ):
         client.policy_check(GOOD)
 

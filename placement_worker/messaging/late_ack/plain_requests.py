@@ -9,7 +9,7 @@ import logging
 import msgspec
 from amqp import Message
 
-from placement_worker.client.confirmed_publisher import BrokerUnavailable, DestinationRefused
+from placement_worker.client.publish_errors import BrokerUnavailable, DestinationRefused
 from placement_worker.errors import InvalidRequest, error_object
 from placement_worker.messaging.late_ack.request import REPLY_QUEUES, LateAckRequest
 from placement_worker.messaging.reply_sender import ReplySender

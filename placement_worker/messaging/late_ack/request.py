@@ -9,8 +9,9 @@ from oslo_messaging._drivers import amqp, amqpdriver
 from oslo_messaging._drivers import common as driver_common
 from typing_extensions import override
 
+from placement_worker.client.amqp_messages import amqp_message
 from placement_worker.messaging.late_ack.in_flight import RequestsInFlight
-from placement_worker.messaging.reply_sender import ReplySender, amqp_message
+from placement_worker.messaging.reply_sender import ReplySender
 
 LOG = logging.getLogger(__name__)
 REPLY_QUEUES = 'reply_'

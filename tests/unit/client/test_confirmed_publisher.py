@@ -6,10 +6,8 @@ import threading
 import pytest
 from amqp import Message
 
-from placement_worker.client.confirmed_publisher import (
-    BrokerUnavailable,
-    ConfirmedPublisher,
-)
+from placement_worker.client.confirmed_publisher import ConfirmedPublisher
+from placement_worker.client.publish_errors import BrokerUnavailable
 
 
 class Connection:

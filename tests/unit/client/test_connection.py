@@ -5,7 +5,7 @@ import ssl
 import pytest
 from amqp.exceptions import AccessRefused, NotAllowed
 
-from placement_worker.client.connection import Connection, is_true, open_connection, probe_broker
+from placement_worker.client.connection import Connection, is_true, open_connection
 from placement_worker.client.transport import load_transport_url
 from placement_worker.errors import BrokerRefused, BrokerUnreachable
 
@@ -35,7 +35,7 @@ def connections(monkeypatch):
 )
 def test_open_connection_uses_the_login_method_of_the_driver(query, method, conf, connections):
     """Connections outside of oslo.messaging log in as those of its driver do."""
-    probe_broker(conf, load_transport_url(conf, f'rabbit://u:p@127.0.0.1:1/{query}'))
+    open_connection(conf, load_transport_url(conf, f'rabbit://u:p@127.0.0.1:1/{query}'))
 
     assert [connection.login_method for connection in connections.attempts] == [method]
 

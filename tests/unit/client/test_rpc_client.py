@@ -47,13 +47,12 @@ class FakeRpcClient:
 def sender(monkeypatch):
     sender = FakeRpcClient()
     monkeypatch.setattr(oslo_messaging, 'get_rpc_client', lambda *_, **__: sender)
-    monkeypatch.setattr('placement_worker.client.connection.probe_broker', lambda *_: None)
     return sender
 
 
 @pytest.fixture
 def client(sender):
-    client = PolicyClient('fake://')
+    client = PolicyClient('rabbit://')
     yield client
     client.close()
 
@@ -157,24 +156,6 @@ def test_request_of_a_closed_client_raises_an_error_of_the_client(client, sender
 
 
 @pytest.mark.parametrize(
-    'send', [lambda client: client.policy_check(GOOD), lambda client: client.cast_check(GOOD)]
-)
-def test_request_whose_client_is_closed_meanwhile_raises_an_error_of_the_client(
-    client, sender, monkeypatch, send
-):
-    """Another thread that closes the client does not make a call blame the worker."""
-
-    def close_and_fail(**_):
-        client.close()
-        raise AttributeError("'NoneType' object has no attribute 'create'")
-
-    monkeypatch.setattr(sender, 'prepare', close_and_fail)
-
-    with pytest.raises(errors.ClientClosed):
-        send(client)
-
-
-@pytest.mark.parametrize(
     'send',
     [
         lambda client, context: client.policy_check(GOOD, context),
@@ -208,10 +189,6 @@ def test_call_with_a_slow_request_uses_the_slow_topic(client, sender):
     assert sender.sent[0][0] == SLOW_TOPIC
 
 
-class InvalidRequest_Remote(errors.InvalidRequest):  # noqa: N801  # the name that oslo.messaging gives
-    """An error as oslo.messaging recreates it."""
-
-
 @pytest.mark.parametrize(
     ('failure', 'kind', 'message'),
     [
@@ -222,28 +199,11 @@ class InvalidRequest_Remote(errors.InvalidRequest):  # noqa: N801  # the name th
             'no worker runs, or all threads are occupied',
         ),
         (
-            oslo_messaging.MessageUndeliverable(None, '', '', ''),
-            errors.NoWorkerAnswered,
-            'There is no queue for topic placement-worker: '
-            'no worker has served this topic of exchange placement_worker; start one, or correct '
-            'the topic or the exchange',
-        ),
-        (
-            oslo_messaging.MessageDeliveryFailure('lost'),
-            errors.BrokerUnreachable,
-            'The request could not be delivered: lost',
-        ),
-        (
             oslo_messaging.RemoteError('KeyError', "'x'", []),
             errors.WorkerFailed,
             "policy_type_list failed in the worker: KeyError: 'x'",
         ),
-        (
-            ValueError('bad\nTraceback ...'),
-            errors.WorkerFailed,
-            'policy_type_list failed in the worker: ValueError: bad',
-        ),
-        (InvalidRequest_Remote('no name'), errors.InvalidRequest, 'no name'),
+        (errors.InvalidRequest('no name'), errors.InvalidRequest, 'no name'),
     ],
 )  # fmt: skip
 def test_call_that_fails_raises_an_error_of_the_package(failure, kind, message, client, sender):
@@ -307,7 +267,7 @@ def test_call_of_an_older_method_needs_the_first_version(client, sender):
 def test_client_with_an_invalid_timeout_is_refused(sender, option, value, shown):
     """A timeout that is no positive number of seconds is an error when the client is created."""
     with pytest.raises(errors.ConfigurationError) as refused:
-        PolicyClient('fake://', **{option: value})
+        PolicyClient('rabbit://', **{option: value})
 
     assert str(refused.value) == (
         f'{option}: expected a number of seconds above 0, at most 1000000000, got {shown}'
@@ -318,7 +278,7 @@ def test_client_with_an_invalid_timeout_is_refused(sender, option, value, shown)
 def test_client_with_an_invalid_version_cap_is_refused(sender, cap):
     """A cap that is no version of the contract is an error when the client is created."""
     with pytest.raises(errors.ConfigurationError) as refused:
-        PolicyClient('fake://', version_cap=cap)
+        PolicyClient('rabbit://', version_cap=cap)
 
     assert str(refused.value).startswith(
         'version_cap: expected a version of the contract such as "1.1", got '
@@ -330,4 +290,4 @@ def test_client_with_an_invalid_version_cap_is_refused(sender, cap):
 )
 def test_client_with_valid_options_is_created(sender, options):
     """Fractions of a second, long timeouts and versions are accepted."""
-    PolicyClient('fake://', **options).close()
+    PolicyClient('rabbit://', **options).close()

@@ -219,15 +219,9 @@ def test_help_behind_an_option_without_a_command_is_refused(run):
 @pytest.mark.parametrize(
     ('name', 'text', 'logged'),
     [
-        ('oslo.messaging._drivers.impl_rabbit', 'Unable to connect to AMQP server on h', False),
-        ('oslo.messaging._drivers.impl_rabbit', 'The broker has blocked the connection', False),
-        (
-            'oslo.messaging._drivers.impl_rabbit',
-            '[%(connection_id)s] AMQP server on %(hostname)s is unreachable',
-            False,
-        ),
+        ('placement_worker.client.sending_connection', 'The broker blocks a connection', False),
         ('oslo.messaging._drivers.impl_rabbit', 'Queue q is stuck', True),
-        ('another', 'Unable to connect to AMQP server on h', True),
+        ('placement_worker.clients', 'of a plugin', True),
         ('placement_worker.handlers.request_log', 'printed by the command', False),
         ('placement_worker.handlers.decision_state', 'Request expired before', False),
     ],

@@ -45,12 +45,11 @@ def test_with_hint_of_a_missing_reply_names_the_cause_before_a_longer_timeout():
 def test_with_hint_of_a_missing_permission_names_the_user_to_use():
     """A user without a permission is advised to use another user, not to check RabbitMQ."""
     text = (
-        'The request could not be delivered: Unable to connect to AMQP server on 127.0.0.1:5672 '
-        "after inf tries: Queue.declare: (403) ACCESS_REFUSED - access to queue 'reply_1' in vhost "
-        "'placement' refused for user 'placement-worker'"
+        'The request could not be delivered: 127.0.0.1:5672: Queue.declare: (403) ACCESS_REFUSED - '
+        "access to queue 'reply_1' in vhost 'placement' refused for user 'placement-worker'"
     )
 
-    assert hints.with_hint(errors.BrokerUnreachable(text)) == (
+    assert hints.with_hint(errors.BrokerRefused(text)) == (
         f'{text}; the broker runs, but this user lacks a permission; use the broker user of an '
         'operator ("Configuration of operators" in the manual)'
     )
@@ -59,12 +58,12 @@ def test_with_hint_of_a_missing_permission_names_the_user_to_use():
 def test_with_hint_of_a_missing_topic_permission_names_the_command_that_lists_them():
     """Topic permissions are easily overlooked: `list_permissions` does not show them."""
     text = (
-        'The request could not be delivered: 127.0.0.1:5672: Basic.publish: (403) ACCESS_REFUSED - '
+        'The request could not be delivered: Basic.publish: (403) ACCESS_REFUSED - '
         "access to topic 'other' in exchange 'placement_worker' in vhost 'placement' refused for "
         "user 'operator'"
     )
 
-    assert hints.with_hint(errors.BrokerUnreachable(text)) == (
+    assert hints.with_hint(errors.BrokerRefused(text)) == (
         f'{text}; the broker runs, but the topic permissions of this user forbid this topic; '
         'compare the topic with "rabbitmqctl list_topic_permissions"'
     )

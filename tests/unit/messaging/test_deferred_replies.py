@@ -6,7 +6,7 @@ import time
 import pytest
 from amqp import Message
 
-from placement_worker.client.confirmed_publisher import BrokerUnavailable, DestinationRefused
+from placement_worker.client.publish_errors import BrokerUnavailable, DestinationRefused
 from placement_worker.messaging import deferred_replies
 from placement_worker.messaging.deferred_replies import DeferredReplies, DeferredReply
 

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from placement_worker.client.confirmed_publisher import BrokerUnavailable, DestinationRefused
+from placement_worker.client.publish_errors import BrokerUnavailable, DestinationRefused
 from placement_worker.messaging.reply_sender import ReplyPending, ReplySender, cast_message
 
 REFUSED, AWAY = DestinationRefused('full'), BrokerUnavailable('gone')

@@ -15,7 +15,7 @@ def configured(monkeypatch):
     conf = cfg.ConfigOpts()
     options.register(conf)
     conf([], default_config_files=[])
-    conf.set_override('transport_url', 'fake://', 'placement_worker')
+    conf.set_override('transport_url', 'rabbit://', 'placement_worker')
     monkeypatch.setattr(cfg, 'CONF', conf)
     yield
     worker_client._client.cache_clear()

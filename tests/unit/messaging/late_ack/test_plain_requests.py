@@ -6,7 +6,7 @@ import oslo_messaging
 import pytest
 from oslo_config import cfg
 
-from placement_worker.client.confirmed_publisher import BrokerUnavailable, DestinationRefused
+from placement_worker.client.publish_errors import BrokerUnavailable, DestinationRefused
 from placement_worker.messaging.late_ack import LateAckServer, plain_requests
 from placement_worker.messaging.late_ack.poll_listener import LateAckListener
 from placement_worker.messaging.rpc_server import ContextSerializer

@@ -1,0 +1,27 @@
+"""AMQP messages in the wire format 2.0 of oslo.messaging."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from amqp import Message
+
+
+def rpc_message(message: Mapping[str, Any], **properties: Any) -> Message:
+    """Return the AMQP message of a request or a cast: JSON inside the JSON of an envelope.
+
+    :param properties: further properties of the AMQP message.
+    """
+    encoded = msgspec.json.encode(message).decode()
+    return amqp_message({'oslo.version': '2.0', 'oslo.message': encoded}, **properties)
+
+
+def amqp_message(envelope: Mapping[str, str], **properties: Any) -> Message:
+    """Return the AMQP message for an envelope of oslo.messaging."""
+    return Message(
+        msgspec.json.encode(envelope),
+        content_type='application/json',
+        content_encoding='utf-8',
+        delivery_mode=2,
+        **properties,
+    )

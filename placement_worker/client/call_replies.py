@@ -1,0 +1,203 @@
+"""The replies to calls: a queue of this process, and the thread that receives from it."""
+
+import contextlib
+import logging
+import math
+import queue
+import random
+import threading
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+from amqp import spec
+from amqp.exceptions import AccessRefused, AMQPError
+from kombu.connection import Connection
+
+from placement_worker.client.connection import is_true
+from placement_worker.errors import BrokerRefused, BrokerUnreachable, PlacementWorkerError
+
+LOG = logging.getLogger(__name__)
+RECONNECT_S, RECONNECT_MAX_S = 0.5, 5.0
+"""The pause before the second attempt to connect, which doubles, and the longest one.
+
+A random factor of up to two keeps clients from connecting at the same time.
+"""
+TICK_S = 3
+"""The period of heartbeats, and of checks for the end of the client."""
+CLOSE_S = 2
+"""The longest wait for the thread when the client is closed."""
+
+
+class Reply(msgspec.Struct):
+    """A message of an RPC server of oslo.messaging.
+
+    A message without `ending` only says that the request is being handled. `failure` is the JSON of
+    an exception.
+    """
+
+    call_id: str = msgspec.field(name='_msg_id')
+    result: Any = None
+    failure: str | None = None
+    ending: bool = False
+
+
+class _Envelope(msgspec.Struct):
+    """The envelope of oslo.messaging, version 2.0: a message as JSON inside JSON."""
+
+    message: str = msgspec.field(name='oslo.message')
+
+
+Waiting = queue.SimpleQueue[Reply | None]
+"""Where a call waits for its reply; None says that the client is closed."""
+_envelopes = msgspec.json.Decoder(_Envelope)
+_replies = msgspec.json.Decoder(Reply)
+
+
+class CallReplies:
+    """Receives the replies to the calls of a process.
+
+    The queue outlives the connection. If the connection is lost, the thread connects again and
+    receives the replies that have arrived meanwhile.
+    """
+
+    def __init__(self, connect: Callable[..., Connection], options: Mapping[str, Any]) -> None:
+        """Prepare; the first call connects.
+
+        :param connect: opens a connection with heartbeats; takes `left_s`, the seconds that it may
+            take.
+        :param options: of oslo.messaging's rabbit driver.
+        """
+        self.queue = f'reply_{uuid.uuid4().hex}'
+        self._connect = connect
+        self._is_quorum = is_true(options['rabbit_transient_quorum_queue'])
+        self._arguments = _arguments(options, self._is_quorum)
+        self._waiting: dict[str, Waiting] = {}
+        self._opening, self._writing = threading.Lock(), threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._amqp: Any = None
+        self._closing = threading.Event()
+
+    def open(self, left_s: float) -> None:
+        """Declare the queue and start the thread, unless an earlier call has done so.
+
+        :param left_s: the seconds that it may take.
+        :raises BrokerRefused: the permission to declare or to read the queue is missing.
+        :raises BrokerUnreachable: the broker does not respond.
+        :raises PlacementWorkerError: as `connect` raises it.
+        """
+        if self._thread:
+            return
+        with self._opening:
+            if self._thread is None:
+                connection = self._consume(left_s)
+                self._thread = threading.Thread(
+                    target=self._run, args=(connection,), name='policy-replies', daemon=True
+                )
+                self._thread.start()
+
+    @contextlib.contextmanager
+    def expected(self, call_id: str) -> Iterator[Waiting]:
+        """Receive the reply to a call during a block; later ones are dropped."""
+        waiting = self._waiting[call_id] = queue.SimpleQueue()
+        if self._closing.is_set():
+            waiting.put(None)
+        try:
+            yield waiting
+        finally:
+            del self._waiting[call_id]
+
+    def close(self) -> None:
+        """Stop the thread, and end all calls."""
+        self._closing.set()
+        for waiting in list(self._waiting.values()):
+            waiting.put(None)
+        with self._opening:
+            thread = self._thread
+        if thread:
+            self._close_connection()  # the response of the broker wakes the thread
+            thread.join(CLOSE_S)
+
+    def _consume(self, left_s: float = math.inf) -> Connection:
+        """Return a connection that consumes the queue.
+
+        :raises BrokerRefused: the permission to declare or to read the queue is missing.
+        :raises BrokerUnreachable: the connection is lost.
+        """
+        connection = self._connect(left_s=left_s)
+        host = f'{connection.hostname}:{connection.port}'
+        try:
+            channel = connection.connection.channel()
+            channel.queue_declare(
+                self.queue, durable=self._is_quorum, auto_delete=False, arguments=self._arguments
+            )
+            channel.basic_consume(self.queue, callback=self._receive)
+        except (AMQPError, OSError) as exc:
+            connection.collect()
+            kind = BrokerRefused if isinstance(exc, AccessRefused) else BrokerUnreachable
+            raise kind(f'The request could not be delivered: {host}: {exc}') from exc
+        return connection
+
+    def _receive(self, message: Any) -> None:
+        try:
+            reply = _replies.decode(_envelopes.decode(message.body).message)
+        except msgspec.DecodeError as exc:
+            LOG.warning('Dropped a malformed reply to a call: %s', exc)
+        else:
+            waiting = self._waiting.get(reply.call_id)
+            if waiting and reply.ending:
+                waiting.put(reply)
+        with self._writing:
+            message.channel.basic_ack(message.delivery_tag)
+
+    def _close_connection(self) -> None:
+        """Ask the broker to close the connection, unless it was asked before."""
+        with self._writing, contextlib.suppress(AMQPError, OSError):
+            if self._amqp:
+                # Not by kombu's methods, which would connect again if the connection is lost.
+                self._amqp.send_method(spec.Connection.Close, 'BsBB', (0, '', 0, 0))
+            self._amqp = None
+
+    def _run(self, connection: Connection | None) -> None:
+        while connection is not None:
+            self._amqp = amqp = connection.connection
+            try:
+                while not self._closing.is_set():
+                    with contextlib.suppress(TimeoutError):
+                        amqp.drain_events(timeout=TICK_S)
+                    with self._writing:
+                        amqp.heartbeat_tick()
+            except (AMQPError, OSError) as exc:
+                if not self._closing.is_set():
+                    LOG.warning('Lost the connection for the replies to calls: %s', exc)
+            else:
+                self._close_connection()
+            connection.collect()
+            connection = self._reconnected()
+
+    def _reconnected(self) -> Connection | None:
+        """Connect again, and return None if the client is closed before that succeeds."""
+        pause_s = RECONNECT_S
+        while not self._closing.wait(pause_s * random.uniform(1, 2)):  # noqa: S311  # no secret
+            try:
+                connection = self._consume()
+            except (PlacementWorkerError, AMQPError, OSError) as exc:
+                LOG.warning('Cannot receive the replies to calls: %s', exc)
+                pause_s = min(2 * pause_s, RECONNECT_MAX_S)
+            else:
+                LOG.info('Receiving the replies to calls again')
+                return connection
+        return None
+
+
+def _arguments(options: Mapping[str, Any], is_quorum: bool) -> dict[str, Any]:
+    """Return the arguments of the queue.
+
+    :source: `_get_queue_arguments` in oslo_messaging/_drivers/impl_rabbit.py, of 18.3.
+    """
+    expires_s = int(options['rabbit_transient_queues_ttl'])
+    return {
+        **({'x-queue-type': 'quorum'} if is_quorum else {}),
+        **({'x-expires': expires_s * 1000} if expires_s else {}),
+    }

@@ -1,0 +1,112 @@
+"""The connections of the client: lost ones, many callers, and processes that fork."""
+
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from placement_worker.errors import NoWorkerAnswered
+from tests.factories import request, zone_policy
+from tests.functional.conftest import amqp
+from tests.waiting import wait_for
+
+CLOUD = {'zones': {'a': True, 'b': True}}
+PLUGIN = {**os.environ, 'PYTHONPATH': str(Path(__file__).parent / 'plugin')}
+LOST = 'client unexpectedly closed TCP connection'
+CALLERS, CALLS = 48, 10
+"""More callers than connections that the client publishes on."""
+
+
+@pytest.fixture
+def worker(start_worker, own_broker):
+    return start_worker(CLOUD, url=own_broker.url, environment=PLUGIN)
+
+
+def numbered(number):
+    """Return a request whose reply has the number of its zones, and its own id."""
+    return request('CLUSTER_SCALE_OUT', [zone_policy('a', 'b')], id=f'act-{number}')
+
+
+def test_calls_of_many_threads_get_their_own_replies(worker):
+    """Threads share the connections and the reply queue, and no reply reaches another caller."""
+    with closing(worker.client()) as client, ThreadPoolExecutor(CALLERS) as threads:
+        numbers = range(CALLERS * CALLS)
+        replies = threads.map(lambda number: client.policy_check(numbered(number)), numbers)
+
+        assert [reply.action.id for reply in replies] == [f'act-{number}' for number in numbers]
+
+
+def test_call_in_flight_gets_its_reply_although_its_connection_is_closed(worker, own_broker, gate):
+    """A failover during the decision costs the caller nothing: it connects again and receives."""
+    with closing(worker.client()) as client, ThreadPoolExecutor(1) as caller:
+        called = caller.submit(client.policy_check, gate.request('one'))
+        wait_for(lambda: gate.begun() == ['one'])
+        own_broker.control('close_all_connections', 'test')
+        gate.open()
+
+        assert called.result().action.data['status'] == 'OK'
+
+
+def test_reply_queue_that_is_deleted_serves_the_calls_after_it(worker, own_broker):
+    """The client declares its queue again when the broker cancels the consumer."""
+    with closing(worker.client()) as client:
+        client.policy_check(numbered(0))
+        listed = own_broker.control('list_queues', 'name').split()
+        (queue,) = [
+            name for name in listed if name.startswith('reply_') and consumers(own_broker.url, name)
+        ]
+        own_broker.control('delete_queue', queue)
+
+        wait_for(lambda: responds(client))
+
+
+def consumers(url, queue):
+    with amqp(url) as connection:
+        return connection.default_channel.queue_declare(queue, passive=True).consumer_count
+
+
+def responds(client):
+    try:
+        return client.get_capabilities()
+    except NoWorkerAnswered:
+        return False
+
+
+def test_child_and_parent_call_after_a_fork(worker):
+    """A client that a process made before it forked serves both processes."""
+    with closing(worker.client()) as client:
+        client.policy_check(numbered(0))
+        pid = os.fork()
+        if pid == 0:
+            try:
+                os._exit(client.policy_check(numbered(1)).action.id != 'act-1')
+            finally:
+                os._exit(2)
+        reply = client.policy_check(numbered(2))
+        _, status = os.waitpid(pid, 0)
+
+        assert reply.action.id == 'act-2'
+        assert os.waitstatus_to_exitcode(status) == 0
+        assert client.policy_check(numbered(3)).action.id == 'act-3'
+
+
+def test_closed_client_leaves_neither_threads_nor_connections(worker, own_broker):
+    """An engine may create and close clients for as long as it runs."""
+    log = own_broker.folder / 'log' / f'{own_broker.name}.log'
+    before = set(threading.enumerate()), open_sockets(), log.read_text().count(LOST)
+    for number in range(3):
+        with closing(worker.client()) as client:
+            client.policy_check(numbered(number))
+
+    assert set(threading.enumerate()) == before[0]
+    assert open_sockets() == before[1]
+    assert log.read_text().count(LOST) == before[2]
+
+
+def open_sockets():
+    folder = Path('/proc/self/fd')
+    links = [os.readlink(folder / name) for name in os.listdir(folder) if (folder / name).exists()]
+    return sum(link.startswith('socket:') for link in links)
