@@ -6,6 +6,7 @@ import math
 import queue
 import random
 import threading
+import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -26,6 +27,11 @@ A random factor of up to two keeps clients from connecting at the same time.
 """
 TICK_S = 3
 """The period of heartbeats, and of checks for the end of the client."""
+UNACKNOWLEDGED = 16
+"""The number of replies that one acknowledgement covers while many arrive.
+
+If the connection is lost, the broker delivers them again, and no call waits for them.
+"""
 CLOSE_S = 2
 """The longest wait for the thread when the client is closed."""
 
@@ -77,6 +83,7 @@ class CallReplies:
         self._opening, self._writing = threading.Lock(), threading.Lock()
         self._thread: threading.Thread | None = None
         self._amqp: Any = None
+        self._unacknowledged: list[Any] = []
         self._closing = threading.Event()
 
     def open(self, left_s: float) -> None:
@@ -148,13 +155,22 @@ class CallReplies:
             waiting = self._waiting.get(reply.call_id)
             if waiting and reply.ending:
                 waiting.put(reply)
-        with self._writing:
-            message.channel.basic_ack(message.delivery_tag)
+        self._unacknowledged.append(message)
+        if len(self._unacknowledged) >= UNACKNOWLEDGED:
+            with self._writing:
+                self._acknowledge()
+
+    def _acknowledge(self) -> None:
+        if self._unacknowledged:
+            last = self._unacknowledged.pop()
+            self._unacknowledged.clear()
+            last.channel.basic_ack(last.delivery_tag, multiple=True)
 
     def _close_connection(self) -> None:
         """Ask the broker to close the connection, unless it was asked before."""
         with self._writing, contextlib.suppress(AMQPError, OSError):
             if self._amqp:
+                self._acknowledge()
                 # Not by kombu's methods, which would connect again if the connection is lost.
                 self._amqp.send_method(spec.Connection.Close, 'BsBB', (0, '', 0, 0))
             self._amqp = None
@@ -163,17 +179,22 @@ class CallReplies:
         while connection is not None:
             self._amqp = amqp = connection.connection
             try:
+                beat_at = time.monotonic() + TICK_S
                 while not self._closing.is_set():
                     with contextlib.suppress(TimeoutError):
                         amqp.drain_events(timeout=TICK_S)
-                    with self._writing:
-                        amqp.heartbeat_tick()
+                    if time.monotonic() >= beat_at:
+                        beat_at += TICK_S
+                        with self._writing:
+                            self._acknowledge()
+                            amqp.heartbeat_tick()
             except (AMQPError, OSError) as exc:
                 if not self._closing.is_set():
                     LOG.warning('Lost the connection for the replies to calls: %s', exc)
             else:
                 self._close_connection()
             connection.collect()
+            self._unacknowledged.clear()
             connection = self._reconnected()
 
     def _reconnected(self) -> Connection | None:

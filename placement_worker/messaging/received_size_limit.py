@@ -5,6 +5,7 @@ from typing import Any, NoReturn
 
 import kombu.compression
 import kombu.serialization
+import msgspec
 from kombu.utils import json
 
 from placement_worker.contract import strict_json
@@ -14,6 +15,8 @@ ENVELOPE_FACTOR = 4
 """The bytes that one quotation mark of a request may take: message and envelope both escape it."""
 HEADER_BYTES = 64 * 2**10
 """The size of the rest of a message: method, ids and the caller's context."""
+VERSION = '2.0'
+"""The version of oslo.messaging's envelope."""
 LARGE_BYTES = 4 * 2**20
 """The smallest body that leaves enough memory behind to be worth releasing."""
 
@@ -48,19 +51,39 @@ def limited_loads(
             raise ValueError(f'Expected a message of at most {limit} bytes, got {len(body)}')
         if len(body) > LARGE_BYTES:
             on_large()
-        envelope = json.loads(body)
-        message = envelope.get('oslo.message') if isinstance(envelope, dict) else None
-        if isinstance(message, str) and len(message) <= strict_json.UNIQUE_KEYS_BYTES:
-            _check_unique_keys(message)
-        return envelope
+        try:
+            envelope = msgspec.json.decode(body)
+        except (msgspec.DecodeError, RecursionError):  # Python's JSON also has NaN, for example
+            envelope = json.loads(body)
+        return _unwrapped(envelope)
 
     return loads
 
 
-def _check_unique_keys(text: str) -> None:
-    """Refuse duplicate keys: JSON readers differ in the value that they keep."""
+def _unwrapped(envelope: Any) -> Any:
+    """Return the message in an envelope; oslo.messaging also accepts it without one.
+
+    oslo.messaging would take twice as long to decode it.
+
+    :raises ValueError: the message has a duplicate key; JSON readers differ in the value that they
+        keep.
+    :source: `deserialize_msg` in oslo_messaging/_drivers/common.py, of 18.3.
+    """
+    text = envelope.get('oslo.message') if isinstance(envelope, dict) else None
+    if not isinstance(text, str):
+        return envelope
     try:
-        duplicate = duplicate_keys.found(text)
+        decoded = [msgspec.json.decode(text)]
+    except (msgspec.DecodeError, RecursionError):
+        decoded = []
+    if len(text) <= strict_json.UNIQUE_KEYS_BYTES:
+        _check_unique_keys(text, *decoded)
+    return decoded[0] if decoded and envelope.get('oslo.version') == VERSION else envelope
+
+
+def _check_unique_keys(text: str, *decoded: object) -> None:
+    try:
+        duplicate = duplicate_keys.found(text, *decoded)
     except (ValueError, RecursionError):  # oslo.messaging rejects it with a better message
         return
     if duplicate:

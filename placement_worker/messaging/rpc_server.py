@@ -6,7 +6,7 @@ from typing import Any
 
 import oslo_messaging
 from oslo_config import cfg
-from oslo_context.context import RequestContext
+from oslo_context.context import RequestContext, get_current
 from oslo_messaging.rpc import dispatcher
 from typing_extensions import override
 
@@ -17,6 +17,8 @@ from placement_worker.errors import PlacementWorkerError, WorkerFailed, with_not
 from placement_worker.handlers.endpoints import Endpoints
 
 LOG = logging.getLogger(__name__)
+IDS = ('request_id', 'global_request_id', 'user_id', 'project_id')
+"""The ids of a caller's context that the log shows."""
 
 
 class ContextSerializer(oslo_messaging.NoOpSerializer):
@@ -24,12 +26,17 @@ class ContextSerializer(oslo_messaging.NoOpSerializer):
 
     @override
     def deserialize_context(self, context: Mapping[str, Any]) -> RequestContext:
+        ids = {name: _id(context.get(name)) for name in IDS}
+        current = get_current()
+        # It is deserialized twice per request.
+        if current and ids['request_id'] and all(getattr(current, key) == ids[key] for key in IDS):
+            return current
         # oslo.log finds the context of a thread here: creating it makes it the current one.
         return RequestContext(
-            request_id=_id(context.get('request_id')),
-            global_request_id=_id(context.get('global_request_id')),
-            user_id=_id(context.get('user_id')),
-            project_id=_id(context.get('project_id')),
+            request_id=ids['request_id'],
+            global_request_id=ids['global_request_id'],
+            user_id=ids['user_id'],
+            project_id=ids['project_id'],
         )
 
 

@@ -50,7 +50,7 @@ def _message(original: Callable[[logging.LogRecord], str], record: logging.LogRe
         {
             name: escaped(value)
             for name, value in fields.items()
-            if isinstance(value, str) and name not in UNESCAPED_FIELDS
+            if isinstance(value, str) and not value.isprintable() and name not in UNESCAPED_FIELDS
         }
     )
     line = original(record)

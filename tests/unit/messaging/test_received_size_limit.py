@@ -31,7 +31,7 @@ def test_limited_loads_of_the_largest_request_passes_whatever_it_contains(reques
     message = {'method': 'policy_check', 'args': {'request': encoded.decode()}, 'version': '1.0'}
     body = jsonutils.dumps(common.serialize_msg(message))
 
-    assert json.loads(limited(lambda: len(encoded))(body)['oslo.message']) == message
+    assert limited(lambda: len(encoded))(body) == message
 
 
 def test_limited_loads_uses_the_limit_in_force():
@@ -65,12 +65,33 @@ def test_limited_loads_with_a_duplicate_key_refuses_the_message(body, error):
         limited(lambda: 2**20)(body)
 
 
-@pytest.mark.parametrize(
-    'message', ['{"a": ":", "b": {"a": 1}}', '{"a": "\\u003a"}', '{"a": 1e999}', '[' * 5000, 'x', 7]
-)
-def test_limited_loads_without_a_duplicate_key_passes_the_message(message):
-    """Messages without a duplicate key pass, even if they are not JSON."""
+@pytest.mark.parametrize('message', ['{"a": ":", "b": {"a": 1}}', '{"a": "\\u003a"}'])
+def test_limited_loads_returns_the_message_as_oslo_messaging_would(message):
+    """Messages without a duplicate key pass, and oslo.messaging finds nothing left to decode."""
+    loaded = limited(lambda: 2**20)(sent(message))
+
+    assert loaded == json.loads(message)
+    assert common.deserialize_msg(loaded) == common.deserialize_msg(json.loads(sent(message)))
+
+
+@pytest.mark.parametrize('message', ['{"a": 1e999}', '{"a": NaN}', '[' * 5000, 'x', 7])
+def test_limited_loads_leaves_other_messages_to_oslo_messaging(message):
+    """oslo.messaging decodes or rejects what msgspec cannot read."""
     assert limited(lambda: 2**20)(sent(message))['oslo.message'] == message
+
+
+def test_limited_loads_of_a_message_that_msgspec_cannot_read_refuses_duplicate_keys():
+    """A number that is too large does not hide a duplicate key."""
+    with pytest.raises(ValueError, match='`id` twice'):
+        limited(lambda: 2**20)(sent('{"id": 1, "id": 2, "a": 1e999}'))
+
+
+@pytest.mark.parametrize(
+    'body', ['{"oslo.message": "{}"}', '{"oslo.version": "3.0", "oslo.message": "{}"}', '[NaN]']
+)
+def test_limited_loads_of_another_envelope_returns_it_unchanged(body):
+    """oslo.messaging refuses the versions of an envelope that it does not know."""
+    assert str(limited(lambda: 2**20)(body)) == str(json.loads(body))
 
 
 @pytest.mark.parametrize(('size', 'calls'), [(received_size_limit.LARGE_BYTES, 0), (5 * 2**20, 1)])
