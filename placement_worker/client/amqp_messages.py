@@ -16,8 +16,8 @@ def rpc_message(message: Mapping[str, Any], **properties: Any) -> Message:
     return amqp_message({'oslo.version': '2.0', 'oslo.message': encoded}, **properties)
 
 
-def amqp_message(envelope: Mapping[str, str], **properties: Any) -> Message:
-    """Return the AMQP message for an envelope of oslo.messaging."""
+def amqp_message(envelope: Mapping[str, object], **properties: Any) -> Message:
+    """Return the AMQP message for an envelope of oslo.messaging, or for a message without one."""
     return Message(
         msgspec.json.encode(envelope),
         content_type='application/json',

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 import oslo_messaging
 from oslo_config import cfg
+from oslo_messaging.transport import NotificationTransport
 from typing_extensions import override
 
 from placement_worker import errors
@@ -23,6 +24,7 @@ from placement_worker.events.types import (
     RequestFailed,
 )
 from placement_worker.messaging.notification_queue import NotificationQueue
+from placement_worker.messaging.rabbit_notifications import RabbitNotifications
 
 DRIVERS = 'oslo.messaging.notify.drivers'
 """The entry points that `driver` can name."""
@@ -102,10 +104,15 @@ def create(conf: cfg.ConfigOpts) -> NotificationSender | None:
     transport = _notification_transport(conf)  # registers the options, too
     if set(conf.oslo_messaging_notifications.driver) <= {'noop'}:
         return None
+    flush = None
+    target = _target(conf)
+    if target.transport.startswith('rabbit') and not conf.oslo_messaging_rabbit.kombu_compression:
+        driver = RabbitNotifications(conf, target)
+        transport, flush = NotificationTransport(driver), driver.flush
     notifier = oslo_messaging.Notifier(
         transport, publisher_id=f'placement-worker.{conf.worker.host}'
     )
-    return NotificationSender(NotificationQueue(notifier))
+    return NotificationSender(NotificationQueue(notifier, flush, conf.worker.threads))
 
 
 def check(conf: cfg.ConfigOpts) -> None:
@@ -133,10 +140,14 @@ def _notification_transport(conf: cfg.ConfigOpts) -> Any:
     """
     # The first call registers the options of notifications.
     oslo_messaging.get_notification_transport(conf, url=load_transport_url(conf))
-    url = conf.oslo_messaging_notifications.transport_url
     try:
-        target = transport_url(conf, url)
+        target = _target(conf)
         with driver_errors():
             return oslo_messaging.get_notification_transport(conf, url=target)
     except errors.ConfigurationError as exc:
         raise errors.ConfigurationError(f'{SECTION} transport_url: {exc}') from exc
+
+
+def _target(conf: cfg.ConfigOpts) -> Any:
+    """Return the TransportURL of notifications."""
+    return transport_url(conf, conf.oslo_messaging_notifications.transport_url)

@@ -60,7 +60,7 @@ def declare(conf: cfg.ConfigOpts, target: Any, queues: Collection[str]) -> None:
     if not _is_rabbit(target):
         return
     with _connected(conf, target) as connection:
-        topology = _Topology(conf, target)
+        topology = Topology(conf, target)
         topology.declare_exchange(connection)
         for queue in queues:
             channel = topology.declare_queue(connection, queue)
@@ -76,7 +76,7 @@ def declare_queue(conf: cfg.ConfigOpts, target: Any, connection: Connection, que
     :param target: as for `declare`.
     :raises QueueMismatch: the queue exists with other arguments.
     """
-    _Topology(conf, target).declare_queue(connection, queue)
+    Topology(conf, target).declare_queue(connection, queue)
 
 
 def consumer_count(conf: cfg.ConfigOpts, target: Any, queue: str) -> int:
@@ -98,7 +98,7 @@ def compare(conf: cfg.ConfigOpts, target: Any, queues: Collection[str]) -> Diffe
     if not _is_rabbit(target):
         return found
     with _connected(conf, target) as connection:
-        topology = _Topology(conf, target)
+        topology = Topology(conf, target)
         broker_permissions.check_declare(connection, topology.exchange, queues)
         broker_permissions.check_reply(connection)
         with _recorded(found, f'exchange {topology.exchange}'):
@@ -142,13 +142,17 @@ def _connected(conf: cfg.ConfigOpts, target: Any) -> Iterator[Connection]:
             raise BrokerUnreachable(f'The broker stopped responding: {cause}{hint}') from exc
 
 
-class _Topology:
-    """The exchange and the queues as oslo.messaging will declare them.
+class Topology:
+    """The exchange and the queues as oslo.messaging declares them.
 
     Each declaration uses a channel of its own, since an error closes its channel.
     """
 
     def __init__(self, conf: cfg.ConfigOpts, target: Any) -> None:
+        """Read the options of the configuration and of the URL's query.
+
+        :param target: as for `declare`.
+        """
         options = {**conf.oslo_messaging_rabbit, **target.query}
         is_quorum = is_true(options['rabbit_quorum_queue'])
         self.exchange = control_exchange(conf)

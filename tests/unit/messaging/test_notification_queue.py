@@ -1,5 +1,6 @@
 """The queue of notifications: confirmations, late destinations and lost notifications."""
 
+import queue
 import threading
 import time
 
@@ -29,6 +30,40 @@ class Notifier:
     def error(self, context, event_type, payload):
         """Fail."""
         raise OSError('no route')
+
+
+class Batches(Notifier):
+    """A notifier whose driver keeps notifications until they are flushed."""
+
+    def __init__(self):
+        super().__init__()
+        self.kept = []
+        self.flushed = queue.SimpleQueue()
+
+    def info(self, context, event_type, payload):
+        """Keep the notification."""
+        self.kept.append(event_type)
+
+    def flush(self):
+        """Send what is kept, when the destination accepts."""
+        self.is_asked.set()
+        self.accepts.wait(30)
+        self.flushed.put(self.kept)
+        self.kept = []
+
+
+@pytest.fixture
+def batches():
+    batches = Batches()
+    yield batches
+    batches.accepts.set()
+
+
+@pytest.fixture
+def patient(monkeypatch):
+    """Let notifications wait for others for longer than a test takes."""
+    monkeypatch.setattr(notification_queue, 'HOLD_S', 3600)
+    monkeypatch.setattr(notification_queue, 'WAIT_S', 10)
 
 
 @pytest.fixture
@@ -182,4 +217,113 @@ def test_close_with_unsent_notifications_logs_each(notifications, caplog):
     assert caplog.messages == [
         f'Lost notification {name} of request req-1: the worker stopped before it was confirmed'
         for name in ('a', 'b')
+    ]
+
+
+@pytest.mark.usefixtures('patient')
+def test_start_and_end_of_a_quick_check_are_sent_together(batches):
+    """The start waits for the end, so that both cost one write and one confirmation."""
+    notifications = NotificationQueue(batches, batches.flush)
+
+    for name in ('start', 'end'):
+        notifications.send('info', name, PAYLOAD)
+    notifications.wait()
+
+    assert batches.flushed.get_nowait() == ['start', 'end']
+
+
+def test_start_of_a_slow_check_is_sent_while_it_runs(batches):
+    """A notification is sent after a short time, though nothing waits for it."""
+    notifications = NotificationQueue(batches, batches.flush)
+
+    for name in ('first', 'second'):
+        notifications.send('info', name, PAYLOAD)
+        assert batches.flushed.get(timeout=10) == [name]
+
+
+def test_notification_after_a_pause_of_the_worker_is_sent(batches):
+    """The thread wakes up when it has slept because the worker had no requests."""
+    notifications = NotificationQueue(batches, batches.flush)
+    notifications.send('info', 'before', PAYLOAD)
+    wait_for(lambda: notifications._is_asleep)
+
+    notifications.send('info', 'after', PAYLOAD)
+
+    assert [batches.flushed.get(timeout=10) for _ in range(2)] == [['before'], ['after']]
+
+
+@pytest.mark.usefixtures('patient')
+def test_requests_that_end_together_send_their_notifications_together(batches):
+    """Half of the threads may wait for each other; the last of them sends for all."""
+    notifications = NotificationQueue(batches, batches.flush, threads=4)
+    first = threading.Thread(target=send, args=(notifications, 'first'))
+    first.start()
+    wait_for(lambda: notifications._waiting == 1)
+
+    send(notifications, 'second')
+    first.join()
+
+    assert batches.flushed.get_nowait() == ['first', 'second']
+
+
+@pytest.mark.usefixtures('patient')
+def test_request_of_a_worker_with_one_thread_waits_for_no_other(batches):
+    """The only thread does not wait for a request that no other thread can handle."""
+    notifications = NotificationQueue(batches, batches.flush, threads=1)
+
+    send(notifications, 'a')
+
+    assert batches.flushed.get_nowait() == ['a']
+
+
+@pytest.mark.usefixtures('patient')
+def test_full_queue_is_sent_in_batches_without_a_wait(batches, monkeypatch):
+    """A message of many checks does not wait for its end to send its first notifications."""
+    monkeypatch.setattr(notification_queue, 'QUEUE_MAX', 3)
+    monkeypatch.setattr(notification_queue, 'BATCH_MAX', 2)
+    notifications = NotificationQueue(batches, batches.flush)
+
+    for name in 'abcd':
+        notifications.send('info', name, PAYLOAD)
+    notifications.wait()
+
+    sent = [batches.flushed.get_nowait() for _ in range(batches.flushed.qsize())]
+    assert [name for one in sent for name in one] == list('abcd')
+    assert max(map(len, sent)) == 2
+
+
+@pytest.mark.usefixtures('patient')
+def test_batch_that_cannot_be_sent_is_logged_and_the_next_one_is_sent(batches, caplog):
+    """A failure of the driver is logged with its notifications and does not end the thread."""
+    failures = [OSError('no route')]
+
+    def flush():
+        if failures:
+            raise failures.pop()
+        batches.flush()
+
+    notifications = NotificationQueue(batches, flush)
+    send(notifications, 'a', 'b')
+
+    assert caplog.messages == ['Failed to send notification a of request req-1']
+    assert batches.flushed.get_nowait()[-1] == 'b'
+
+
+@pytest.mark.usefixtures('patient')
+def test_close_during_a_batch_logs_each_of_its_notifications(batches, caplog, monkeypatch):
+    """The log names the notifications that the destination has not confirmed, sent or not."""
+    batches.accepts.clear()
+    notifications = NotificationQueue(batches, batches.flush)
+    for name in 'ab':
+        notifications.send('info', name, PAYLOAD)
+    monkeypatch.setattr(notification_queue, 'WAIT_S', 0)
+    notifications.wait()
+    assert batches.is_asked.wait(10)
+    caplog.clear()
+
+    notifications.close()
+
+    assert caplog.messages == [
+        f'Lost notification {name} of request req-1: the worker stopped before it was confirmed'
+        for name in 'ab'
     ]

@@ -5,6 +5,7 @@ import json
 import msgspec
 import pytest
 from oslo_config import cfg
+from oslo_messaging.transport import NotificationTransport
 
 from placement_worker import config
 from placement_worker.client import transport
@@ -100,6 +101,28 @@ def test_configuration_with_a_driver_creates_a_listener(configured):
     listener = notification_sender.create(configured('driver = messagingv2'))
 
     assert isinstance(listener, NotificationSender)
+
+
+@pytest.mark.parametrize(
+    ('options', 'is_own'),
+    [
+        ('driver = messagingv2', True),
+        ('driver = messagingv2\n[oslo_messaging_rabbit]\nkombu_compression = gzip', False),
+        ('driver = messagingv2\ntransport_url = fake://', False),
+    ],
+)
+def test_notifications_to_rabbitmq_are_sent_in_batches(options, is_own, configured, monkeypatch):
+    """Other brokers, and compressed messages, have the driver of oslo.messaging."""
+    created = []
+    monkeypatch.setattr(
+        notification_sender, 'NotificationQueue', lambda *args: created.append(args)
+    )
+    notification_sender.create(configured(options))
+
+    ((notifier, flush, threads),) = created
+    assert (flush is not None) == is_own
+    assert isinstance(notifier.transport, NotificationTransport)
+    assert threads > 1
 
 
 class Sent:

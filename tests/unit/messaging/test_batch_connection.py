@@ -1,0 +1,181 @@
+"""The confirmations of messages that are published together."""
+
+import collections
+import socket
+from types import SimpleNamespace
+
+import pytest
+from amqp import Message
+
+from placement_worker.messaging import batch_connection
+from placement_worker.messaging.batch_connection import BatchConnection, Publication
+
+
+class Broker:
+    """A connection of kombu, its channel, and what the broker does while a client waits."""
+
+    def __init__(self, **options):
+        self.options = options
+        self.connection = SimpleNamespace(sock=SimpleNamespace(setsockopt=self._set))
+        self.events = collections.defaultdict(set)
+        self.steps = collections.deque()
+        self.done = []
+
+    def _set(self, level, option, value):
+        assert (level, option) == (socket.IPPROTO_TCP, socket.TCP_CORK)
+        self.done.append('collect' if value else 'send')
+
+    def channel(self):
+        return self
+
+    def confirm_select(self):
+        self.done.append('confirm')
+
+    def send_method(self, method, signature, arguments, message):
+        self.done.append(message.body)
+
+    def drain_events(self, timeout):
+        step = self.steps.popleft()
+        step()
+
+    def collect(self):
+        self.done.append('closed')
+
+    def settle(self, event, tag, *, multiple=False):
+        """Let the broker confirm or reject messages when the client waits."""
+        self.steps.append(lambda: [call(tag, multiple) for call in self.events[f'basic_{event}']])
+
+    def pass_time(self):
+        """Let the client wait in vain."""
+
+        def step():
+            raise TimeoutError
+
+        self.steps.append(step)
+
+
+@pytest.fixture
+def broker():
+    return Broker()
+
+
+@pytest.fixture
+def connection(broker):
+    def connect(**options):
+        broker.options = options
+        return broker
+
+    return BatchConnection(connect)
+
+
+def batch(*names):
+    return [Publication(Message(name), 'exchange', 'key', name) for name in names]
+
+
+def names(messages):
+    return [one.name for one in messages]
+
+
+def test_messages_are_written_together_before_the_first_confirmation(broker, connection):
+    """The broker gets a batch in one packet, and confirms all of it at once."""
+    broker.settle('ack', 2, multiple=True)
+    messages = batch('a', 'b')
+
+    connection.publish(messages)
+
+    assert broker.done == ['confirm', 'collect', 'a', 'b', 'send']
+    assert messages == []
+
+
+def test_confirmations_in_another_order_belong_to_their_messages(broker, connection):
+    """A queue that rejects one message of a batch leaves that one, whatever the order."""
+    messages = batch('a', 'b', 'c')
+    broker.settle('ack', 3)
+    broker.settle('nack', 2)
+    broker.settle('ack', 1)
+
+    connection.publish(messages)
+
+    assert names(messages) == ['b']
+
+
+def test_confirmations_of_the_next_batch_are_counted_on(broker, connection):
+    """The numbers of confirmations continue on a connection."""
+    for tag, name in ((1, 'a'), (2, 'b')):
+        broker.settle('ack', tag)
+        messages = batch(name)
+        connection.publish(messages)
+
+        assert messages == []
+
+
+def test_lost_connection_leaves_what_is_not_confirmed(broker, connection):
+    """A message that was confirmed before the connection was lost is not sent again."""
+    messages = batch('a', 'b')
+    broker.settle('ack', 1)
+
+    def lose():
+        raise ConnectionResetError
+
+    broker.steps.append(lose)
+    with pytest.raises(ConnectionResetError):
+        connection.publish(messages)
+
+    assert names(messages) == ['b']
+
+
+def test_missing_confirmation_ends_the_wait(broker, connection, monkeypatch):
+    """A broker that confirms nothing, and does not say why, is given up after a time."""
+    monkeypatch.setattr(batch_connection, 'CONFIRM_S', 0)
+    broker.pass_time()
+
+    with pytest.raises(TimeoutError, match='no confirmation within 0 s'):
+        connection.publish(batch('a'))
+
+
+def test_broker_that_blocks_the_connection_is_waited_for(broker, connection, monkeypatch, caplog):
+    """A memory or disk alarm has no bound; the log says why notifications wait."""
+    monkeypatch.setattr(batch_connection, 'CONFIRM_S', 0)
+    messages = batch('a')
+    broker.steps.append(lambda: broker.options['on_blocked']('low on memory'))
+    broker.pass_time()
+    broker.settle('ack', 1)
+
+    connection.publish(messages)
+
+    assert messages == []
+    assert caplog.messages == [
+        'The broker blocks a connection (memory or disk alarm): notifications wait until the alarm '
+        'ends'
+    ]
+
+
+def test_wait_after_the_end_of_an_alarm_is_bounded_again(broker, connection, monkeypatch):
+    """An alarm that is over excuses no missing confirmation."""
+    monkeypatch.setattr(batch_connection, 'CONFIRM_S', 0)
+    broker.steps.append(lambda: broker.options['on_blocked']('low on memory'))
+    broker.steps.append(broker.options['on_unblocked'])
+    broker.pass_time()
+
+    with pytest.raises(TimeoutError):
+        connection.publish(batch('a'))
+
+
+def test_connection_without_a_channel_is_closed(broker):
+    """A connection that cannot be used is not left open."""
+
+    def fail():
+        raise ConnectionResetError
+
+    broker.confirm_select = fail
+    with pytest.raises(ConnectionResetError):
+        BatchConnection(lambda **_: broker)
+
+    assert broker.done == ['closed']
+
+
+def test_close_closes_the_connection(broker, connection):
+    """The socket is closed without a wait."""
+    connection.close()
+
+    assert broker.done[-1] == 'closed'

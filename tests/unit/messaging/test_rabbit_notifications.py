@@ -1,0 +1,207 @@
+"""The driver of notifications: retries and dropped messages.
+
+Its messages are compared with those of oslo.messaging in tests/functional.
+"""
+
+from types import SimpleNamespace
+
+import pytest
+from amqp.exceptions import AccessRefused, NotFound
+from oslo_config import cfg
+
+from placement_worker import config
+from placement_worker.client.transport import load_transport_url
+from placement_worker.errors import BrokerRefused, QueueMismatch
+from placement_worker.messaging import rabbit_notifications
+from placement_worker.messaging.rabbit_notifications import RabbitNotifications
+
+
+class Broker:
+    """Connections whose publications fail as a test says."""
+
+    def __init__(self):
+        self.opened = 0
+        self.failures = []
+        self.sent = []
+        self.forbidden = set()
+        self.pauses = []
+        self.declared = []
+        self.connection = self
+
+    def connect(self, _):
+        self.opened += 1
+        return self
+
+    def publish(self, batch):
+        if self.failures:
+            raise self.failures.pop(0)
+        for one in list(batch):
+            if one.routing_key in self.forbidden:
+                raise AccessRefused(f'no access to {one.routing_key}')
+        self.sent += [one.name.split()[1] for one in batch]
+        batch.clear()
+
+    def close(self):
+        pass
+
+    def channel(self):
+        return self
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def queue_bind(self, queue, exchange, routing_key):
+        self.declared.append((queue, exchange, routing_key))
+
+
+class Topology:
+    """The topology of a broker, where a test decides which declarations fail."""
+
+    def __init__(self, failures):
+        self.exchange = 'exchange'
+        self.failures = failures
+
+    def declare_exchange(self, connection):
+        self._declare('exchange')
+
+    def declare_queue(self, connection, queue):
+        self._declare(queue)
+
+    def _declare(self, name):
+        if name in self.failures:
+            raise self.failures[name]
+
+
+@pytest.fixture
+def broker():
+    return Broker()
+
+
+@pytest.fixture
+def failures():
+    """The failures of declarations, by name of exchange or queue."""
+    return {}
+
+
+@pytest.fixture
+def driver(broker, failures, monkeypatch, tmp_path):
+    file = tmp_path / 'worker.conf'
+    file.write_text('[DEFAULT]\ntransport_url = rabbit://u:p@127.0.0.1:1/\n')
+    conf = cfg.ConfigOpts()
+    config.register(conf)
+    conf(['--config-file', str(file)])
+    monkeypatch.setattr(rabbit_notifications, 'BatchConnection', broker.connect)
+    monkeypatch.setattr(rabbit_notifications, 'Topology', lambda *_: Topology(failures))
+    return RabbitNotifications(conf, load_transport_url(conf), broker.pauses.append)
+
+
+def send(driver, *events, retry=-1, topic='n.info'):
+    for event in events:
+        message = {'event_type': event, 'payload': {'request_id': 'req-1'}}
+        driver.send_notification(SimpleNamespace(topic=topic), {}, message, 2.0, retry)
+
+
+def test_batch_is_declared_once_per_connection_and_published(broker, driver):
+    """Exchange and queue are declared for the first notification of a topic."""
+    for event in 'ab':
+        send(driver, event)
+        driver.flush()
+
+    assert broker.sent == ['a', 'b']
+    assert broker.declared == [('n.info', 'exchange', 'n.info')]
+
+
+@pytest.mark.parametrize('failure', [OSError('reset'), BrokerRefused('no'), NotFound('exchange')])
+def test_failed_batch_is_sent_again_on_a_new_connection(broker, driver, failure, caplog):
+    """Without a bound, a lost connection or a deleted exchange loses no notification."""
+    broker.failures = [failure] * 4
+    send(driver, 'a', 'b')
+    driver.flush()
+
+    assert broker.sent == ['a', 'b']
+    assert broker.opened == 5
+    assert len(broker.declared) == 5
+    assert broker.pauses == [1, 3, 5, 7]
+    assert caplog.messages == [f'Retrying notification a of request req-1: {failure}']
+
+
+def test_pauses_between_retries_are_bounded(broker, driver):
+    """The longest pause is `rabbit_interval_max`."""
+    broker.failures = [OSError()] * 20
+    send(driver, 'a')
+    driver.flush()
+
+    assert max(broker.pauses) == broker.pauses[-1] == 30
+
+
+@pytest.mark.parametrize(('retry', 'attempts'), [(0, 1), (2, 3)])
+def test_batch_after_the_last_retry_is_dropped_and_logged(broker, driver, retry, attempts, caplog):
+    """The log names each notification that `retry` drops, and the cause."""
+    broker.failures = [OSError('reset')] * 9
+    send(driver, 'a', 'b', retry=retry)
+    driver.flush()
+
+    assert 9 - len(broker.failures) == attempts
+    assert caplog.messages[-2:] == [
+        f'Dropped notification {name} of request req-1 without a further retry: reset'
+        for name in 'ab'
+    ]
+
+
+def test_forbidden_notification_of_a_batch_is_dropped_and_the_others_are_sent(
+    broker, driver, caplog
+):
+    """A refusal for good names no message, so each one is published by itself."""
+    broker.forbidden = {'m.info'}
+    send(driver, 'a')
+    send(driver, 'b', topic='m.info')
+    send(driver, 'c')
+    driver.flush()
+
+    assert broker.sent == ['a', 'c']
+    assert broker.pauses == []
+    assert [line.partition(': ')[0] for line in caplog.messages] == [
+        'Dropped notification b of request req-1 without a further retry'
+    ]
+
+
+def test_destination_that_may_not_be_declared_drops_its_notifications_alone(
+    broker, driver, failures, caplog
+):
+    """A missing permission on one queue holds up no notification for another one."""
+    failures['m.info'] = BrokerRefused('The configure permission is missing')
+    send(driver, 'a')
+    send(driver, 'b', topic='m.info')
+    driver.flush()
+
+    assert broker.sent == ['a']
+    assert caplog.messages == [
+        'Dropped notification b of request req-1 without a further retry: '
+        'The configure permission is missing'
+    ]
+
+
+def test_destination_with_other_options_is_used(broker, driver, failures, caplog):
+    """An exchange or a queue of an operator gets notifications; the log has a warning."""
+    failures['exchange'] = failures['n.info'] = QueueMismatch('It has other options')
+    send(driver, 'a')
+    driver.flush()
+
+    assert broker.sent == ['a']
+    assert broker.declared == [('n.info', 'exchange', 'n.info')]
+    assert caplog.messages == ['Notifications use what exists: It has other options'] * 2
+
+
+def test_flush_without_notifications_opens_no_connection(broker, driver):
+    """A worker whose drivers are others needs no connection for notifications."""
+    driver.flush()
+
+    assert broker.opened == 0
+
+
+def test_cleanup_before_the_first_notification_does_nothing(driver):
+    """The transport can be cleaned up before it was used."""
+    driver.cleanup()
