@@ -1,6 +1,5 @@
 """The driver of the RPC client: what it publishes, and what a call returns or raises."""
 
-import itertools
 import json
 import os
 import threading
@@ -11,7 +10,7 @@ import pytest
 from oslo_config import cfg
 
 from placement_worker import errors
-from placement_worker.client import call_replies, rpc_driver
+from placement_worker.client import rpc_driver
 from placement_worker.client.publish_errors import (
     BrokerUnavailable,
     DestinationMissing,
@@ -20,7 +19,6 @@ from placement_worker.client.publish_errors import (
 )
 from placement_worker.client.rpc_driver import RpcDriver
 from placement_worker.client.transport import load_transport_url
-from tests.waiting import wait_for
 
 TARGET = oslo_messaging.Target(exchange='e', topic='t')
 ENOUGH_S = 30
@@ -41,8 +39,6 @@ class Bus:
         self.inbound = []
         self.arrived = threading.Condition()
         self.is_open = True
-        self.acknowledged = []
-        self.tags = itertools.count(1)
 
     def publish(self, message, exchange, routing_key, timeout_s):
         self.published.append((message, exchange, routing_key, timeout_s))
@@ -75,7 +71,7 @@ class Bus:
         self.callback = callback
 
     def basic_ack(self, tag, multiple):
-        self.acknowledged.append((tag, multiple))
+        pass
 
     def heartbeat_tick(self):
         pass
@@ -93,7 +89,7 @@ class Bus:
                 self.arrived.wait(0.05)
             inbound, self.inbound = self.inbound, []
         for body in inbound:
-            self.callback(Delivered(body, self, next(self.tags)))
+            self.callback(Delivered(body, self))
         if not inbound:
             raise TimeoutError
 
@@ -101,8 +97,10 @@ class Bus:
 class Delivered:
     """A message of py-amqp."""
 
-    def __init__(self, body, channel, tag):
-        self.body, self.channel, self.delivery_tag = body, channel, tag
+    delivery_tag = 1
+
+    def __init__(self, body, channel):
+        self.body, self.channel = body, channel
 
 
 @pytest.fixture
@@ -289,24 +287,6 @@ def test_request_that_cannot_succeed_soon_is_published_once(driver, bus, outcome
     assert type(raised.value) is kind
     assert text in str(raised.value)
     assert len(bus.published) == 1
-
-
-def test_replies_are_acknowledged_together_and_the_last_ones_at_the_end(driver, bus):
-    """Most replies cost no message of their own, and none stays in the queue of a closed client."""
-    for _ in range(call_replies.UNACKNOWLEDGED + 1):
-        call(driver)
-    driver.cleanup()
-
-    count = call_replies.UNACKNOWLEDGED
-    assert bus.acknowledged == [(count, True), (count + 1, True)]
-
-
-def test_reply_is_acknowledged_soon_although_no_other_one_follows(driver, bus, monkeypatch):
-    """A reply does not stay in the queue until many have arrived."""
-    monkeypatch.setattr(call_replies, 'TICK_S', 0.01)
-    call(driver)
-
-    wait_for(lambda: bus.acknowledged == [(1, True)])
 
 
 def test_cleanup_ends_the_calls_that_wait(driver, bus):
