@@ -12,12 +12,11 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import msgspec
-from amqp import spec
-from amqp.exceptions import AccessRefused, AMQPError
+from amqp.exceptions import AMQPError, ChannelError
 from kombu.connection import Connection
 
-from placement_worker.client.connection import is_true
-from placement_worker.errors import BrokerRefused, BrokerUnreachable, PlacementWorkerError
+from placement_worker.client.connection import close, drop, is_true
+from placement_worker.errors import BrokerRefused, BrokerUnreachable
 
 LOG = logging.getLogger(__name__)
 RECONNECT_S, RECONNECT_MAX_S = 0.5, 5.0
@@ -25,8 +24,13 @@ RECONNECT_S, RECONNECT_MAX_S = 0.5, 5.0
 
 A random factor of up to two keeps clients from connecting at the same time.
 """
-TICK_S = 3
-"""The period of heartbeats, and of checks for the end of the client."""
+BEAT_S = 3
+"""The period of heartbeats, and the longest time until a reply is acknowledged."""
+TICK_S = 0.25
+"""The period of checks for the end of the client.
+
+Another thread must not write to wake the thread: with TLS, only one may use the connection.
+"""
 UNACKNOWLEDGED = 16
 """The number of replies that one acknowledgement covers while many arrive.
 
@@ -56,7 +60,7 @@ class _Envelope(msgspec.Struct):
 
 
 Waiting = queue.SimpleQueue[Reply | None]
-"""Where a call waits for its reply; None says that the client is closed."""
+"""The queue of one call for its reply, or for None if the client is closed."""
 _envelopes = msgspec.json.Decoder(_Envelope)
 _replies = msgspec.json.Decoder(Reply)
 
@@ -80,29 +84,34 @@ class CallReplies:
         self._is_quorum = is_true(options['rabbit_transient_quorum_queue'])
         self._arguments = _arguments(options, self._is_quorum)
         self._waiting: dict[str, Waiting] = {}
-        self._opening, self._writing = threading.Lock(), threading.Lock()
+        self._opening = threading.Lock()
         self._thread: threading.Thread | None = None
-        self._amqp: Any = None
         self._unacknowledged: list[Any] = []
         self._closing = threading.Event()
 
-    def open(self, left_s: float) -> None:
+    def open(self, end: float) -> None:
         """Declare the queue and start the thread, unless an earlier call has done so.
 
-        :param left_s: the seconds that it may take.
+        :param end: the time of `time.monotonic` at which the caller gives up.
         :raises BrokerRefused: the permission to declare or to read the queue is missing.
         :raises BrokerUnreachable: the broker does not respond.
         :raises PlacementWorkerError: as `connect` raises it.
         """
         if self._thread:
             return
-        with self._opening:
-            if self._thread is None:
-                connection = self._consume(left_s)
-                self._thread = threading.Thread(
+        left_s = min(max(end - time.monotonic(), 0), threading.TIMEOUT_MAX)
+        if not self._opening.acquire(timeout=left_s):
+            raise BrokerUnreachable('The broker did not respond to an earlier call in time')
+        try:
+            if self._thread is None and not self._closing.is_set():
+                connection = self._consume(end - time.monotonic())
+                thread = threading.Thread(
                     target=self._run, args=(connection,), name='policy-replies', daemon=True
                 )
-                self._thread.start()
+                thread.start()
+                self._thread = thread
+        finally:
+            self._opening.release()
 
     @contextlib.contextmanager
     def expected(self, call_id: str) -> Iterator[Waiting]:
@@ -120,16 +129,13 @@ class CallReplies:
         self._closing.set()
         for waiting in list(self._waiting.values()):
             waiting.put(None)
-        with self._opening:
-            thread = self._thread
-        if thread:
-            self._close_connection()  # the response of the broker wakes the thread
-            thread.join(CLOSE_S)
+        if self._thread:
+            self._thread.join(CLOSE_S)
 
     def _consume(self, left_s: float = math.inf) -> Connection:
         """Return a connection that consumes the queue.
 
-        :raises BrokerRefused: the permission to declare or to read the queue is missing.
+        :raises BrokerRefused: the broker refuses to declare or to read the queue.
         :raises BrokerUnreachable: the connection is lost.
         """
         connection = self._connect(left_s=left_s)
@@ -141,15 +147,15 @@ class CallReplies:
             )
             channel.basic_consume(self.queue, callback=self._receive)
         except (AMQPError, OSError) as exc:
-            connection.collect()
-            kind = BrokerRefused if isinstance(exc, AccessRefused) else BrokerUnreachable
+            drop(connection)
+            kind = BrokerRefused if isinstance(exc, ChannelError) else BrokerUnreachable
             raise kind(f'The request could not be delivered: {host}: {exc}') from exc
         return connection
 
     def _receive(self, message: Any) -> None:
         try:
             reply = _replies.decode(_envelopes.decode(message.body).message)
-        except msgspec.DecodeError as exc:
+        except (ValueError, RecursionError) as exc:
             LOG.warning('Dropped a malformed reply to a call: %s', exc)
         else:
             waiting = self._waiting.get(reply.call_id)
@@ -157,8 +163,7 @@ class CallReplies:
                 waiting.put(reply)
         self._unacknowledged.append(message)
         if len(self._unacknowledged) >= UNACKNOWLEDGED:
-            with self._writing:
-                self._acknowledge()
+            self._acknowledge()
 
     def _acknowledge(self) -> None:
         if self._unacknowledged:
@@ -166,36 +171,32 @@ class CallReplies:
             self._unacknowledged.clear()
             last.channel.basic_ack(last.delivery_tag, multiple=True)
 
-    def _close_connection(self) -> None:
-        """Ask the broker to close the connection, unless it was asked before."""
-        with self._writing, contextlib.suppress(AMQPError, OSError):
-            if self._amqp:
-                self._acknowledge()
-                # Not by kombu's methods, which would connect again if the connection is lost.
-                self._amqp.send_method(spec.Connection.Close, 'BsBB', (0, '', 0, 0))
-            self._amqp = None
-
     def _run(self, connection: Connection | None) -> None:
         while connection is not None:
-            self._amqp = amqp = connection.connection
             try:
-                beat_at = time.monotonic() + TICK_S
-                while not self._closing.is_set():
-                    with contextlib.suppress(TimeoutError):
-                        amqp.drain_events(timeout=TICK_S)
-                    if time.monotonic() >= beat_at:
-                        beat_at += TICK_S
-                        with self._writing:
-                            self._acknowledge()
-                            amqp.heartbeat_tick()
-            except (AMQPError, OSError) as exc:
+                self._receive_from(connection.connection)
+                close(connection)
+            except Exception as exc:  # errors of py-amqp and of the socket have no common base
                 if not self._closing.is_set():
                     LOG.warning('Lost the connection for the replies to calls: %s', exc)
-            else:
-                self._close_connection()
-            connection.collect()
+            drop(connection)
             self._unacknowledged.clear()
             connection = self._reconnected()
+
+    def _receive_from(self, amqp: Any) -> None:
+        """Receive replies until the client is closed.
+
+        :param amqp: a connection of py-amqp.
+        """
+        beat_at = time.monotonic() + BEAT_S
+        while not self._closing.is_set():
+            with contextlib.suppress(TimeoutError):
+                amqp.drain_events(timeout=TICK_S)
+            if time.monotonic() >= beat_at:
+                beat_at += BEAT_S
+                self._acknowledge()
+                amqp.heartbeat_tick()
+        self._acknowledge()
 
     def _reconnected(self) -> Connection | None:
         """Connect again, and return None if the client is closed before that succeeds."""
@@ -203,7 +204,7 @@ class CallReplies:
         while not self._closing.wait(pause_s * random.uniform(1, 2)):  # noqa: S311  # no secret
             try:
                 connection = self._consume()
-            except (PlacementWorkerError, AMQPError, OSError) as exc:
+            except Exception as exc:  # as above
                 LOG.warning('Cannot receive the replies to calls: %s', exc)
                 pause_s = min(2 * pause_s, RECONNECT_MAX_S)
             else:

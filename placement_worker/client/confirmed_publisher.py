@@ -8,6 +8,7 @@ module.
 
 import math
 import threading
+import time
 from collections.abc import Callable
 
 from amqp import Message
@@ -24,6 +25,11 @@ from placement_worker.client.publish_errors import (
 from placement_worker.client.sending_connection import SendingConnection
 from placement_worker.errors import BrokerRefused, BrokerUnreachable, ConfigurationError
 
+IDLE_S = 60
+"""The time after which a connection of a burst is closed, while others are in use.
+
+Connections have no heartbeats: a lost one costs an attempt when it is used again.
+"""
 NO_CONNECTION = (BrokerUnreachable, BrokerRefused, ConfigurationError)
 
 
@@ -35,13 +41,14 @@ class ConfirmedPublisher:
 
         :param connect: opens a connection with publisher confirms, from options of py-amqp and
             `left_s`, the seconds that it may take.
-        :param stopping: an event that is set when the process stops.
+        :param stopping: an event that is set when the process stops, or the client is closed.
         """
         self._connect = connect
         self._stopping = stopping
         self._lock = threading.Lock()
         self._idle: list[SendingConnection] = []
         self._blocked: SendingConnection | None = None
+        self._is_closed = False
 
     def publish(
         self, message: Message, exchange: str, routing_key: str, timeout_s: float = math.inf
@@ -61,10 +68,7 @@ class ConfirmedPublisher:
         try:
             connection.publish(message, exchange, routing_key, self._stopping, timeout_s)
         except PublishersBlocked:
-            with self._lock:
-                surplus, self._blocked = self._blocked, connection
-            if surplus:
-                surplus.close()
+            self._keep_blocked(connection)
             raise
         except MessageNacked:
             self._put(connection)
@@ -76,26 +80,51 @@ class ConfirmedPublisher:
             connection.close()
             raise DestinationRefused(str(exc), for_good=True) from exc
         except (AMQPConnectionError, OSError) as exc:
-            connection.close()
+            connection.drop()
             # The other connections are probably lost too, and each would cost an attempt.
-            self.close()
+            self._drop_idle()
             was_lost = not isinstance(exc, TimeoutError)
             raise BrokerUnavailable(str(exc) or type(exc).__name__, was_lost=was_lost) from exc
         except DestinationRefused:
             self._put(connection)
             raise
         except BaseException:  # e.g. a routing key that AMQP cannot hold
-            connection.close()
+            connection.drop()
             raise
         self._put(connection)
 
     def close(self) -> None:
-        """Close the connections that no thread uses."""
+        """Close the connections; those in use are closed when their message is confirmed."""
+        self._is_closed = True
+        is_responding = True
+        for connection in self._unused():
+            if is_responding:
+                is_responding = connection.close()
+            else:
+                connection.drop()
+
+    def _drop_idle(self) -> None:
+        """Close the connections that no thread uses, without waiting for the broker."""
+        for connection in self._unused():
+            connection.drop()
+
+    def _unused(self) -> list[SendingConnection]:
+        """Remove and return the connections that no thread uses."""
         with self._lock:
-            idle, self._idle = self._idle, []
-            blocked, self._blocked = self._blocked, None
-        for connection in (*idle, blocked) if blocked else idle:
-            connection.close()
+            unused, self._idle = self._idle, []
+            if self._blocked:
+                unused.append(self._blocked)
+            self._blocked = None
+        return unused
+
+    def _keep_blocked(self, connection: SendingConnection) -> None:
+        """Keep a connection whose message waits for the end of an alarm; one is enough."""
+        with self._lock:
+            surplus, self._blocked = self._blocked, connection
+        if surplus:
+            surplus.drop()
+        if self._is_closed:
+            self._drop_idle()
 
     def _check_blocked(self) -> None:
         """Check the message that waited in vain for a broker that blocks publishers.
@@ -109,7 +138,7 @@ class ConfirmedPublisher:
             try:
                 is_confirmed = connection.has_confirmed()
             except (AMQPConnectionError, ChannelError, MessageNacked, OSError):
-                connection.close()
+                connection.drop()
             else:
                 if not is_confirmed:
                     raise PublishersBlocked
@@ -126,5 +155,13 @@ class ConfirmedPublisher:
             raise BrokerUnavailable(str(exc) or type(exc).__name__) from exc
 
     def _put(self, connection: SendingConnection) -> None:
+        """Keep a connection for the next message, and close the one that is idle for longest."""
+        now = connection.used_at = time.monotonic()
         with self._lock:
             self._idle.append(connection)
+            is_old = now - self._idle[0].used_at > IDLE_S
+            oldest = self._idle.pop(0) if is_old else None
+        if oldest:
+            oldest.close()
+        if self._is_closed:
+            self._drop_idle()

@@ -1,18 +1,21 @@
 """Connections to the broker outside of oslo.messaging, with bounded waits and clear errors."""
 
+import contextlib
+import functools
 import math
 import ssl
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from amqp.exceptions import AccessRefused, NotAllowed
+from amqp.exceptions import AccessRefused, AMQPError, NotAllowed
 from kombu.connection import Connection
 from oslo_config import cfg
 
 from placement_worker.errors import BrokerRefused, BrokerUnreachable, ConfigurationError, file_error
 
 CONNECT_TIMEOUT_S, CONNECT_MIN_S = 5, 0.5
+CLOSE_S, DROP_S = 1, 0.1
 ANSWER_S = 30
 RETRY_S = 0.2  # the pause before kombu's second attempt
 TLS_FILES = {'ca_certs': 'ssl_ca_file', 'certfile': 'ssl_cert_file', 'keyfile': 'ssl_key_file'}
@@ -29,8 +32,8 @@ def open_connection(
     The broker confirms each message that is published on the connection.
 
     :param target: a TransportURL of `load_transport_url`.
-    :param left_s: the seconds that it may take; the attempt that is under way then may take as long
-        again.
+    :param left_s: the seconds after which no attempt begins. There are two attempts per host, and
+        each step of one may take `CONNECT_TIMEOUT_S`, or `left_s` if that is shorter.
     :param more: options of py-amqp's connection, e.g. `read_timeout`. By default a broker that
         does not respond within `ANSWER_S` raises TimeoutError.
     :raises BrokerUnreachable: no host responds.
@@ -54,8 +57,42 @@ def open_connection(
             if time.monotonic() >= end:
                 break
         else:
+            # A socket of eventlet ignores the timeouts that py-amqp sets in the kernel.
+            connection.connection.sock.settimeout(min(ANSWER_S, max(left_s, CONNECT_MIN_S)))
             return connection
     raise BrokerUnreachable(f'No broker responded: {"; ".join(failures)}')
+
+
+def heartbeat_connector(conf: cfg.ConfigOpts, target: Any) -> Callable[..., Connection]:
+    """Return `open_connection` for connections with heartbeats, which the caller must send.
+
+    :param target: a TransportURL of `load_transport_url`.
+    """
+    heartbeat_s = int(target.query['heartbeat_timeout_threshold'])
+    return functools.partial(open_connection, conf, target, heartbeat=heartbeat_s)
+
+
+def close(connection: Connection) -> bool:
+    """Close a connection, and return whether the broker has responded within `CLOSE_S`.
+
+    RabbitMQ warns of a connection whose socket is closed before it responds.
+    """
+    is_closed = False
+    if connection.connected:  # kombu would open a lost connection again
+        with contextlib.suppress(AMQPError, OSError):
+            connection.connection.sock.settimeout(CLOSE_S)
+            connection.connection.close()
+            is_closed = True
+    drop(connection)
+    return is_closed
+
+
+def drop(connection: Connection) -> None:
+    """Close the socket of a connection without waiting for the broker, as TLS would."""
+    if connection.connected:  # kombu would open a lost connection again
+        with contextlib.suppress(OSError):
+            connection.connection.sock.settimeout(DROP_S)
+    connection.collect()
 
 
 def is_true(option: object) -> bool:

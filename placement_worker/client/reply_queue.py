@@ -7,16 +7,13 @@ from typing import Any
 
 from amqp.exceptions import AccessRefused, PreconditionFailed
 from kombu.connection import Connection
-from oslo_config import cfg
 
-from placement_worker.client.connection import open_connection
 from placement_worker.client.transport import DEFAULTS
 from placement_worker.contract import codec, reply_names
 from placement_worker.contract.model import ReplyTo
 from placement_worker.contract.rpc import ISOLATION_SUFFIX, PARKING_SUFFIX
 from placement_worker.errors import (
     BrokerRefused,
-    ConfigurationError,
     QueueMismatch,
 )
 
@@ -45,20 +42,6 @@ def check_names(
     queues = {name + suffix for name in workers_topics for suffix in suffixes}
     reply_names.check_exchange(exchange, workers_exchange, f'{at}.exchange')
     reply_names.check_topic(topic, queues, f'{at}.topic')
-
-
-def connector(conf: cfg.ConfigOpts, target: Any) -> Callable[[], Connection]:
-    """Return a function that connects to the broker, with heartbeats.
-
-    :param target: a TransportURL of `transport_url`.
-    :raises ConfigurationError: the driver is not `rabbit`.
-    """
-    if not target.transport.startswith('rabbit'):
-        raise ConfigurationError(
-            f'Expected a transport URL rabbit://... to serve replies, got {target.transport}://'
-        )
-    heartbeat_s = int(target.query['heartbeat_timeout_threshold'])
-    return lambda: open_connection(conf, target, heartbeat=heartbeat_s)
 
 
 class ReplyQueue:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from placement_worker.client.reply_receiver import ReplyReceiver
 
 RETRIES = 2
-"""How often a request is published again while the broker is unavailable."""
+"""The number of further attempts to publish a request while the broker is unavailable."""
 TIMEOUT_S, SLOW_TIMEOUT_S = 60.0, 600.0
 
 
@@ -169,15 +169,15 @@ class PolicyClient(Caller):
         :raises QueueMismatch: the exchange or the queue exists with other options.
         :raises BrokerRefused: the broker refuses access, or a permission is missing.
         :raises BrokerUnreachable: no host responds.
-        :raises ConfigurationError: the driver is not `rabbit`.
         """
         # Engines that do not cast need not load the receiver.
         from placement_worker.client import reply_queue  # noqa: PLC0415
+        from placement_worker.client.connection import heartbeat_connector  # noqa: PLC0415
         from placement_worker.client.reply_receiver import ReplyReceiver  # noqa: PLC0415
 
         check_callback(callback)
         self._check_reply_names(exchange, topic, '$')
-        connect = reply_queue.connector(self._conf, self._url)
+        connect = heartbeat_connector(self._conf, self._url)
         return ReplyReceiver(
             lambda: reply_queue.ReplyQueue(connect, exchange, topic), topic, callback
         )
@@ -232,6 +232,8 @@ class PolicyClient(Caller):
 
         :raises NoWorkerAnswered: the queue does not exist.
         :raises BrokerUnreachable: the broker did not confirm the request, or blocks publishers.
+        :raises BrokerRefused: the broker refuses access.
+        :raises ClientClosed: another thread has closed the client meanwhile.
         """
         route = self._route(request)
         ids = {key: context[key] for key in SENT_CONTEXT if key in context}

@@ -6,6 +6,7 @@ of a call.
 """
 
 import copy
+import functools
 import math
 import os
 import queue
@@ -26,7 +27,7 @@ from placement_worker import errors
 from placement_worker.client.amqp_messages import rpc_message
 from placement_worker.client.call_replies import CallReplies, Reply, Waiting
 from placement_worker.client.confirmed_publisher import ConfirmedPublisher
-from placement_worker.client.connection import open_connection
+from placement_worker.client.connection import heartbeat_connector, open_connection
 from placement_worker.client.publish_errors import (
     BrokerUnavailable,
     DestinationMissing,
@@ -35,10 +36,13 @@ from placement_worker.client.publish_errors import (
 )
 from placement_worker.client.retries import retried
 
-CONFIRM_S = 15
-"""How much longer than its timeout a request waits for the broker, which may be failing over."""
+EXTRA_S = 15
+"""The time beyond its timeout that a request waits for the broker, which may be failing over."""
 RETRY_S, RETRY_MAX_S = 1.0, 2.0
 """The shortest and the longest pause before a request is published again."""
+NOT_PUBLISHED = (DestinationRefused, BrokerUnavailable)
+LASTING = (errors.BrokerRefused, errors.ConfigurationError)
+"""The errors of a connection that another attempt does not mend."""
 CLOSED = 'The client was closed meanwhile: create another one'
 
 
@@ -95,18 +99,19 @@ class RpcDriver:
         bus = self._own_bus()
         request = {f'_context_{key}': value for key, value in ctxt.items()} | {**message}
         request['_unique_id'] = call_id = uuid.uuid4().hex
-        end = time.monotonic() + CONFIRM_S
+        end = time.monotonic() + EXTRA_S
         if not wait_for_reply:
             bus.publish(target, rpc_message(request), end + self._cast_timeout_s, retry or 0)
             return None
         end += timeout or math.inf
         # The broker drops a request that no worker has fetched within the timeout.
         expiry = {'expiration': str(int(timeout * 1000))} if timeout else {}
-        bus.replies.open(end - time.monotonic())
+        bus.replies.open(end)
         with bus.replies.expected(call_id) as waiting:
             request |= {'_msg_id': call_id, '_reply_q': bus.replies.queue, '_timeout': None}
             bus.publish(target, rpc_message(request, **expiry), end, retry or 0)
-            return _result(_awaited(waiting, timeout))
+            left_s = max(end - time.monotonic(), 0)
+            return _result(_awaited(waiting, min(timeout or math.inf, left_s)))
 
     def cleanup(self) -> None:
         """Close the connections, and end the calls that wait for a reply."""
@@ -133,14 +138,10 @@ class _Bus:
         url = copy.copy(target)
         url.hosts = random.sample(target.hosts, len(target.hosts))  # spreads the clients
 
-        def connect(**more: Any) -> Any:
-            return open_connection(conf, url, **more)
-
-        def connect_with_heartbeats(**more: Any) -> Any:
-            return connect(heartbeat=int(options['heartbeat_timeout_threshold']), **more)
-
-        self._publisher = ConfirmedPublisher(connect, self._stopping)
-        self.replies = CallReplies(connect_with_heartbeats, options)
+        self._publisher = ConfirmedPublisher(
+            functools.partial(open_connection, conf, url), self._stopping
+        )
+        self.replies = CallReplies(heartbeat_connector(conf, url), options)
         self._slots = threading.BoundedSemaphore(int(options['rpc_conn_pool_size']))
 
     def publish(
@@ -156,14 +157,16 @@ class _Bus:
         """
         topic = f'{target.topic}.{target.server}' if target.server else target.topic
 
+        def left_s() -> float:
+            return max(end - time.monotonic(), 0)
+
         def attempt() -> None:
-            if self._stopping.is_set():
-                raise errors.ClientClosed(CLOSED)
-            left_s = max(end - time.monotonic(), 0)
-            if not self._slots.acquire(timeout=min(left_s, threading.TIMEOUT_MAX)):
+            if not self._slots.acquire(timeout=min(left_s(), threading.TIMEOUT_MAX)):
                 raise BrokerUnavailable('all connections are in use')
             try:
-                self._publisher.publish(message, target.exchange, topic, left_s)
+                if self._stopping.is_set():
+                    raise errors.ClientClosed(CLOSED)
+                self._publisher.publish(message, target.exchange, topic, left_s())
             finally:
                 self._slots.release()
 
@@ -171,15 +174,16 @@ class _Bus:
             return tenacity.Retrying(
                 retry=tenacity.retry_if_exception(_may_be_repeated),
                 wait=tenacity.wait_random(RETRY_S, RETRY_MAX_S),
-                stop=tenacity.stop_after_attempt(1 + retries)
-                | tenacity.stop_after_delay(end - time.monotonic()),
+                stop=tenacity.stop_after_attempt(1 + retries) | tenacity.stop_after_delay(left_s()),
                 sleep=tenacity.sleep_using_event(self._stopping),
                 reraise=True,
             )
 
         try:
-            retried(attempt, BrokerUnavailable, retrying)
-        except (DestinationRefused, BrokerUnavailable) as exc:
+            retried(attempt, NOT_PUBLISHED, retrying)
+        except NOT_PUBLISHED as exc:
+            if isinstance(exc.__cause__, LASTING):
+                raise exc.__cause__ from exc.__cause__.__cause__
             raise _not_published(exc, target, topic) from exc
 
     def close(self) -> None:
@@ -189,14 +193,14 @@ class _Bus:
         self._publisher.close()
 
 
-def _awaited(waiting: Waiting, timeout_s: float | None) -> Reply:
+def _awaited(waiting: Waiting, timeout_s: float) -> Reply:
     """Wait for the reply to a call.
 
     :raises MessagingTimeout: it does not arrive in time.
     :raises ClientClosed: the client was closed meanwhile.
     """
     try:
-        reply = waiting.get(timeout=timeout_s)
+        reply = waiting.get(timeout=min(timeout_s, threading.TIMEOUT_MAX))
     except queue.Empty:
         raise oslo_messaging.MessagingTimeout from None
     if reply is None:
@@ -212,27 +216,30 @@ def _result(reply: Reply) -> Any:
     """
     if reply.failure is None:
         return reply.result
-    failure = msgspec.json.decode(reply.failure, type=_Failure)
+    try:
+        failure = msgspec.json.decode(reply.failure, type=_Failure)
+    except ValueError as exc:
+        raise oslo_messaging.RemoteError('unknown', f'malformed failure: {exc}') from exc
     if failure.module == errors.__name__:
         raise errors.received(failure.kind, failure.message)
     raise oslo_messaging.RemoteError(failure.kind, failure.message)
 
 
 def _may_be_repeated(exc: BaseException) -> bool:
-    """Return whether a request that the broker did not confirm may succeed soon."""
-    is_lasting = isinstance(exc.__cause__, errors.BrokerRefused | errors.ConfigurationError)
-    return isinstance(exc, BrokerUnavailable) and not (
-        is_lasting or isinstance(exc, PublishersBlocked)
-    )
+    """Return whether a request that the broker did not confirm may succeed soon.
+
+    A queue rejects messages while its leader changes.
+    """
+    if isinstance(exc, DestinationRefused):
+        return not (exc.for_good or isinstance(exc, DestinationMissing))
+    is_lasting = isinstance(exc, PublishersBlocked) or isinstance(exc.__cause__, LASTING)
+    return isinstance(exc, BrokerUnavailable) and not is_lasting
 
 
 def _not_published(
     exc: DestinationRefused | BrokerUnavailable, target: oslo_messaging.Target, topic: str
 ) -> errors.PlacementWorkerError:
     """Return the error of a request that did not reach a queue."""
-    cause = exc.__cause__
-    if isinstance(cause, errors.BrokerRefused | errors.ConfigurationError):
-        return cause
     if isinstance(exc, DestinationMissing):
         worker = f'worker with [worker] host = {target.server}' if target.server else 'worker'
         return errors.NoWorkerAnswered(

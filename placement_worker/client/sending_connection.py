@@ -1,6 +1,5 @@
 """A connection that publishes with confirmations."""
 
-import contextlib
 import logging
 import socket
 import threading
@@ -9,23 +8,23 @@ from collections.abc import Callable
 from typing import Any
 
 from amqp import Message, spec
-from amqp.exceptions import ConnectionError as AMQPConnectionError
 from amqp.exceptions import MessageNacked
 from kombu.connection import Connection
 
+from placement_worker.client.connection import close, drop
 from placement_worker.client.publish_errors import DestinationMissing, PublishersBlocked
 
 LOG = logging.getLogger(__name__)
 CONFIRM_S = 30
 """The longest wait for a confirmation on a connection that the broker does not block."""
 STOP_S = 3
-"""The longest wait for a confirmation when the process stops."""
+"""The longest wait for a confirmation when the process stops, or the client is closed."""
 WRITE_S = 5
 """The longest wait for the network to accept a message, since a frozen broker does not read."""
 TICK_S = 1
 """The interval of checks for a stop of the process, during a wait for a confirmation."""
 POLL_S = 0.01
-"""How long to read from a connection that the broker had blocked."""
+"""The time for a look at a connection that the broker had blocked."""
 
 
 class SendingConnection:
@@ -33,6 +32,7 @@ class SendingConnection:
 
     def __init__(self, connect: Callable[..., Connection], timeout_s: float) -> None:
         self._blocked = self._returned = False
+        self.used_at = time.monotonic()
         self._connection = connect(
             left_s=timeout_s,
             on_blocked=self._on_blocked,
@@ -45,7 +45,7 @@ class SendingConnection:
         try:
             self._channel = self._connection.channel()
         except Exception:
-            self._connection.collect()
+            drop(self._connection)
             raise
         self._channel.events['basic_return'].add(self._on_return)
 
@@ -91,14 +91,13 @@ class SendingConnection:
             return False
         return True
 
-    def close(self) -> None:
-        """Close the connection without waiting for the broker."""
-        if self._connection.connected:  # kombu would open a lost connection again
-            with contextlib.suppress(AMQPConnectionError, OSError):
-                self._connection.connection.send_method(
-                    spec.Connection.Close, 'BsBB', (0, '', 0, 0)
-                )
-        self._connection.collect()
+    def close(self) -> bool:
+        """Close the connection, and return whether the broker has responded."""
+        return close(self._connection)
+
+    def drop(self) -> None:
+        """Close a connection that is lost or in an unknown state, without waiting."""
+        drop(self._connection)
 
     def _await_confirmation(
         self, began: float, stopping: threading.Event, timeout_s: float
@@ -107,7 +106,7 @@ class SendingConnection:
         while True:
             waited = time.monotonic() - began
             if waited > STOP_S and stopping.is_set():
-                raise TimeoutError('no confirmation before the process stops')
+                raise TimeoutError('no confirmation before the stop')
             if waited > min(CONFIRM_S, timeout_s) and not self._blocked:
                 raise TimeoutError(f'no confirmation within {min(CONFIRM_S, timeout_s):g} s')
             if waited > timeout_s:

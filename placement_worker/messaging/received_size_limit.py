@@ -78,7 +78,11 @@ def _unwrapped(envelope: Any) -> Any:
         decoded = []
     if len(text) <= strict_json.UNIQUE_KEYS_BYTES:
         _check_unique_keys(text, *decoded)
-    return decoded[0] if decoded and envelope.get('oslo.version') == VERSION else envelope
+    if not decoded or envelope.get('oslo.version') != VERSION:
+        return envelope
+    if isinstance(decoded[0], dict) and 'oslo.message' in decoded[0]:
+        raise ValueError('Expected one envelope, got another one inside')
+    return decoded[0]
 
 
 def _check_unique_keys(text: str, *decoded: object) -> None:

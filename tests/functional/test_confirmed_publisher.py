@@ -143,7 +143,7 @@ def test_publish_to_a_frozen_broker_ends_when_the_process_stops(killable, queue,
     killable.publish('', name)
     with own_broker.frozen():
         threading.Timer(2, killable.stopping.set).start()
-        with pytest.raises(BrokerUnavailable, match='before the process stops'):
+        with pytest.raises(BrokerUnavailable, match='before the stop'):
             killable.publish('', name)
 
 

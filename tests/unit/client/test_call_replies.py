@@ -3,9 +3,11 @@
 import itertools
 import json
 import queue
+import threading
+import time
 
 import pytest
-from amqp.exceptions import AccessRefused
+from amqp.exceptions import AccessRefused, PreconditionFailed
 
 from placement_worker import errors
 from placement_worker.client import call_replies
@@ -19,7 +21,7 @@ ENOUGH_S = 30
 class Connection:
     """A connection of kombu with that of py-amqp, its channel, and what arrives on it."""
 
-    hostname, port = 'h', 1
+    hostname, port, connected = 'h', 1, True
 
     def __init__(self, refusal=None):
         self.connection = self
@@ -27,7 +29,7 @@ class Connection:
         self.arriving = queue.SimpleQueue()
         self.tags = itertools.count(1)
         self.acknowledged = []
-        self.sent = []
+        self.is_closed = False
         self.is_open = True
 
     def channel(self):
@@ -47,9 +49,15 @@ class Connection:
     def heartbeat_tick(self):
         pass
 
-    def send_method(self, method, *_):
-        self.sent.append(method)
-        self.arriving.put(TimeoutError())
+    @property
+    def sock(self):
+        return self
+
+    def settimeout(self, seconds):
+        pass
+
+    def close(self):
+        self.is_closed = True
 
     def collect(self):
         self.is_open = False
@@ -78,6 +86,7 @@ class Message:
 @pytest.fixture(autouse=True)
 def without_pauses(monkeypatch):
     monkeypatch.setattr(call_replies, 'RECONNECT_S', 0.001)
+    monkeypatch.setattr(call_replies, 'TICK_S', 0.01)
 
 
 def replies_on(*connections, **options):
@@ -91,7 +100,7 @@ def replies_on(*connections, **options):
         return found
 
     replies = CallReplies(connect, {**OPTIONS, **options})
-    replies.open(ENOUGH_S)
+    replies.open(time.monotonic() + ENOUGH_S)
     return replies
 
 
@@ -115,9 +124,51 @@ def test_connection_that_is_lost_is_replaced_and_the_call_gets_its_reply(caplog)
     ]
 
 
+@pytest.mark.parametrize(
+    'body',
+    [
+        b'{"oslo.message": "\xff"}',
+        json.dumps({'oslo.message': '{"_msg_id": "c1", "result": ' + '[' * 5000}),
+        'no reply',
+        AttributeError('kombu on a lost connection'),
+    ],
+    ids=['no UTF-8', 'nested', 'no JSON', 'lost'],
+)
+def test_message_or_error_of_any_kind_does_not_end_the_replies(body):
+    """A hostile reply costs the callers of this process nothing."""
+    first, second = Connection(), Connection()
+    replies = replies_on(first, second)
+    first.arriving.put(body)
+    with replies.expected('c1') as waiting:
+        (second if isinstance(body, Exception) else first).reply('c1', result='done')
+
+        assert waiting.get(timeout=ENOUGH_S).result == 'done'
+    replies.close()
+
+
+def test_open_beside_a_slow_open_ends_in_time():
+    """Calls that begin together do not wait for a dead broker one after the other."""
+    began, released = threading.Event(), threading.Event()
+
+    def connect(**_):
+        began.set()
+        released.wait(ENOUGH_S)
+        return Connection()
+
+    replies = CallReplies(connect, OPTIONS)
+    first = threading.Thread(target=replies.open, args=(time.monotonic() + ENOUGH_S,))
+    first.start()
+    began.wait(ENOUGH_S)
+    with pytest.raises(errors.BrokerUnreachable, match='did not respond to an earlier call'):
+        replies.open(time.monotonic() + 0.01)
+    released.set()
+    first.join(ENOUGH_S)
+    replies.close()
+
+
 def test_messages_of_a_lost_connection_are_not_acknowledged_on_the_next_one(monkeypatch):
     """Tags belong to their connection; the broker would close the next one for an unknown tag."""
-    monkeypatch.setattr(call_replies, 'TICK_S', 0.01)
+    monkeypatch.setattr(call_replies, 'BEAT_S', 0.01)
     first, second = Connection(), Connection()
     monkeypatch.setattr(first, 'basic_ack', lambda *_, **__: pytest.fail('acknowledged'))
     replies = replies_on(first, second)
@@ -143,13 +194,13 @@ def test_replies_are_acknowledged_together_and_the_last_ones_at_the_end():
     replies.close()
 
     assert connection.acknowledged == [(count - 1, True), (count, True)]
-    assert len(connection.sent) == 1
+    assert connection.is_closed
     assert not connection.is_open
 
 
 def test_reply_is_acknowledged_soon_although_no_other_one_follows(monkeypatch):
     """A reply does not stay in the queue until many have arrived."""
-    monkeypatch.setattr(call_replies, 'TICK_S', 0.01)
+    monkeypatch.setattr(call_replies, 'BEAT_S', 0.01)
     connection = Connection()
     replies = replies_on(connection)
     connection.reply('of a call that has timed out')
@@ -185,7 +236,11 @@ def test_queue_has_the_arguments_of_the_configuration(options, declared):
 
 @pytest.mark.parametrize(
     ('refusal', 'kind'),
-    [(AccessRefused('no'), errors.BrokerRefused), (OSError('gone'), errors.BrokerUnreachable)],
+    [
+        (AccessRefused('no'), errors.BrokerRefused),
+        (PreconditionFailed('other'), errors.BrokerRefused),
+        (OSError('gone'), errors.BrokerUnreachable),
+    ],
 )
 def test_queue_that_cannot_be_declared_raises_the_cause_and_leaves_no_connection(refusal, kind):
     """The first call fails at once, and the next one tries again."""
@@ -194,8 +249,8 @@ def test_queue_that_cannot_be_declared_raises_the_cause_and_leaves_no_connection
     replies = CallReplies(lambda **_: connections.pop(0), OPTIONS)
 
     with pytest.raises(kind, match='could not be delivered: h:1: '):
-        replies.open(ENOUGH_S)
-    replies.open(ENOUGH_S)
+        replies.open(time.monotonic() + ENOUGH_S)
+    replies.open(time.monotonic() + ENOUGH_S)
     replies.close()
 
     assert not connection.is_open

@@ -1,16 +1,30 @@
 """Connections to the broker outside of oslo.messaging."""
 
 import ssl
+from types import SimpleNamespace
 
 import pytest
 from amqp.exceptions import AccessRefused, NotAllowed
 
-from placement_worker.client.connection import Connection, is_true, open_connection
+from placement_worker.client.connection import (
+    Connection,
+    drop,
+    heartbeat_connector,
+    is_true,
+    open_connection,
+)
 from placement_worker.client.transport import load_transport_url
 from placement_worker.errors import BrokerRefused, BrokerUnreachable
 
 PLAIN_PORT = ssl.SSLError(1, '[SSL: WRONG_VERSION_NUMBER] wrong version number (_ssl.c:1006)')
 PLAIN_PORT.reason = 'WRONG_VERSION_NUMBER'
+
+
+class Socket:
+    """A socket that keeps its timeout."""
+
+    def settimeout(self, seconds):
+        self.timeout_s = seconds
 
 
 @pytest.fixture
@@ -20,6 +34,7 @@ def connections(monkeypatch):
     class FakeConnection(Connection):
         attempts = []
         failures = {}
+        connection = SimpleNamespace(sock=Socket())
 
         def ensure_connection(self, **_):
             self.attempts.append(self)
@@ -137,3 +152,45 @@ def test_open_connection_that_tls_ends_early_tries_the_next_host(conf, connectio
 def test_is_true_reads_the_values_of_options_and_queries(option, value):
     """Boolean options read alike from the configuration and from a URL."""
     assert is_true(option) is value
+
+
+@pytest.mark.parametrize(('left_s', 'timeout_s'), [(1000, 30), (7, 7), (-1, 0.5)])
+def test_open_connection_bounds_the_waits_of_the_socket(left_s, timeout_s, conf, connections):
+    """A green socket of eventlet ignores the timeouts in the kernel that py-amqp sets."""
+    opened = open_connection(conf, load_transport_url(conf, 'rabbit://h/'), left_s=left_s)
+
+    assert opened.connection.sock.timeout_s == timeout_s
+
+
+def test_open_connection_begins_no_attempt_after_its_time(conf, connections):
+    """Hosts that do not respond take the time of the first ones alone."""
+    connections.failures = dict.fromkeys('abc', TimeoutError('no response'))
+
+    with pytest.raises(BrokerUnreachable):
+        open_connection(conf, load_transport_url(conf, 'rabbit://a,b,c/'), left_s=0)
+
+    assert [connection.hostname for connection in connections.attempts] == ['a']
+    assert connections.attempts[0].connect_timeout == 0.5
+
+
+def test_heartbeat_connector_negotiates_the_heartbeat_of_the_url(conf, connections):
+    """A connection without heartbeats would not notice a silent broker."""
+    url = load_transport_url(conf, 'rabbit://h/?heartbeat_timeout_threshold=7')
+
+    assert heartbeat_connector(conf, url)().transport_options['heartbeat'] == 7
+
+
+def test_drop_of_a_connection_waits_for_no_response(connections):
+    """TLS waits for the end of the other side, which a frozen broker does not send."""
+
+    class Connected(connections):
+        connected = True
+
+        def collect(self):
+            assert self.connection.sock.timeout_s < 1
+            self.is_collected = True
+
+    connection = Connected()
+    drop(connection)
+
+    assert connection.is_collected

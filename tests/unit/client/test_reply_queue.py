@@ -1,13 +1,10 @@
 """The queue of replies: its names, its declaration and the errors of the broker."""
 
-import kombu
 import pytest
 from amqp.exceptions import AccessRefused, PreconditionFailed
-from oslo_config import cfg
 
 from placement_worker import errors
-from placement_worker.client.reply_queue import ReplyQueue, check_names, connector
-from placement_worker.client.transport import connect, transport_url
+from placement_worker.client.reply_queue import ReplyQueue, check_names
 
 
 class Connection:
@@ -142,18 +139,3 @@ def test_names_of_the_broker_and_of_workers_are_refused(exchange, topic):
 def test_names_that_begin_as_those_of_workers_are_allowed():
     """An engine may name its topic after the workers' topic."""
     check_names('engine', 'placement-worker-replies', 'placement_worker', ['placement-worker'])
-
-
-def test_connector_of_another_driver_raises_configuration_error():
-    """Only the rabbit driver has queues."""
-    with pytest.raises(errors.ConfigurationError, match='got fake://'):
-        connector(cfg.CONF, transport_url(cfg.CONF, 'fake://'))
-
-
-def test_connector_negotiates_the_heartbeat_of_the_url(monkeypatch):
-    """A connection without heartbeats would not notice a silent broker."""
-    monkeypatch.setattr(kombu.Connection, 'ensure_connection', lambda *_, **__: None)
-    url = transport_url(cfg.CONF, 'rabbit://u:p@127.0.0.1:1/?heartbeat_timeout_threshold=7')
-    connect(cfg.CONF, url).cleanup()  # registers the options
-
-    assert connector(cfg.CONF, url)().transport_options['heartbeat'] == 7

@@ -10,7 +10,7 @@ import pytest
 from oslo_config import cfg
 
 from placement_worker import errors
-from placement_worker.client import rpc_driver
+from placement_worker.client import call_replies, rpc_driver
 from placement_worker.client.publish_errors import (
     BrokerUnavailable,
     DestinationMissing,
@@ -19,6 +19,7 @@ from placement_worker.client.publish_errors import (
 )
 from placement_worker.client.rpc_driver import RpcDriver
 from placement_worker.client.transport import load_transport_url
+from tests.waiting import wait_for
 
 TARGET = oslo_messaging.Target(exchange='e', topic='t')
 ENOUGH_S = 30
@@ -27,14 +28,15 @@ ENOUGH_S = 30
 class Bus:
     """A broker and a worker in one: it stands in for the publisher and the connection of replies.
 
-    `outcomes`: what each publication raises, None for a confirmation. `answer`: the reply to calls.
+    `outcomes`: what each publication raises, None for a confirmation. `response`: the reply to each
+    call.
     """
 
     def __init__(self):
         self.published = []
         self.outcomes = []
-        self.answer = {'result': 'done', 'ending': True}
-        self.hostname, self.port = 'broker', 5672
+        self.response = {'result': 'done', 'ending': True}
+        self.hostname, self.port, self.connected = 'broker', 5672, False
         self.connection = self
         self.inbound = []
         self.arrived = threading.Condition()
@@ -46,8 +48,8 @@ class Bus:
         if outcome:
             raise outcome
         request = json.loads(json.loads(message.body)['oslo.message'])
-        if '_msg_id' in request and self.answer is not None:
-            self.deliver(json.dumps({**self.answer, '_msg_id': request['_msg_id']}))
+        if '_msg_id' in request and self.response is not None:
+            self.deliver(json.dumps({**self.response, '_msg_id': request['_msg_id']}))
 
     def deliver(self, text):
         with self.arrived:
@@ -76,10 +78,6 @@ class Bus:
     def heartbeat_tick(self):
         pass
 
-    def send_method(self, *_):
-        with self.arrived:
-            self.arrived.notify()
-
     def collect(self):
         pass
 
@@ -107,7 +105,8 @@ class Delivered:
 def bus(monkeypatch):
     bus = Bus()
     monkeypatch.setattr(rpc_driver, 'ConfirmedPublisher', lambda *_: bus)
-    monkeypatch.setattr(rpc_driver, 'open_connection', lambda *_, **__: bus)
+    monkeypatch.setattr(rpc_driver, 'heartbeat_connector', lambda *_: lambda **_: bus)
+    monkeypatch.setattr(call_replies, 'TICK_S', 0.01)
     monkeypatch.setattr(rpc_driver, 'RETRY_S', 0)
     monkeypatch.setattr(rpc_driver, 'RETRY_MAX_S', 0.01)
     return bus
@@ -129,6 +128,11 @@ def call(driver, target=TARGET, timeout=ENOUGH_S, retry=2):
 
 def cast(driver, retry=2):
     return driver.send(TARGET, {}, {'method': 'm', 'args': {}}, retry=retry)
+
+
+def caused(error, cause):
+    error.__cause__ = cause
+    return error
 
 
 def test_call_returns_the_result_and_sends_the_fields_of_the_wire_format(driver, bus):
@@ -155,7 +159,7 @@ def test_call_returns_the_result_and_sends_the_fields_of_the_wire_format(driver,
         'auto_delete': False,
         'arguments': {'x-queue-type': 'quorum', 'x-expires': 1_800_000},
     }
-    assert ENOUGH_S < left_s <= ENOUGH_S + rpc_driver.CONFIRM_S
+    assert ENOUGH_S < left_s <= ENOUGH_S + rpc_driver.EXTRA_S
 
 
 def test_calls_have_ids_of_their_own_and_one_reply_queue(driver, bus):
@@ -194,7 +198,7 @@ def test_call_to_one_server_uses_the_queue_of_that_server(driver, bus):
 def test_call_that_fails_in_the_worker_raises_its_error(driver, bus, module, kind, expected):
     """Errors of the contract keep their class; a sender of replies cannot choose another class."""
     failure = {'class': kind, 'module': module, 'message': 'why', 'tb': [], 'args': ['no']}
-    bus.answer = {'result': None, 'failure': json.dumps(failure), 'ending': True}
+    bus.response = {'result': None, 'failure': json.dumps(failure), 'ending': True}
 
     with pytest.raises(expected) as raised:
         call(driver)
@@ -204,26 +208,60 @@ def test_call_that_fails_in_the_worker_raises_its_error(driver, bus, module, kin
     assert getattr(raised.value, 'exc_type', kind) == kind
 
 
+def test_call_with_a_malformed_failure_raises_an_error_of_the_worker(driver, bus):
+    """An error that cannot be read is one of the worker, not of the caller."""
+    bus.response = {'failure': 'no JSON', 'ending': True}
+
+    with pytest.raises(oslo_messaging.RemoteError, match='malformed failure'):
+        call(driver)
+
+
+def test_lasting_refusal_of_the_connection_keeps_its_own_cause(driver, bus):
+    """The traceback leads to the library's error, without a circle."""
+    refused = caused(errors.BrokerRefused('check user'), OSError('403'))
+    bus.outcomes = [caused(BrokerUnavailable('no'), refused)]
+
+    with pytest.raises(errors.BrokerRefused) as raised:
+        call(driver)
+
+    assert str(raised.value.__cause__) == '403'
+
+
+def test_request_that_waits_for_a_connection_gives_up_in_time(driver, bus, monkeypatch):
+    """A full pool does not double the time that a caller waits."""
+    monkeypatch.setattr(rpc_driver, 'EXTRA_S', 0.05)
+    own = driver._own_bus()
+    own._slots = threading.BoundedSemaphore(1)
+    own._slots.acquire()
+    began = time.monotonic()
+
+    with pytest.raises(errors.BrokerUnreachable, match='all connections are in use'):
+        call(driver, timeout=0.05, retry=0)
+
+    assert time.monotonic() - began < ENOUGH_S
+    own._slots.release()
+    assert call(driver) == 'done'
+
+
 def test_call_without_a_reply_times_out(driver, bus):
     """A call ends at its timeout, and its late reply is dropped."""
-    bus.answer = None
+    bus.response = None
     with pytest.raises(oslo_messaging.MessagingTimeout):
         call(driver, timeout=0.05)
 
     late = bus.request()['_msg_id']
     bus.deliver(json.dumps({'_msg_id': late, 'result': 'late', 'ending': True}))
-    bus.answer = {'result': 'done', 'ending': True}
+    bus.response = {'result': 'done', 'ending': True}
     assert call(driver) == 'done'
 
 
 def test_call_waits_on_after_a_sign_of_life_and_a_malformed_message(driver, bus, caplog):
     """Only the end of a request is its reply; a message of another format is logged and dropped."""
-    bus.answer = None
+    bus.response = None
     called = []
     thread = threading.Thread(target=lambda: called.append(call(driver)))
     thread.start()
-    while not bus.published:
-        time.sleep(0.01)
+    wait_for(lambda: bus.published)
     waiting = bus.request()['_msg_id']
     bus.deliver(json.dumps({'_msg_id': waiting, 'result': None, 'ending': False}))
     bus.deliver('no reply')
@@ -234,9 +272,12 @@ def test_call_waits_on_after_a_sign_of_life_and_a_malformed_message(driver, bus,
     assert 'Dropped a malformed reply to a call' in caplog.text
 
 
-def test_request_is_published_again_after_an_outage(driver, bus):
-    """A connection that an outage closed costs no request."""
-    bus.outcomes = [BrokerUnavailable('lost', was_lost=True)] * 2
+@pytest.mark.parametrize(
+    'outcome', [BrokerUnavailable('lost', was_lost=True), DestinationRefused('rejected')]
+)
+def test_request_is_published_again_after_an_outage(outcome, driver, bus):
+    """Neither a connection that was lost nor a queue that elects its leader costs a request."""
+    bus.outcomes = [outcome] * 2
 
     assert call(driver) == 'done'
     assert len(bus.published) == 3
@@ -253,17 +294,11 @@ def test_request_is_published_again_as_often_as_asked(driver, bus):
     assert len(bus.published) == 3
 
 
-def caused(error, cause):
-    error.__cause__ = cause
-    return error
-
-
 @pytest.mark.parametrize(
     ('outcome', 'kind', 'text'),
     [
         (DestinationMissing('no queue'), errors.NoWorkerAnswered, 'There is no queue for topic t:'),
         (DestinationRefused('(403)', for_good=True), errors.BrokerRefused, 'delivered: (403)'),
-        (DestinationRefused('rejected'), errors.BrokerUnreachable, 'delivered: rejected'),
         (PublishersBlocked(), errors.BrokerUnreachable, 'it blocks publishers while it is short'),
         (
             caused(BrokerUnavailable('no'), errors.BrokerRefused('check user')),
@@ -291,7 +326,7 @@ def test_request_that_cannot_succeed_soon_is_published_once(driver, bus, outcome
 
 def test_cleanup_ends_the_calls_that_wait(driver, bus):
     """A thread of the engine does not wait for a client that another thread has closed."""
-    bus.answer = None
+    bus.response = None
     ended = []
 
     def wait():
@@ -302,8 +337,7 @@ def test_cleanup_ends_the_calls_that_wait(driver, bus):
 
     thread = threading.Thread(target=wait)
     thread.start()
-    while not bus.published:
-        time.sleep(0.01)
+    wait_for(lambda: bus.published)
     driver.cleanup()
     thread.join(ENOUGH_S)
 
@@ -321,5 +355,7 @@ def test_child_of_a_fork_uses_connections_of_its_own(driver, bus, monkeypatch):
     monkeypatch.setattr(os, 'getpid', lambda: parent + 1)
     call(driver)
 
+    monkeypatch.setattr(os, 'getpid', lambda: parent)
+    driver._own_bus().close()  # of the child, which the fixture does not know
+
     assert bus.request(0)['_reply_q'] != bus.request(1)['_reply_q']
-    assert bus.is_open

@@ -6,7 +6,7 @@ import pytest
 from amqp import Message, spec
 from amqp.exceptions import MessageNacked
 
-from placement_worker.client import sending_connection
+from placement_worker.client import confirmed_publisher, sending_connection
 from placement_worker.client.confirmed_publisher import ConfirmedPublisher
 from placement_worker.client.publish_errors import (
     BrokerUnavailable,
@@ -53,7 +53,14 @@ class Connection:
         elif found:
             raise found
 
-    def send_method(self, *_):
+    @property
+    def sock(self):
+        return self
+
+    def settimeout(self, seconds):
+        self.timeout_s = seconds
+
+    def close(self):
         self.closed += 1
 
     def collect(self):
@@ -136,6 +143,44 @@ def test_publish_that_no_queue_takes_is_refused_and_keeps_the_connection(found, 
     publish(publisher, 5)
 
     assert not connection.closed
+
+
+def test_close_during_a_publication_closes_its_connection_after_it():
+    """A client that is closed while it publishes leaves no connection."""
+    connection = Connection([None])
+    publisher = publisher_on(connection)
+    confirm = connection.basic_publish_confirm
+
+    def close_meanwhile(message, **more):
+        publisher.close()
+        confirm(message, **more)
+
+    connection.basic_publish_confirm = close_meanwhile
+    publish(publisher, 5)
+
+    assert connection.closed
+
+
+def test_connections_of_a_burst_are_closed_when_they_have_been_idle(monkeypatch):
+    """A broker does not keep the connections of one busy minute for the life of an engine."""
+    burst, used = Connection([None]), Connection([None])
+    publisher = publisher_on(burst, used)
+    confirm = burst.basic_publish_confirm
+
+    def publish_meanwhile(message, **more):
+        burst.basic_publish_confirm = confirm
+        publish(publisher, 5)  # needs the second connection
+        confirm(message, **more)
+
+    burst.basic_publish_confirm = publish_meanwhile
+    publish(publisher, 5)
+    assert not burst.closed
+    assert not used.closed
+    monkeypatch.setattr(confirmed_publisher, 'IDLE_S', 0)
+    publish(publisher, 5)
+
+    assert used.closed
+    assert not burst.closed
 
 
 def test_close_closes_a_blocked_connection():

@@ -80,6 +80,12 @@ def test_limited_loads_leaves_other_messages_to_oslo_messaging(message):
     assert limited(lambda: 2**20)(sent(message))['oslo.message'] == message
 
 
+def test_limited_loads_of_an_envelope_in_an_envelope_refuses_it():
+    """oslo.messaging would unwrap the inner one without a search for duplicate keys."""
+    with pytest.raises(ValueError, match='one envelope'):
+        limited(lambda: 2**20)(sent(sent('{"id": 1, "id": 2}')))
+
+
 def test_limited_loads_of_a_message_that_msgspec_cannot_read_refuses_duplicate_keys():
     """A number that is too large does not hide a duplicate key."""
     with pytest.raises(ValueError, match='`id` twice'):
