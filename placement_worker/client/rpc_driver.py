@@ -42,7 +42,7 @@ RETRY_S, RETRY_MAX_S = 1.0, 2.0
 """The shortest and the longest pause before a request is published again."""
 NOT_PUBLISHED = (DestinationRefused, BrokerUnavailable)
 LASTING = (errors.BrokerRefused, errors.ConfigurationError)
-"""The errors of a connection that another attempt does not mend."""
+"""The errors of a connection that another attempt repeats."""
 CLOSED = 'The client was closed meanwhile: create another one'
 
 

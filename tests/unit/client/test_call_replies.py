@@ -29,6 +29,7 @@ class Connection:
         self.arriving = queue.SimpleQueue()
         self.tags = itertools.count(1)
         self.acknowledged = []
+        self.heartbeats = 0
         self.is_closed = False
         self.is_open = True
 
@@ -47,7 +48,7 @@ class Connection:
         self.acknowledged.append((tag, multiple))
 
     def heartbeat_tick(self):
-        pass
+        self.heartbeats += 1
 
     @property
     def sock(self):
@@ -168,19 +169,21 @@ def test_open_beside_a_slow_open_ends_in_time():
 
 def test_messages_of_a_lost_connection_are_not_acknowledged_on_the_next_one(monkeypatch):
     """Tags belong to their connection; the broker would close the next one for an unknown tag."""
-    monkeypatch.setattr(call_replies, 'BEAT_S', 0.01)
     first, second = Connection(), Connection()
-    monkeypatch.setattr(first, 'basic_ack', lambda *_, **__: pytest.fail('acknowledged'))
     replies = replies_on(first, second)
     with replies.expected('c1') as one:
         first.reply('c1')
-        first.arriving.put(ConnectionResetError('reset'))
         one.get(timeout=ENOUGH_S)
+    monkeypatch.setattr(call_replies, 'BEAT_S', 0.01)
+    first.arriving.put(ConnectionResetError('reset'))
+    wait_for(lambda: second.heartbeats >= 2)
     with replies.expected('c2') as other:
         second.reply('c2')
         other.get(timeout=ENOUGH_S)
         wait_for(lambda: second.acknowledged == [(1, True)])
     replies.close()
+
+    assert first.acknowledged == []
 
 
 def test_replies_are_acknowledged_together_and_the_last_ones_at_the_end():

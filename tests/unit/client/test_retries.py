@@ -56,7 +56,7 @@ def test_retried_failure_counts_the_first_attempt():
 
 
 def test_retried_error_of_another_type_is_raised_at_once():
-    """An error that a repetition cannot mend is not repeated."""
+    """An error of another type is not repeated."""
     attempt, calls = attempts_of([KeyError('bug')])
 
     with pytest.raises(KeyError):
