@@ -16,7 +16,9 @@ NAMES = {
     (60, 80): 'basic.ack',
     (60, 120): 'basic.nack',
     (50, 20): 'queue.bind',
+    (10, 10): 'connection',
 }
+OPENING = {10, 20, 85}  # the classes connection, channel and confirm
 GREETING = 8  # bytes before a client's first frame
 QUIET_S = 0.5
 
@@ -25,7 +27,7 @@ class Proxy:
     """A proxy on a free port of the loopback interface.
 
     It counts frames by name, but not those that depend on time: heartbeats, and the bindings that
-    workers repeat.
+    workers repeat. Of the frames that open and close a connection it counts one.
     """
 
     def __init__(self, port: int) -> None:
@@ -78,7 +80,7 @@ class Proxy:
             sink.shutdown(socket.SHUT_WR)
 
     def _count(self, frame: bytes) -> None:
-        if frame[0] != HEARTBEAT and (name := _name(frame)) != 'queue.bind':
+        if (name := _name(frame)) not in {'heartbeat', 'queue.bind', 'opening'}:
             with self._lock:
                 self._counted[name] += 1
                 self._counted['bytes'] += len(frame)
@@ -95,5 +97,6 @@ def _frames(stream: BinaryIO) -> Iterator[bytes]:
 def _name(frame: bytes) -> str:
     if frame[0] == METHOD:
         kind = struct.unpack('>HH', frame[7:11])
-        return NAMES.get(kind, f'method {kind[0]}.{kind[1]}')
-    return {HEADER: 'header', BODY: 'body'}[frame[0]]
+        other = 'opening' if kind[0] in OPENING else f'method {kind[0]}.{kind[1]}'
+        return NAMES.get(kind, other)
+    return {HEADER: 'header', BODY: 'body', HEARTBEAT: 'heartbeat'}[frame[0]]
