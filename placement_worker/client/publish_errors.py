@@ -1,5 +1,10 @@
 """The errors of a message that is not published."""
 
+BLOCKED = (
+    'The broker has confirmed no message in time: it blocks publishers while it is short of memory '
+    'or disk; run "rabbitmq-diagnostics check_local_alarms"'
+)
+
 
 class DestinationRefused(Exception):
     """The broker is available, but no queue has the message.
@@ -32,7 +37,4 @@ class PublishersBlocked(BrokerUnavailable):
     """The broker is short of memory or disk, and accepts no message until its alarm ends."""
 
     def __init__(self) -> None:
-        super().__init__(
-            'The broker has confirmed no message in time: it blocks publishers while it is short '
-            'of memory or disk; run "rabbitmq-diagnostics check_local_alarms"'
-        )
+        super().__init__(BLOCKED)

@@ -8,11 +8,11 @@ from collections.abc import Callable
 from typing import Any
 
 from amqp import Message, spec
-from amqp.exceptions import MessageNacked
+from amqp.exceptions import MessageNacked, RecoverableConnectionError
 from kombu.connection import Connection
 
 from placement_worker.client.connection import close, drop
-from placement_worker.client.publish_errors import DestinationMissing, PublishersBlocked
+from placement_worker.client.publish_errors import BLOCKED, DestinationMissing, PublishersBlocked
 
 LOG = logging.getLogger(__name__)
 CONFIRM_S = 30
@@ -80,6 +80,11 @@ class SendingConnection:
             )
         except TimeoutError:
             self._await_confirmation(began, stopping, timeout_s)
+        except RecoverableConnectionError as exc:
+            # A broker that blocks the connection stops reading in the middle of a large message.
+            if isinstance(exc.__context__, TimeoutError) and self._is_blocked():
+                raise TimeoutError(BLOCKED) from exc
+            raise
         if self._returned:
             raise DestinationMissing('no queue is bound')
 
@@ -116,6 +121,11 @@ class SendingConnection:
             except TimeoutError:
                 continue
             return
+
+    def _is_blocked(self) -> bool:
+        """Read what the broker has sent, and return whether it blocks the connection."""
+        self.has_confirmed()
+        return self._blocked
 
     def _wait(self, timeout_s: float) -> None:
         """Wait for the confirmation.

@@ -17,6 +17,7 @@ TIMEOUT_S = 8
 """More than the interval of heartbeats: each one restarts the timeout of oslo.messaging."""
 LATE_S = 5
 ASKED = request('CLUSTER_SCALE_OUT', [zone_policy('a')])
+LARGE = request('CLUSTER_SCALE_OUT', [zone_policy('a')], data={'padding': 'x' * 12 * 2**20})
 
 
 @contextmanager
@@ -60,6 +61,19 @@ def test_request_to_a_broker_that_blocks_publishers_ends_with_its_cause(
 
     assert again < TIMEOUT_S
     assert TIMEOUT_S <= took < TIMEOUT_S + EXTRA_S + LATE_S
+
+
+@pytest.mark.long
+def test_large_request_to_a_broker_that_blocks_publishers_ends_with_its_cause(
+    start_worker, own_broker
+):
+    """The broker stops reading in the middle of the request, which needs another connection."""
+    worker = start_worker(CLOUD, url=own_broker.url)
+    with closing(worker.client(timeout_s=TIMEOUT_S)) as client:
+        client.policy_check(ASKED)
+        with memory_alarm(own_broker), pytest.raises(BrokerUnreachable, match='it blocks publish'):
+            client.policy_check(LARGE)
+        wait_for(lambda: succeeds(client))
 
 
 @pytest.mark.long

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 from amqp import Message, spec
-from amqp.exceptions import MessageNacked
+from amqp.exceptions import MessageNacked, RecoverableConnectionError
 
 from placement_worker.client import confirmed_publisher, sending_connection
 from placement_worker.client.confirmed_publisher import ConfirmedPublisher
@@ -20,9 +20,11 @@ class Connection:
     """A connection of kombu and its channel.
 
     `confirmations`: what each wait for a confirmation finds: an error, or None for an ack.
+    `is_full`: whether the broker does not read.
     """
 
     connected = True
+    is_full = False
 
     def __init__(self, confirmations, is_blocked=False):
         self.confirmations = confirmations
@@ -41,6 +43,11 @@ class Connection:
     def basic_publish_confirm(self, message, **_):
         if self.is_blocked:
             self.on_blocked('memory')
+        if self.is_full:
+            # as py-amqp does if the message cannot be written in time
+            error = RecoverableConnectionError('basic_publish: timed out')
+            error.__context__ = TimeoutError()
+            raise error
         self.wait([])
 
     def wait(self, methods, callback=None, timeout=None):
@@ -125,6 +132,24 @@ def test_publish_without_a_confirmation_of_a_broker_that_does_not_block_loses_th
         publish(publisher_on(silent), 0.05)
 
     assert silent.closed
+
+
+@pytest.mark.parametrize(
+    ('is_blocked', 'cause'),
+    [(True, 'it blocks publishers while it is short of memory'), (False, 'timed out')],
+)
+def test_publish_of_a_message_that_the_broker_stops_reading_names_an_alarm(is_blocked, cause):
+    """A large message fails with the cause; its connection, where half of it is, is not kept."""
+    connection = Connection([TimeoutError()], is_blocked)
+    connection.is_full = True
+    other = Connection([None])
+    publisher = publisher_on(connection, other)
+
+    with pytest.raises(BrokerUnavailable, match=cause) as failed:
+        publish(publisher, 60)
+    assert connection.closed
+    assert not isinstance(failed.value, PublishersBlocked)
+    publish(publisher, 60)
 
 
 @pytest.mark.parametrize(
