@@ -9,7 +9,7 @@ import contextlib
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from amqp.exceptions import NotFound, PreconditionFailed, RecoverableConnectionError
+from amqp.exceptions import ChannelError, NotFound, PreconditionFailed, RecoverableConnectionError
 from kombu.connection import Connection
 from oslo_config import cfg
 
@@ -63,9 +63,8 @@ def declare(conf: cfg.ConfigOpts, target: Any, queues: Collection[str]) -> None:
         topology = Topology(conf, target)
         topology.declare_exchange(connection)
         for queue in queues:
-            channel = topology.declare_queue(connection, queue)
-            with broker_permissions.needed(queue='write', exchange='read'):
-                channel.queue_bind(queue, topology.exchange, queue)
+            topology.declare_queue(connection, queue)
+            topology.bind_queue(connection, queue)
             broker_permissions.check_consume(connection, queue)
         broker_permissions.check_reply(connection)
 
@@ -170,28 +169,52 @@ class Topology:
         :raises QueueMismatch: the exchange exists with other arguments.
         """
         try:
-            with broker_permissions.needed(exchange='configure'):
-                connection.channel().exchange_declare(self.exchange, 'topic', **self._flags)
+            with broker_permissions.needed(exchange='configure'), _channel(connection) as channel:
+                channel.exchange_declare(self.exchange, 'topic', **self._flags)
         except PreconditionFailed as exc:
             command = _delete_exchange(self._vhost, self.exchange)
             raise _mismatch(f'Exchange {self.exchange}', exc, command) from exc
 
-    def declare_queue(self, connection: Connection, queue: str) -> Any:
-        """Declare a queue, and return the channel.
+    def declare_queue(self, connection: Connection, queue: str) -> None:
+        """Declare a queue.
 
         :raises QueueMismatch: the queue exists with other arguments.
         """
-        channel = connection.channel()
         is_parking_lot = queue == self._parking_lot
         limit = UNLIMITED if is_parking_lot and self._arguments else {}
         try:
-            with broker_permissions.needed(queue='configure'):
+            with broker_permissions.needed(queue='configure'), _channel(connection) as channel:
                 channel.queue_declare(queue, arguments={**self._arguments, **limit}, **self._flags)
         except PreconditionFailed as exc:
             command = f'rabbitmqctl -p {self._vhost} delete_queue {queue}'
             first = EMPTY_FIRST if is_parking_lot else ''
             raise _mismatch(f'Queue {queue}', exc, command, first) from exc
-        return channel
+
+    def bind_queue(self, connection: Connection, queue: str) -> None:
+        """Bind a queue to the exchange, with its name as the routing key.
+
+        :raises BrokerRefused: a permission is missing.
+        """
+        with (
+            broker_permissions.needed(queue='write', exchange='read'),
+            _channel(connection) as channel,
+        ):
+            channel.queue_bind(queue, self.exchange, queue)
+
+
+@contextlib.contextmanager
+def _channel(connection: Connection) -> Iterator[Any]:
+    """Open a channel for a block, and close it unless the connection is lost.
+
+    py-amqp opens a channel again that the broker closes because of an error.
+    """
+    channel = connection.channel()
+    try:
+        yield channel
+    except ChannelError:
+        channel.close()
+        raise
+    channel.close()
 
 
 def _quorum_arguments(options: Mapping[str, Any]) -> dict[str, Any]:

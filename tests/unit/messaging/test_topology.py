@@ -17,6 +17,10 @@ class Channel:
     def __init__(self, failures, declared):
         self._failures = failures
         self._declared = declared
+        self.is_open = True
+
+    def close(self):
+        self.is_open = False
 
     def _run(self, operation, name):
         if (operation, name) in self._failures:
@@ -48,6 +52,19 @@ class Channel:
         self._run('publish', exchange)
 
 
+class Connection:
+    """A connection that remembers its channels."""
+
+    def __init__(self, failures, declared):
+        self._failures = failures
+        self._declared = declared
+        self.channels = []
+
+    def channel(self):
+        self.channels.append(Channel(self._failures, self._declared))
+        return self.channels[-1]
+
+
 @pytest.fixture
 def conf():
     conf = default_options()
@@ -69,14 +86,8 @@ def failures():
 def declared(monkeypatch, failures):
     """Replace the connection to the broker; return the declared queues with their arguments."""
     declared = {}
-
-    class Connection:
-        def channel(self):
-            return Channel(failures, declared)
-
-    monkeypatch.setattr(
-        topology, 'open_connection', lambda *_: contextlib.nullcontext(Connection())
-    )
+    connection = Connection(failures, declared)
+    monkeypatch.setattr(topology, 'open_connection', lambda *_: contextlib.nullcontext(connection))
     return declared
 
 
@@ -119,6 +130,22 @@ def test_declare_without_a_permission_names_it(
 
     with pytest.raises(BrokerRefused, match=f'^The {permission} permission is missing'):
         topology.declare(conf, target, ['t'])
+
+
+@pytest.mark.parametrize('operation', ['declare', 'bind', None])
+def test_topology_leaves_no_channel_open(operation, conf, target, failures):
+    """A declaration that is refused again and again does not use up the channels."""
+    failures[operation, 't'] = AccessRefused("access to queue 't' refused")
+    connection = Connection(failures, {})
+    described = topology.Topology(conf, target)
+
+    described.declare_exchange(connection)
+    with contextlib.suppress(BrokerRefused):
+        described.declare_queue(connection, 't')
+    with contextlib.suppress(BrokerRefused):
+        described.bind_queue(connection, 't')
+
+    assert [channel.is_open for channel in connection.channels] == [False] * 3
 
 
 def test_declare_on_a_lost_connection_raises_broker_unreachable(conf, target, declared, failures):
