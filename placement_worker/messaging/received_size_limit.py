@@ -15,6 +15,8 @@ ENVELOPE_FACTOR = 4
 """The bytes that one quotation mark of a request may take: message and envelope both escape it."""
 HEADER_BYTES = 64 * 2**10
 """The size of the rest of a message: method, ids and the caller's context."""
+MESSAGE = 'oslo.message'
+"""The key of the message in an envelope."""
 VERSION = '2.0'
 """The version of oslo.messaging's envelope."""
 LARGE_BYTES = 4 * 2**20
@@ -55,6 +57,8 @@ def limited_loads(
             envelope = msgspec.json.decode(body)
         except (msgspec.DecodeError, RecursionError):  # Python's JSON also has NaN, for example
             envelope = json.loads(body)
+        if len(body) <= strict_json.UNIQUE_KEYS_BYTES:
+            _check_unique_keys(body, envelope)
         return _unwrapped(envelope)
 
     return loads
@@ -65,13 +69,15 @@ def _unwrapped(envelope: Any) -> Any:
 
     oslo.messaging would take twice as long to decode it.
 
-    :raises ValueError: the message has a duplicate key; JSON readers differ in the value that they
-        keep.
+    :raises ValueError: the message has a duplicate key, since JSON readers differ in the value that
+        they keep; or the envelope contains another one, or no text.
     :source: `deserialize_msg` in oslo_messaging/_drivers/common.py, of 18.3.
     """
-    text = envelope.get('oslo.message') if isinstance(envelope, dict) else None
-    if not isinstance(text, str):
+    if not isinstance(envelope, dict) or MESSAGE not in envelope:
         return envelope
+    text = envelope[MESSAGE]
+    if not isinstance(text, str):
+        raise ValueError(f'Expected a text as {MESSAGE} of the envelope')
     try:
         decoded = [msgspec.json.decode(text)]
     except (msgspec.DecodeError, RecursionError):
@@ -80,12 +86,12 @@ def _unwrapped(envelope: Any) -> Any:
         _check_unique_keys(text, *decoded)
     if not decoded or envelope.get('oslo.version') != VERSION:
         return envelope
-    if isinstance(decoded[0], dict) and 'oslo.message' in decoded[0]:
+    if isinstance(decoded[0], dict) and MESSAGE in decoded[0]:
         raise ValueError('Expected one envelope, got another one inside')
     return decoded[0]
 
 
-def _check_unique_keys(text: str, *decoded: object) -> None:
+def _check_unique_keys(text: bytes | str, *decoded: object) -> None:
     try:
         duplicate = duplicate_keys.found(text, *decoded)
     except (ValueError, RecursionError):  # oslo.messaging rejects it with a better message
