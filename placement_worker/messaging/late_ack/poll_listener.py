@@ -37,6 +37,8 @@ A random factor of up to two keeps workers from reconnecting at the same time.
 """
 REMEMBERED = 4096
 """The number of finished requests that are recognized if their acknowledgement was lost."""
+ID_MAX = 255
+"""The longest unique id; those of oslo.messaging have 32 characters."""
 
 
 class LateAckListener(base.PollStyleListener):
@@ -228,7 +230,7 @@ class LateAckListener(base.PollStyleListener):
 def _unique_id(delivery: Any) -> str | None:
     """Return the id of a request; a retried request differs from the one that was parked.
 
-    :raises ValueError: the id is not a string.
+    :raises ValueError: the id is not a string, or too long to be remembered.
     """
     unique_id = delivery.pop(amqp.UNIQUE_ID, None)
     if not isinstance(unique_id, str | None):
@@ -236,6 +238,8 @@ def _unique_id(delivery: Any) -> str | None:
     if unique_id is None:
         return None
     retried: str = delivery._raw_message.headers.get(RETRIED, '')
+    if len(unique_id) + len(retried) > ID_MAX:
+        raise ValueError(f'Expected at most {ID_MAX} characters for the unique id of a request')
     return unique_id + retried
 
 

@@ -103,10 +103,11 @@ def test_requests_without_an_id_are_distinct(listener):
     assert listener.poll() != listener.poll()
 
 
-def test_delivery_with_a_malformed_id_raises_value_error(listener):
-    """The driver rejects a message whose unique id is not a string."""
+@pytest.mark.parametrize('unique_id', [['u1'], 'u' * 256])
+def test_delivery_with_a_malformed_id_raises_value_error(listener, unique_id):
+    """The driver rejects a message whose unique id is no string, or would fill the memory."""
     with pytest.raises(ValueError, match='unique id'):
-        deliver(listener, Delivery(['u1']))
+        deliver(listener, Delivery(unique_id))
 
 
 def test_finished_requests_beyond_the_limit_are_forgotten_oldest_first(listener, connection):
