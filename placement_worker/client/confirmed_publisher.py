@@ -140,9 +140,12 @@ class ConfirmedPublisher:
             except (AMQPConnectionError, ChannelError, MessageNacked, OSError):
                 connection.drop()
             else:
-                if not is_confirmed:
+                if is_confirmed:
+                    self._idle.append(connection)
+                elif connection.is_blocked:
                     raise PublishersBlocked
-                self._idle.append(connection)
+                else:  # the alarm is over, and the message waits for something else
+                    connection.drop()
             self._blocked = None
 
     def _take(self, timeout_s: float) -> SendingConnection:

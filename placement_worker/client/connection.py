@@ -1,8 +1,10 @@
 """Connections to the broker outside of oslo.messaging, with bounded waits and clear errors."""
 
 import contextlib
+import copy
 import functools
 import math
+import random
 import ssl
 import time
 from collections.abc import Callable, Mapping
@@ -93,6 +95,13 @@ def drop(connection: Connection) -> None:
         with contextlib.suppress(OSError):
             connection.connection.sock.settimeout(DROP_S)
     connection.collect()
+
+
+def shuffled(target: Any) -> Any:
+    """Return a TransportURL with its hosts in random order, which spreads the connections."""
+    url = copy.copy(target)
+    url.hosts = random.sample(target.hosts, len(target.hosts))
+    return url
 
 
 def is_true(option: object) -> bool:

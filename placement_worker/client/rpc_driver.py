@@ -5,12 +5,10 @@ driver waits without a bound for a broker that blocks publishers, and it takes m
 of a call.
 """
 
-import copy
 import functools
 import math
 import os
 import queue
-import random
 import threading
 import time
 import uuid
@@ -27,7 +25,7 @@ from placement_worker import errors
 from placement_worker.client.amqp_messages import rpc_message
 from placement_worker.client.call_replies import CallReplies, Reply, Waiting
 from placement_worker.client.confirmed_publisher import ConfirmedPublisher
-from placement_worker.client.connection import heartbeat_connector, open_connection
+from placement_worker.client.connection import heartbeat_connector, open_connection, shuffled
 from placement_worker.client.publish_errors import (
     BrokerUnavailable,
     DestinationMissing,
@@ -135,9 +133,7 @@ class _Bus:
         self.pid = os.getpid()
         self._stopping = threading.Event()
         options = {**conf.oslo_messaging_rabbit, **target.query}
-        url = copy.copy(target)
-        url.hosts = random.sample(target.hosts, len(target.hosts))  # spreads the clients
-
+        url = shuffled(target)
         self._publisher = ConfirmedPublisher(
             functools.partial(open_connection, conf, url), self._stopping
         )

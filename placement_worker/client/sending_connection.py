@@ -1,6 +1,7 @@
-"""A connection that publishes with confirmations."""
+"""Connections that publish with confirmations."""
 
 import logging
+import math
 import socket
 import threading
 import time
@@ -11,7 +12,7 @@ from amqp import Message, spec
 from amqp.exceptions import MessageNacked, RecoverableConnectionError
 from kombu.connection import Connection
 
-from placement_worker.client.connection import close, drop
+from placement_worker.client import connection as connections
 from placement_worker.client.publish_errors import BLOCKED, DestinationMissing, PublishersBlocked
 
 LOG = logging.getLogger(__name__)
@@ -27,27 +28,66 @@ POLL_S = 0.01
 """The time for a look at a connection that the broker had blocked."""
 
 
-class SendingConnection:
-    """A connection with its channel, for one thread at a time."""
+class PublishingConnection:
+    """A connection with its channel, which the broker may block."""
 
-    def __init__(self, connect: Callable[..., Connection], timeout_s: float) -> None:
-        self._blocked = self._returned = False
-        self.used_at = time.monotonic()
-        self._connection = connect(
-            left_s=timeout_s,
+    messages = 'messages'
+    """What waits while the connection is blocked, in the log."""
+
+    def __init__(self, connect: Callable[..., Connection], **options: Any) -> None:
+        """Connect.
+
+        :param connect: opens a connection, from options of py-amqp and `options`.
+        """
+        self.is_blocked = False
+        self._unblocked_at = -math.inf
+        self.connection = connect(
             on_blocked=self._on_blocked,
             on_unblocked=self._on_unblocked,
             read_timeout=CONFIRM_S,
             write_timeout=WRITE_S,
             # py-amqp sets 1 s, which is too short for flow control.
             socket_settings={socket.TCP_USER_TIMEOUT: WRITE_S * 1000},
+            **options,
         )
         try:
-            self._channel = self._connection.channel()
-        except Exception:
-            drop(self._connection)
+            self.channel = self.connection.channel()
+        except BaseException:
+            self.drop()
             raise
-        self._channel.events['basic_return'].add(self._on_return)
+
+    def drop(self) -> None:
+        """Close a connection that is lost or in an unknown state, without waiting."""
+        connections.drop(self.connection)
+
+    def is_silent(self, began: float, timeout_s: float) -> bool:
+        """Return whether the broker confirms nothing for a time in which it could have.
+
+        :param began: the time of `time.monotonic` at which the message was published.
+        """
+        began = max(began, self._unblocked_at)
+        return not self.is_blocked and time.monotonic() - began > timeout_s
+
+    def _on_blocked(self, *_: Any) -> None:
+        LOG.warning(
+            'The broker blocks a connection (memory or disk alarm): %s wait until the alarm ends',
+            self.messages,
+        )
+        self.is_blocked = True
+
+    def _on_unblocked(self) -> None:
+        self.is_blocked = False
+        self._unblocked_at = time.monotonic()
+
+
+class SendingConnection(PublishingConnection):
+    """A connection that waits for each confirmation, for one thread at a time."""
+
+    def __init__(self, connect: Callable[..., Connection], timeout_s: float) -> None:
+        super().__init__(connect, left_s=timeout_s)
+        self._returned = False
+        self.used_at = time.monotonic()
+        self.channel.events['basic_return'].add(self._on_return)
 
     def publish(
         self,
@@ -70,7 +110,7 @@ class SendingConnection:
         self._returned = False
         began = time.monotonic()
         try:
-            self._channel.basic_publish_confirm(
+            self.channel.basic_publish_confirm(
                 message,
                 exchange=exchange,
                 routing_key=routing_key,
@@ -82,8 +122,10 @@ class SendingConnection:
             self._await_confirmation(began, stopping, timeout_s)
         except RecoverableConnectionError as exc:
             # A broker that blocks the connection stops reading in the middle of a large message.
-            if isinstance(exc.__context__, TimeoutError) and self._is_blocked():
-                raise TimeoutError(BLOCKED) from exc
+            if isinstance(exc.__context__, TimeoutError):
+                self.has_confirmed()  # reads what the broker has announced
+                if self.is_blocked:
+                    raise TimeoutError(BLOCKED) from exc
             raise
         if self._returned:
             raise DestinationMissing('no queue is bound')
@@ -98,11 +140,7 @@ class SendingConnection:
 
     def close(self) -> bool:
         """Close the connection, and return whether the broker has responded."""
-        return close(self._connection)
-
-    def drop(self) -> None:
-        """Close a connection that is lost or in an unknown state, without waiting."""
-        drop(self._connection)
+        return connections.close(self.connection)
 
     def _await_confirmation(
         self, began: float, stopping: threading.Event, timeout_s: float
@@ -112,7 +150,7 @@ class SendingConnection:
             waited = time.monotonic() - began
             if waited > STOP_S and stopping.is_set():
                 raise TimeoutError('no confirmation before the stop')
-            if waited > min(CONFIRM_S, timeout_s) and not self._blocked:
+            if self.is_silent(began, min(CONFIRM_S, timeout_s)):
                 raise TimeoutError(f'no confirmation within {min(CONFIRM_S, timeout_s):g} s')
             if waited > timeout_s:
                 raise PublishersBlocked
@@ -122,33 +160,18 @@ class SendingConnection:
                 continue
             return
 
-    def _is_blocked(self) -> bool:
-        """Read what the broker has sent, and return whether it blocks the connection."""
-        self.has_confirmed()
-        return self._blocked
-
     def _wait(self, timeout_s: float) -> None:
         """Wait for the confirmation.
 
         :raises MessageNacked: a queue rejects the message.
         :raises TimeoutError: the confirmation has not come.
         """
-        self._channel.wait(
+        self.channel.wait(
             [spec.Basic.Ack, spec.Basic.Nack], callback=_raise_nack, timeout=timeout_s
         )
 
     def _on_return(self, *_: Any) -> None:
         self._returned = True
-
-    def _on_blocked(self, *_: Any) -> None:
-        LOG.warning(
-            'The broker blocks a connection (memory or disk alarm): messages wait until the alarm '
-            'ends'
-        )
-        self._blocked = True
-
-    def _on_unblocked(self) -> None:
-        self._blocked = False
 
 
 def _raise_nack(method: Any, *_: Any) -> None:

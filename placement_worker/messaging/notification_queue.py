@@ -112,8 +112,12 @@ class NotificationQueue:
             if self._waiting >= self._group:
                 self._send_now()
         # Notifications are sent in order, so the last one of a request is confirmed last.
-        if not self._is_late and not last.sent.wait(WAIT_S):
-            self._is_late = True
+        if self._is_late or last.sent.wait(WAIT_S):
+            return
+        with self._lock:
+            is_first = not (self._is_late or last.sent.is_set())
+            self._is_late |= is_first
+        if is_first:
             LOG.error(
                 'The destination has not confirmed %s within %d s; '
                 'the worker queues up to %d notifications and drops further ones',

@@ -106,7 +106,8 @@ def create(conf: cfg.ConfigOpts) -> NotificationSender | None:
         return None
     flush = None
     target = _target(conf)
-    if target.transport.startswith('rabbit') and not conf.oslo_messaging_rabbit.kombu_compression:
+    options = {**conf.oslo_messaging_rabbit, **target.query}
+    if target.transport.startswith('rabbit') and not options['kombu_compression']:
         driver = RabbitNotifications(conf, target)
         transport, flush = NotificationTransport(driver), driver.flush
     notifier = oslo_messaging.Notifier(

@@ -18,9 +18,8 @@ from oslo_config import cfg
 
 from placement_worker.client.amqp_messages import amqp_message
 from placement_worker.client.confirmed_publisher import NO_CONNECTION
-from placement_worker.client.connection import open_connection
+from placement_worker.client.connection import open_connection, shuffled
 from placement_worker.errors import BrokerRefused, QueueMismatch
-from placement_worker.messaging import broker_permissions
 from placement_worker.messaging.batch_connection import BatchConnection, Publication
 from placement_worker.messaging.topology import Topology
 
@@ -28,14 +27,16 @@ LOG = logging.getLogger(__name__)
 ENVELOPE = 2.0
 """The version of notifications with an envelope: those of the driver `messagingv2`."""
 REJECTED = 'the queue rejected the message'
+RECONNECT_PAUSE_S = 1
+"""The longest pause between attempts to connect, so that few notifications wait afterwards."""
 
 
 class RabbitNotifications:
     """The driver of an `oslo_messaging.transport.NotificationTransport`.
 
-    Messages, exchange, queues and retries are those of oslo.messaging's rabbit driver. An exchange
-    or a queue that was declared with other options is used as it is. One thread at a time may use
-    the driver.
+    Messages, exchange and queues are those of oslo.messaging's rabbit driver. Retries are, too, but
+    those after the loss of a connection come sooner. An exchange or a queue that was declared with
+    other options is used as it is. One thread at a time may use the driver.
     """
 
     def __init__(
@@ -47,7 +48,7 @@ class RabbitNotifications:
         :param sleep: waits before a retry.
         """
         self.conf = conf
-        self._target = target
+        self._target = shuffled(target)
         self._sleep = sleep
         self._topology = Topology(conf, target)
         self._pauses = _Pauses({**conf.oslo_messaging_rabbit, **target.query})
@@ -92,20 +93,28 @@ class RabbitNotifications:
                 _log_dropped(batch, cause)
                 return
             if attempts == 1:
-                LOG.warning('Retrying %s: %s', batch[0].name, cause)
-            self._sleep(self._pauses.after(attempts))
+                more = f' and {len(batch) - 1} more' if len(batch) > 1 else ''
+                LOG.warning('Retrying %s%s: %s', batch[0].name, more, cause)
+            self._sleep(self._pause_s(attempts))
 
     def cleanup(self) -> None:
         """Close the connection."""
         if self._connection:
-            self._connection.close()
+            self._connection.drop()
         self._connection = None
         self._declared.clear()
+
+    def _pause_s(self, attempts: int) -> float:
+        """Return the pause after a number of attempts; none after the loss of a connection."""
+        pause_s = self._pauses.after(attempts)
+        if self._connection:
+            return pause_s
+        return min(pause_s, RECONNECT_PAUSE_S) if attempts > 1 else 0
 
     def _attempt(self, batch: list[Publication]) -> object:
         """Publish messages; those that a retry may send remain in the batch.
 
-        :returns: why messages remain.
+        :returns: the reason why messages remain.
         """
         try:
             if self._connection is None:
@@ -116,26 +125,33 @@ class RabbitNotifications:
             self._connection.publish(batch)
         except ChannelError as exc:
             self.cleanup()
-            if not isinstance(exc, NotFound):  # the exchange is declared again
-                self._drop_refused(batch, exc)
-            return exc
+            if isinstance(exc, NotFound):  # the exchange is declared again
+                return exc
+            return self._drop_refused(batch, exc)
         except (*NO_CONNECTION, AMQPConnectionError, OSError) as exc:
             self.cleanup()
             return exc if str(exc) else type(exc).__name__
         return REJECTED
 
-    def _drop_refused(self, batch: list[Publication], exc: ChannelError) -> None:
-        """Drop a message that the broker refuses for good, and publish the others of its batch."""
-        if len(batch) > 1:
-            left = []
-            for one in batch:
-                alone = [one]
-                self._attempt(alone)
-                left += alone
-            batch[:] = left
-        else:
+    def _drop_refused(self, batch: list[Publication], exc: ChannelError) -> object:
+        """Drop a message that the broker refuses for good, and publish the others of its batch.
+
+        :returns: the reason why messages remain.
+        """
+        if len(batch) == 1:
             _log_dropped(batch, exc)
             batch.clear()
+            return exc
+        left = []
+        cause: object = exc
+        for one in batch:
+            alone = [one]
+            failure = self._attempt(alone)
+            if alone:
+                left.append(one)
+                cause = failure
+        batch[:] = left
+        return cause
 
     def _declare(self, connection: BatchConnection, batch: list[Publication]) -> None:
         """Declare the exchange and a queue per routing key, once per connection.
@@ -168,11 +184,7 @@ class RabbitNotifications:
                 declare(opened)
             except QueueMismatch as exc:
                 LOG.warning('Notifications use what exists: %s', exc)
-        with (
-            broker_permissions.needed(queue='write', exchange='read'),
-            opened.channel() as channel,
-        ):
-            channel.queue_bind(queue, self._topology.exchange, queue)
+        self._topology.bind_queue(opened, queue)
 
 
 class _Pauses:

@@ -34,7 +34,7 @@ class Connection:
         self.closed = 0
 
     def opened(self, *, left_s, on_blocked, on_unblocked, **_):
-        self.left_s, self.on_blocked = left_s, on_blocked
+        self.left_s, self.on_blocked, self.on_unblocked = left_s, on_blocked, on_unblocked
         return self
 
     def channel(self):
@@ -108,6 +108,21 @@ def test_publish_after_a_message_that_is_still_blocked_fails_without_another_mes
     blocked.is_blocked = False
     publish(publisher, 0.05)
     assert not blocked.closed
+
+
+def test_publish_after_the_end_of_an_alarm_waits_for_no_old_message():
+    """A message that its queue never confirms does not keep later ones from other queues."""
+    blocked = Connection([TimeoutError()], is_blocked=True)
+    other = Connection([None])
+    publisher = publisher_on(blocked, other)
+    with pytest.raises(PublishersBlocked):
+        publish(publisher, 0.05)
+
+    blocked.on_unblocked()
+    publish(publisher, 0.05)
+
+    assert blocked.closed
+    assert other.left_s == 0.05
 
 
 def test_publish_after_a_blocked_connection_is_lost_uses_another_one():

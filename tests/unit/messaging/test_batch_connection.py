@@ -7,6 +7,8 @@ from types import SimpleNamespace
 import pytest
 from amqp import Message
 
+from placement_worker.client import sending_connection
+from placement_worker.client.sending_connection import CONFIRM_S
 from placement_worker.messaging import batch_connection
 from placement_worker.messaging.batch_connection import BatchConnection, Publication
 
@@ -16,7 +18,9 @@ class Broker:
 
     def __init__(self, **options):
         self.options = options
-        self.connection = SimpleNamespace(sock=SimpleNamespace(setsockopt=self._set))
+        self.connection = SimpleNamespace(
+            sock=SimpleNamespace(setsockopt=self._set, settimeout=self._bound)
+        )
         self.events = collections.defaultdict(set)
         self.steps = collections.deque()
         self.done = []
@@ -24,6 +28,9 @@ class Broker:
     def _set(self, level, option, value):
         assert (level, option) == (socket.IPPROTO_TCP, socket.TCP_CORK)
         self.done.append('collect' if value else 'send')
+
+    def _bound(self, seconds):
+        self.bound_s = seconds
 
     def channel(self):
         return self
@@ -38,6 +45,10 @@ class Broker:
         step = self.steps.popleft()
         step()
 
+    @property
+    def connected(self):
+        return True
+
     def collect(self):
         self.done.append('closed')
 
@@ -46,7 +57,7 @@ class Broker:
         self.steps.append(lambda: [call(tag, multiple) for call in self.events[f'basic_{event}']])
 
     def pass_time(self):
-        """Let the client wait in vain."""
+        """Let a wait of the client end without an event."""
 
         def step():
             raise TimeoutError
@@ -125,7 +136,7 @@ def test_lost_connection_leaves_what_is_not_confirmed(broker, connection):
 
 
 def test_missing_confirmation_ends_the_wait(broker, connection, monkeypatch):
-    """A broker that confirms nothing, and does not say why, is given up after a time."""
+    """The wait for a broker that confirms nothing, and does not say why, is bounded."""
     monkeypatch.setattr(batch_connection, 'CONFIRM_S', 0)
     broker.pass_time()
 
@@ -151,14 +162,24 @@ def test_broker_that_blocks_the_connection_is_waited_for(broker, connection, mon
 
 
 def test_wait_after_the_end_of_an_alarm_is_bounded_again(broker, connection, monkeypatch):
-    """An alarm that is over excuses no missing confirmation."""
-    monkeypatch.setattr(batch_connection, 'CONFIRM_S', 0)
+    """The time of an alarm does not count: a broker confirms its backlog afterwards."""
+    now = 0.0
+
+    def pass_time(seconds):
+        nonlocal now
+        now += seconds
+
+    monkeypatch.setattr(sending_connection.time, 'monotonic', lambda: now)
     broker.steps.append(lambda: broker.options['on_blocked']('low on memory'))
+    broker.steps.append(lambda: pass_time(CONFIRM_S + 1))
     broker.steps.append(broker.options['on_unblocked'])
+    broker.pass_time()
+    broker.steps.append(lambda: pass_time(CONFIRM_S + 1))
     broker.pass_time()
 
     with pytest.raises(TimeoutError):
         connection.publish(batch('a'))
+    assert not broker.steps
 
 
 def test_connection_without_a_channel_is_closed(broker):
@@ -174,8 +195,9 @@ def test_connection_without_a_channel_is_closed(broker):
     assert broker.done == ['closed']
 
 
-def test_close_closes_the_connection(broker, connection):
-    """The socket is closed without a wait."""
-    connection.close()
+def test_drop_bounds_the_last_message_of_tls(broker, connection):
+    """A broker that is frozen does not hold up the next connection."""
+    connection.drop()
 
     assert broker.done[-1] == 'closed'
+    assert broker.bound_s < 1

@@ -196,6 +196,22 @@ def test_wait_after_a_late_destination_recovers_waits_again(notifications, notif
     assert notifier.sent[-1] == ('info', 'b')
 
 
+def test_late_confirmation_is_logged_once_for_all_threads(
+    notifications, notifier, caplog, monkeypatch
+):
+    """Several threads that wait for one destination report it together."""
+    notifier.accepts.clear()
+    monkeypatch.setattr(notification_queue, 'WAIT_S', 0.1)
+    threads = [threading.Thread(target=send, args=(notifications, name)) for name in 'ab']
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    (line,) = caplog.messages
+    assert line.startswith('The destination has not confirmed notification ')
+
+
 def test_notification_that_cannot_be_sent_is_logged_and_the_next_one_is_sent(
     notifications, notifier, caplog
 ):
