@@ -26,12 +26,16 @@ class Publication:
 
 
 class BatchConnection(PublishingConnection):
-    """A connection with its channel, for one thread."""
+    """A connection with its channel, for one thread.
+
+    `unrouted`: the routing keys of the last batch that no queue is bound with.
+    """
 
     messages = 'notifications'
 
     def __init__(self, connect: Callable[..., Connection]) -> None:
         super().__init__(connect)
+        self.unrouted: set[str] = set()
         self._published = 0
         self._unconfirmed: dict[int, Publication] = {}
         self._batch: list[Publication] = []
@@ -40,6 +44,7 @@ class BatchConnection(PublishingConnection):
         except BaseException:
             self.drop()
             raise
+        self.channel.events['basic_return'].add(self._on_return)
         self.channel.events['basic_ack'].add(self._on_ack)
         self.channel.events['basic_nack'].add(self._on_nack)
 
@@ -47,12 +52,14 @@ class BatchConnection(PublishingConnection):
         """Publish messages in order, and wait for all confirmations.
 
         Each confirmed message is removed from the batch, also before an exception. The messages
-        that a queue rejects remain. After an exception the connection cannot be used again.
+        that a queue rejects, or no queue takes, remain. After an exception the connection cannot
+        be used again.
 
         :raises ChannelError: an exchange is missing or forbidden.
         :raises OSError: the connection is lost, or a confirmation does not come.
         """
         self._batch = batch
+        self.unrouted.clear()
         self._unconfirmed = dict(enumerate(batch, self._published + 1))
         self._published += len(batch)
         with self._one_packet():
@@ -60,7 +67,7 @@ class BatchConnection(PublishingConnection):
                 self.channel.send_method(
                     spec.Basic.Publish,
                     'Bssbb',
-                    (0, one.exchange, one.routing_key, False, False),
+                    (0, one.exchange, one.routing_key, True, False),  # mandatory
                     one.message,
                 )
         began = time.monotonic()
@@ -84,9 +91,14 @@ class BatchConnection(PublishingConnection):
         tags = [one for one in self._unconfirmed if one <= tag] if multiple else [tag]
         return [self._unconfirmed.pop(one) for one in tags if one in self._unconfirmed]
 
+    def _on_return(self, _exc: object, _exchange: str, routing_key: str, _: object) -> None:
+        """Remember the key: the broker returns a message that no queue takes, then confirms it."""
+        self.unrouted.add(routing_key)
+
     def _on_ack(self, tag: int, multiple: bool) -> None:
         for one in self._settled(tag, multiple):
-            self._batch.remove(one)
+            if one.routing_key not in self.unrouted:
+                self._batch.remove(one)
 
     def _on_nack(self, tag: int, multiple: bool) -> None:
         self._settled(tag, multiple)

@@ -27,6 +27,7 @@ LOG = logging.getLogger(__name__)
 ENVELOPE = 2.0
 """The version of notifications with an envelope: those of the driver `messagingv2`."""
 REJECTED = 'the queue rejected the message'
+UNROUTED = 'no queue is bound'
 RECONNECT_PAUSE_S = 1
 """The longest pause between attempts to connect, so that few notifications wait afterwards."""
 
@@ -131,7 +132,10 @@ class RabbitNotifications:
         except (*NO_CONNECTION, AMQPConnectionError, OSError) as exc:
             self.cleanup()
             return exc if str(exc) else type(exc).__name__
-        return REJECTED
+        if not self._connection.unrouted:
+            return REJECTED
+        self._declared -= self._connection.unrouted  # somebody has deleted the queue or its binding
+        return UNROUTED
 
     def _drop_refused(self, batch: list[Publication], exc: ChannelError) -> object:
         """Drop a message that the broker refuses for good, and publish the others of its batch.

@@ -246,6 +246,23 @@ def test_notification_after_its_exchange_was_deleted_is_sent(killable):
     assert killable.events() == ['first', 'second', 'third']
 
 
+@pytest.mark.parametrize('deleted', ['queue', 'exchange'])
+def test_notification_that_no_queue_takes_is_sent_once_one_does(killable, deleted):
+    """A queue is declared again, and bound to an exchange that somebody else declared again."""
+    with amqp(killable.url) as connection:
+        channel = connection.default_channel
+        if deleted == 'queue':
+            channel.queue_delete(killable.queue)
+        else:
+            channel.exchange_delete(EXCHANGE)
+            channel.exchange_declare(EXCHANGE, 'topic', durable=True, auto_delete=False)
+
+    killable.send('second', 'third')
+
+    assert [one for one in killable.events() if one != 'first'] == ['second', 'third']
+    assert killable.pauses == [1]
+
+
 def test_notification_that_the_broker_forbids_is_dropped_without_a_retry(
     own_broker, create, caplog
 ):

@@ -120,6 +120,25 @@ def test_confirmations_of_the_next_batch_are_counted_on(broker, connection):
         assert messages == []
 
 
+def test_message_that_no_queue_takes_remains(broker, connection):
+    """The broker returns such a message, and confirms it afterwards."""
+    messages = [*batch('a'), Publication(Message('b'), 'exchange', 'other', 'b')]
+
+    def give_back():
+        for call in broker.events['basic_return']:
+            call(None, 'exchange', 'other', None)
+
+    broker.steps.append(give_back)
+    broker.settle('ack', 2, multiple=True)
+    connection.publish(messages)
+
+    assert names(messages) == ['b']
+    assert connection.unrouted == {'other'}
+    broker.settle('ack', 3)
+    connection.publish(batch('c'))
+    assert connection.unrouted == set()
+
+
 def test_lost_connection_leaves_what_is_not_confirmed(broker, connection):
     """A message that was confirmed before the connection was lost is not sent again."""
     messages = batch('a', 'b')

@@ -23,6 +23,8 @@ class Broker:
         self.opened = 0
         self.failures = []
         self.rejections = 0
+        self.unrouted = set()
+        self.routed = {'n.info', 'm.info'}
         self.sent = []
         self.forbidden = set()
         self.pauses = []
@@ -38,6 +40,10 @@ class Broker:
             raise self.failures.pop(0)
         if self.rejections:
             self.rejections -= 1
+            return
+        self.unrouted = {one.routing_key for one in batch} - set(self.routed)
+        if self.unrouted:
+            self.routed |= self.unrouted
             return
         for one in list(batch):
             if one.routing_key in self.forbidden:
@@ -124,6 +130,21 @@ def test_failed_batch_is_sent_again_on_a_new_connection(broker, driver, failure,
     assert len(broker.bound) == 5
     assert broker.pauses == [0, 1, 1, 1]
     assert caplog.messages == [f'Retrying notification a of request req-1 and 1 more: {failure}']
+
+
+def test_notification_that_no_queue_takes_is_sent_after_its_queue_is_declared_again(
+    broker, driver, caplog
+):
+    """A queue or a binding that somebody deletes loses no notification."""
+    send(driver, 'a')
+    driver.flush()
+    broker.routed.clear()
+    send(driver, 'b')
+    driver.flush()
+
+    assert broker.sent == ['a', 'b']
+    assert broker.bound == ['n.info', 'n.info']
+    assert caplog.messages == ['Retrying notification b of request req-1: no queue is bound']
 
 
 def test_pauses_between_retries_of_a_rejected_batch_grow(broker, driver):
