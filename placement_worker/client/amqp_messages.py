@@ -8,7 +8,7 @@ from amqp import Message
 
 
 def rpc_message(message: Mapping[str, Any], **properties: Any) -> Message:
-    """Return the AMQP message of a request or a cast: JSON inside the JSON of an envelope.
+    """Return the AMQP message of a request or a notification: JSON inside the JSON of an envelope.
 
     :param properties: further properties of the AMQP message.
     """

@@ -11,12 +11,11 @@ import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import msgspec
 from amqp.exceptions import ChannelError, NotFound
 from amqp.exceptions import ConnectionError as AMQPConnectionError
 from oslo_config import cfg
 
-from placement_worker.client.amqp_messages import amqp_message
+from placement_worker.client.amqp_messages import amqp_message, rpc_message
 from placement_worker.client.confirmed_publisher import NO_CONNECTION
 from placement_worker.client.connection import open_connection, shuffled
 from placement_worker.errors import BrokerRefused, QueueMismatch
@@ -67,15 +66,11 @@ class RabbitNotifications:
         retry: int | None = None,
     ) -> None:
         """Keep a notification until `flush`; oslo.messaging calls this."""
-        packed = {f'_context_{name}': value for name, value in ctxt.items()}
-        content: dict[str, Any] = {**message, '_unique_id': uuid.uuid4().hex, **packed}
-        if version == ENVELOPE:
-            encoded = msgspec.json.encode(content).decode()
-            content = {'oslo.version': '2.0', 'oslo.message': encoded}
+        context = {f'_context_{name}': value for name, value in ctxt.items()}
+        content = {**message, '_unique_id': uuid.uuid4().hex, **context}
+        packed = rpc_message(content) if version == ENVELOPE else amqp_message(content)
         name = f'notification {message["event_type"]} of request {message["payload"]["request_id"]}'
-        self._batch.append(
-            Publication(amqp_message(content), self._topology.exchange, target.topic, name)
-        )
+        self._batch.append(Publication(packed, self._topology.exchange, target.topic, name))
         self._retries = None if retry is None or retry < 0 else retry
 
     def flush(self) -> None:

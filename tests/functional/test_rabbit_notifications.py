@@ -20,7 +20,6 @@ from tests.functional.conftest import amqp
 from tests.waiting import wait_for
 
 PAYLOAD = {'request_id': 'req-1', 'name': 'Füße'}
-PROPERTIES = ('content_type', 'content_encoding', 'delivery_mode')
 VARIABLE = ('message_id', '_unique_id', 'timestamp')
 NO_RETRY = '[oslo_messaging_notifications]\nretry = 0\n'
 

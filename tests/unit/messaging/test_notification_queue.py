@@ -2,12 +2,12 @@
 
 import queue
 import threading
-import time
 
 import pytest
 
 from placement_worker.messaging import notification_queue
 from placement_worker.messaging.notification_queue import NotificationQueue
+from tests.waiting import wait_for
 
 PAYLOAD = {'request_id': 'req-1'}
 
@@ -88,14 +88,6 @@ def blocked(notifications, notifier, monkeypatch):
         patched.setattr(notification_queue, 'WAIT_S', 0)
         send(notifications, 'a')
     assert notifier.is_asked.wait(10)
-
-
-def wait_for(condition):
-    """Wait until a condition is true, for 10 s at most."""
-    deadline = time.monotonic() + 10
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.005)
-    assert condition()
 
 
 def send(notifications, *names):
