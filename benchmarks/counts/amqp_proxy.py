@@ -17,6 +17,7 @@ NAMES = {
     (60, 120): 'basic.nack',
     (50, 20): 'queue.bind',
     (10, 10): 'connection',
+    (20, 10): 'channel',
 }
 OPENING = {10, 20, 85}  # the classes connection, channel and confirm
 GREETING = 8  # bytes before a client's first frame
@@ -27,7 +28,7 @@ class Proxy:
     """A proxy on a free port of the loopback interface.
 
     It counts frames by name, but not those that depend on time: heartbeats, and the bindings that
-    workers repeat. Of the frames that open and close a connection it counts one.
+    workers repeat. Of the frames that open and close a connection or a channel it counts one each.
     """
 
     def __init__(self, port: int) -> None:

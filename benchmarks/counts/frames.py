@@ -13,8 +13,8 @@ SIDES = ('client', 'worker')
 CALLS = 40
 NODES = 200
 BYTES_TOLERANCE = 0.02  # numbers in the reply have more or fewer digits
-CONNECTION = 'connection'
-ROUNDED = {CONNECTION, 'basic.ack'}
+OPENED = ('channel', 'connection')
+ROUNDED = {('client', 'basic.ack'), *((side, what) for side in SIDES for what in OPENED)}
 """Frames that depend on time in a part of the calls, rounded to whole ones per call.
 
 A worker opens another connection for a reply if the reply before it is not confirmed yet; a client
@@ -42,9 +42,9 @@ def counted() -> list[Count]:
     return [
         Count(
             f'{side}: {name} a call, {NODES} nodes',
-            round(numbers[name] / CALLS, 0 if name in ROUNDED else 3),
+            round(numbers[name] / CALLS, 0 if (side, name) in ROUNDED else 3),
             BYTES_TOLERANCE * (name == 'bytes'),
         )
         for side, numbers in taken.items()
-        for name in sorted({*numbers, CONNECTION})
+        for name in sorted({*numbers, *OPENED})
     ]
