@@ -54,12 +54,13 @@ def limited_loads(
         if len(body) > LARGE_BYTES:
             on_large()
         try:
-            envelope = msgspec.json.decode(body)
-        except (msgspec.DecodeError, RecursionError):  # Python's JSON also has NaN, for example
-            envelope = json.loads(body)
+            decoded = [msgspec.json.decode(body)]
+        except (msgspec.DecodeError, RecursionError):
+            decoded = []
         if len(body) <= strict_json.UNIQUE_KEYS_BYTES:
-            _check_unique_keys(body, envelope)
-        return _unwrapped(envelope)
+            _check_unique_keys(body, *decoded)
+        # Python's JSON also has NaN, for example.
+        return _unwrapped(decoded[0] if decoded else json.loads(body))
 
     return loads
 

@@ -18,6 +18,7 @@ REQUESTS = {
     'characters of four bytes': {'name': '🐢' * 500},
     'line breaks': {'name': '\n' * 500},
 }
+DATETIME = '{"__type__": "datetime", "__value__": "20200101T000000+0530"}'
 
 
 def limited(max_request_bytes):
@@ -58,6 +59,8 @@ def sent(message):
         (sent('{"args": {"\\u003a": 1, ":": 2}}'), r'`:` twice - at `\$.args`'),
         (sent('{"args": {"request": {"id": 1, "id": 2}}}').encode(), r'`id` twice'),
         ('{"args": {"request": {"id": 1, "id": 2}}}', r'`id` twice - at `\$.args.request`'),
+        ('{"id": 1, "id": 2, "x": "\\ud800"}', '`id` twice'),
+        (f'{{"id": 1, "id": 2, "t": {DATETIME}, "n": NaN}}', '`id` twice'),
         (sent('{}')[:-1] + ', "oslo.message": "{}"}', '`oslo.message` twice'),
         (sent('{}')[:-1] + ', "oslo\\u002emessage": "{}"}', '`oslo.message` twice'),
     ],
