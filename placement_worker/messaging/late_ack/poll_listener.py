@@ -238,7 +238,7 @@ def _unique_id(delivery: Any) -> str | None:
     if unique_id is None:
         return None
     retried: str = delivery._raw_message.headers.get(RETRIED, '')
-    if len(unique_id) + len(retried) > ID_MAX:
+    if max(len(unique_id), len(retried)) > ID_MAX:
         raise ValueError(f'Expected at most {ID_MAX} characters for the unique id of a request')
     return unique_id + retried
 

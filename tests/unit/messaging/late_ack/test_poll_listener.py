@@ -105,7 +105,7 @@ def test_requests_without_an_id_are_distinct(listener):
 
 @pytest.mark.parametrize('unique_id', [['u1'], 'u' * 256])
 def test_delivery_with_a_malformed_id_raises_value_error(listener, unique_id):
-    """The driver rejects a message whose unique id is no string, or would fill the memory."""
+    """The driver rejects a message whose unique id is not a string or is too long."""
     with pytest.raises(ValueError, match='unique id'):
         deliver(listener, Delivery(unique_id))
 
