@@ -8,7 +8,7 @@ from amqp import Message
 
 
 def rpc_message(message: Mapping[str, Any], **properties: Any) -> Message:
-    """Return the AMQP message of a request or a notification: JSON inside the JSON of an envelope.
+    """Return an AMQP message in an envelope of oslo.messaging: JSON inside JSON.
 
     :param properties: further properties of the AMQP message.
     """

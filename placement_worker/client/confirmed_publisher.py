@@ -56,7 +56,7 @@ class ConfirmedPublisher:
         """Publish a message to an existing exchange.
 
         :param timeout_s: how long to wait for a broker that blocks publishers. After a message that
-            waited as long, others fail at once until that one is confirmed.
+            waited as long, others fail at once until that one is confirmed, or the alarm ends.
         :raises DestinationMissing: the exchange is missing, or no queue is bound.
         :raises DestinationRefused: the exchange is forbidden, or a queue rejects the message.
         :raises PublishersBlocked: the broker blocks publishers for longer than the timeout.

@@ -1,5 +1,6 @@
 """Connections that publish with confirmations."""
 
+import contextlib
 import logging
 import math
 import socket
@@ -9,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from amqp import Message, spec
-from amqp.exceptions import MessageNacked, RecoverableConnectionError
+from amqp.exceptions import AMQPError, MessageNacked, RecoverableConnectionError
 from kombu.connection import Connection
 
 from placement_worker.client import connection as connections
@@ -32,7 +33,7 @@ class PublishingConnection:
     """A connection with its channel, which the broker may block."""
 
     messages = 'messages'
-    """What waits while the connection is blocked, in the log."""
+    """The noun for the waiting messages in the log."""
 
     def __init__(self, connect: Callable[..., Connection], **options: Any) -> None:
         """Connect.
@@ -67,6 +68,15 @@ class PublishingConnection:
         """
         began = max(began, self._unblocked_at)
         return not self.is_blocked and time.monotonic() - began > timeout_s
+
+    def announces_block(self) -> bool:
+        """Read what the broker has sent, and return whether it blocks the connection.
+
+        It stops reading then, also in the middle of a large message.
+        """
+        with contextlib.suppress(AMQPError, OSError):
+            self.channel.wait([], timeout=POLL_S)
+        return self.is_blocked
 
     def _on_blocked(self, *_: Any) -> None:
         LOG.warning(
@@ -105,7 +115,8 @@ class SendingConnection(PublishingConnection):
         :raises MessageNacked: a queue rejects it.
         :raises ChannelError: the exchange is missing or forbidden; the connection cannot be used
             again.
-        :raises OSError: the connection is lost, or the confirmation does not come.
+        :raises OSError: the connection is lost, or the confirmation does not come; also
+            py-amqp's ConnectionError.
         """
         self._returned = False
         began = time.monotonic()
@@ -121,11 +132,8 @@ class SendingConnection(PublishingConnection):
         except TimeoutError:
             self._await_confirmation(began, stopping, timeout_s)
         except RecoverableConnectionError as exc:
-            # A broker that blocks the connection stops reading in the middle of a large message.
-            if isinstance(exc.__context__, TimeoutError):
-                self.has_confirmed()  # reads what the broker has announced
-                if self.is_blocked:
-                    raise TimeoutError(BLOCKED) from exc
+            if isinstance(exc.__context__, TimeoutError) and self.announces_block():
+                raise TimeoutError(BLOCKED) from exc
             raise
         if self._returned:
             raise DestinationMissing('no queue is bound')
@@ -150,9 +158,10 @@ class SendingConnection(PublishingConnection):
             waited = time.monotonic() - began
             if waited > STOP_S and stopping.is_set():
                 raise TimeoutError('no confirmation before the stop')
-            if self.is_silent(began, min(CONFIRM_S, timeout_s)):
+            is_late = waited > timeout_s and not self.is_blocked
+            if is_late or self.is_silent(began, CONFIRM_S):
                 raise TimeoutError(f'no confirmation within {min(CONFIRM_S, timeout_s):g} s')
-            if waited > timeout_s:
+            if waited > timeout_s and self.is_blocked:
                 raise PublishersBlocked
             try:
                 self._wait(TICK_S)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from amqp import Message, spec
 from kombu.connection import Connection
 
+from placement_worker.client.publish_errors import BLOCKED
 from placement_worker.client.sending_connection import CONFIRM_S, TICK_S, PublishingConnection
 
 
@@ -56,20 +57,19 @@ class BatchConnection(PublishingConnection):
         be used again.
 
         :raises ChannelError: an exchange is missing or forbidden.
-        :raises OSError: the connection is lost, or a confirmation does not come.
+        :raises OSError: the connection is lost, or a confirmation does not come; also py-amqp's
+            ConnectionError.
         """
         self._batch = batch
         self.unrouted.clear()
         self._unconfirmed = dict(enumerate(batch, self._published + 1))
         self._published += len(batch)
-        with self._one_packet():
-            for one in batch:
-                self.channel.send_method(
-                    spec.Basic.Publish,
-                    'Bssbb',
-                    (0, one.exchange, one.routing_key, True, False),  # mandatory
-                    one.message,
-                )
+        try:
+            self._write(batch)
+        except OSError as exc:
+            if self.announces_block():
+                raise TimeoutError(BLOCKED) from exc
+            raise
         began = time.monotonic()
         while self._unconfirmed:
             try:
@@ -78,6 +78,16 @@ class BatchConnection(PublishingConnection):
                 # A broker that blocks the connection confirms when its alarm ends.
                 if self.is_silent(began, CONFIRM_S):
                     raise TimeoutError(f'no confirmation within {CONFIRM_S:g} s') from None
+
+    def _write(self, batch: list[Publication]) -> None:
+        with self._one_packet():
+            for one in batch:
+                self.channel.send_method(
+                    spec.Basic.Publish,
+                    'Bssbb',
+                    (0, one.exchange, one.routing_key, True, False),  # mandatory
+                    one.message,
+                )
 
     @contextlib.contextmanager
     def _one_packet(self) -> Iterator[None]:

@@ -34,9 +34,10 @@ RECONNECT_PAUSE_S = 1
 class RabbitNotifications:
     """The driver of an `oslo_messaging.transport.NotificationTransport`.
 
-    Messages, exchange and queues are those of oslo.messaging's rabbit driver. Retries are, too, but
-    those after the loss of a connection come sooner. An exchange or a queue that was declared with
-    other options is used as it is. One thread at a time may use the driver.
+    Messages, exchange and queues are those of oslo.messaging's rabbit driver. So are the retries,
+    except that those without a bound come sooner after the loss of a connection. An exchange or a
+    queue that was declared with other options is used as it is. One thread at a time may use the
+    driver.
     """
 
     def __init__(
@@ -91,7 +92,7 @@ class RabbitNotifications:
             if attempts == 1:
                 more = f' and {len(batch) - 1} more' if len(batch) > 1 else ''
                 LOG.warning('Retrying %s%s: %s', batch[0].name, more, cause)
-            self._sleep(self._pause_s(attempts))
+            self._sleep(self._pause_s(attempts, cause))
 
     def cleanup(self) -> None:
         """Close the connection."""
@@ -100,10 +101,14 @@ class RabbitNotifications:
         self._connection = None
         self._declared.clear()
 
-    def _pause_s(self, attempts: int) -> float:
-        """Return the pause after a number of attempts; none after the loss of a connection."""
+    def _pause_s(self, attempts: int, cause: object) -> float:
+        """Return the pause after a number of attempts.
+
+        A bounded number of retries keeps its pauses, so that it lasts for an outage.
+        """
         pause_s = self._pauses.after(attempts)
-        if self._connection:
+        is_full = self._connection and cause != UNROUTED
+        if is_full or self._retries is not None:
             return pause_s
         return min(pause_s, RECONNECT_PAUSE_S) if attempts > 1 else 0
 
@@ -129,7 +134,7 @@ class RabbitNotifications:
             return exc if str(exc) else type(exc).__name__
         if not self._connection.unrouted:
             return REJECTED
-        self._declared -= self._connection.unrouted  # somebody has deleted the queue or its binding
+        self._declared -= self._connection.unrouted  # the queue or its binding was deleted
         return UNROUTED
 
     def _drop_refused(self, batch: list[Publication], exc: ChannelError) -> object:

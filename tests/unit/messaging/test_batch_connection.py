@@ -139,6 +139,28 @@ def test_message_that_no_queue_takes_remains(broker, connection):
     assert connection.unrouted == set()
 
 
+@pytest.mark.parametrize(
+    ('announces', 'cause'), [(True, 'it blocks publishers while'), (False, 'timed out')]
+)
+def test_batch_that_the_broker_stops_reading_names_an_alarm(broker, connection, announces, cause):
+    """A large batch fails with the cause, which the broker announces before it stops reading."""
+
+    def write(*_):
+        raise OSError('timed out')
+
+    def wait(methods, timeout):
+        if announces:
+            broker.options['on_blocked']('low on memory')
+        raise TimeoutError
+
+    broker.send_method, broker.wait = write, wait
+    messages = batch('a')
+    with pytest.raises(OSError, match=cause):
+        connection.publish(messages)
+
+    assert names(messages) == ['a']
+
+
 def test_lost_connection_leaves_what_is_not_confirmed(broker, connection):
     """A message that was confirmed before the connection was lost is not sent again."""
     messages = batch('a', 'b')

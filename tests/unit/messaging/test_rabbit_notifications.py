@@ -135,7 +135,7 @@ def test_failed_batch_is_sent_again_on_a_new_connection(broker, driver, failure,
 def test_notification_that_no_queue_takes_is_sent_after_its_queue_is_declared_again(
     broker, driver, caplog
 ):
-    """A queue or a binding that somebody deletes loses no notification."""
+    """A queue or a binding that is deleted loses no notification, and requests do not wait."""
     send(driver, 'a')
     driver.flush()
     broker.routed.clear()
@@ -144,6 +144,7 @@ def test_notification_that_no_queue_takes_is_sent_after_its_queue_is_declared_ag
 
     assert broker.sent == ['a', 'b']
     assert broker.bound == ['n.info', 'n.info']
+    assert broker.pauses == [0]
     assert caplog.messages == ['Retrying notification b of request req-1: no queue is bound']
 
 
@@ -166,6 +167,7 @@ def test_batch_after_the_last_retry_is_dropped_and_logged(broker, driver, retry,
     driver.flush()
 
     assert 9 - len(broker.failures) == attempts
+    assert broker.pauses == [1, 3][:retry]
     assert caplog.messages[-2:] == [
         f'Dropped notification {name} of request req-1 without a further retry: reset'
         for name in 'ab'
