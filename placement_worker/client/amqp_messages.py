@@ -7,7 +7,7 @@ import msgspec
 from amqp import Message
 
 
-def rpc_message(message: Mapping[str, Any], **properties: Any) -> Message:
+def enveloped_message(message: Mapping[str, Any], **properties: Any) -> Message:
     """Return an AMQP message in an envelope of oslo.messaging: JSON inside JSON.
 
     :param properties: further properties of the AMQP message.

@@ -22,7 +22,7 @@ from amqp import Message
 from oslo_config import cfg
 
 from placement_worker import errors
-from placement_worker.client.amqp_messages import rpc_message
+from placement_worker.client.amqp_messages import enveloped_message
 from placement_worker.client.call_replies import CallReplies, Reply, Waiting
 from placement_worker.client.confirmed_publisher import ConfirmedPublisher
 from placement_worker.client.connection import heartbeat_connector, open_connection, shuffled
@@ -99,7 +99,7 @@ class RpcDriver:
         request['_unique_id'] = call_id = uuid.uuid4().hex
         end = time.monotonic() + EXTRA_S
         if not wait_for_reply:
-            bus.publish(target, rpc_message(request), end + self._cast_timeout_s, retry or 0)
+            bus.publish(target, enveloped_message(request), end + self._cast_timeout_s, retry or 0)
             return None
         end += timeout or math.inf
         # The broker drops a request that no worker has fetched within the timeout.
@@ -107,7 +107,7 @@ class RpcDriver:
         bus.replies.open(end)
         with bus.replies.expected(call_id) as waiting:
             request |= {'_msg_id': call_id, '_reply_q': bus.replies.queue, '_timeout': None}
-            bus.publish(target, rpc_message(request, **expiry), end, retry or 0)
+            bus.publish(target, enveloped_message(request, **expiry), end, retry or 0)
             left_s = max(end - time.monotonic(), 0)
             return _result(_awaited(waiting, min(timeout or math.inf, left_s)))
 

@@ -15,7 +15,7 @@ from amqp.exceptions import ChannelError, NotFound
 from amqp.exceptions import ConnectionError as AMQPConnectionError
 from oslo_config import cfg
 
-from placement_worker.client.amqp_messages import amqp_message, rpc_message
+from placement_worker.client.amqp_messages import amqp_message, enveloped_message
 from placement_worker.client.confirmed_publisher import NO_CONNECTION
 from placement_worker.client.connection import open_connection, shuffled
 from placement_worker.errors import BrokerRefused, QueueMismatch
@@ -69,7 +69,7 @@ class RabbitNotifications:
         """Keep a notification until `flush`; oslo.messaging calls this."""
         context = {f'_context_{name}': value for name, value in ctxt.items()}
         content = {**message, '_unique_id': uuid.uuid4().hex, **context}
-        packed = rpc_message(content) if version == ENVELOPE else amqp_message(content)
+        packed = enveloped_message(content) if version == ENVELOPE else amqp_message(content)
         name = f'notification {message["event_type"]} of request {message["payload"]["request_id"]}'
         self._batch.append(Publication(packed, self._topology.exchange, target.topic, name))
         self._retries = None if retry is None or retry < 0 else retry
@@ -107,8 +107,8 @@ class RabbitNotifications:
         A bounded number of retries keeps its pauses, so that it lasts for an outage.
         """
         pause_s = self._pauses.after(attempts)
-        is_full = self._connection and cause != UNROUTED
-        if is_full or self._retries is not None:
+        is_quickly_repaired = self._connection is None or cause == UNROUTED
+        if not is_quickly_repaired or self._retries is not None:
             return pause_s
         return min(pause_s, RECONNECT_PAUSE_S) if attempts > 1 else 0
 

@@ -17,7 +17,7 @@ from amqp import Message
 from tenacity.stop import stop_base
 from tenacity.wait import wait_exponential
 
-from placement_worker.client.amqp_messages import rpc_message
+from placement_worker.client.amqp_messages import enveloped_message
 from placement_worker.client.confirmed_publisher import ConfirmedPublisher
 from placement_worker.client.publish_errors import BrokerUnavailable, DestinationRefused
 from placement_worker.client.retries import retried
@@ -185,7 +185,7 @@ def cast_message(method: str, **arguments: object) -> Message:
     Receivers recognize a duplicate by its unique id.
     """
     cast = {'method': method, 'args': arguments, '_unique_id': uuid.uuid4().hex}
-    return rpc_message(cast)
+    return enveloped_message(cast)
 
 
 def _log_first(name: str, state: tenacity.RetryCallState) -> None:

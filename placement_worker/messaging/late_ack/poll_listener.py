@@ -37,8 +37,7 @@ A random factor of up to two keeps workers from reconnecting at the same time.
 """
 REMEMBERED = 4096
 """The number of finished requests that are recognized if their acknowledgement was lost."""
-ID_MAX = 255
-"""The longest unique id; those of oslo.messaging have 32 characters."""
+ID_MAX = 255  # characters of a unique id; those of oslo.messaging have 32
 
 
 class LateAckListener(base.PollStyleListener):

@@ -12,6 +12,7 @@ from placement_worker.client.connection import (
     heartbeat_connector,
     is_true,
     open_connection,
+    shuffled,
 )
 from placement_worker.client.transport import load_transport_url
 from placement_worker.errors import BrokerRefused, BrokerUnreachable
@@ -194,3 +195,13 @@ def test_drop_of_a_connection_waits_for_no_response(connections):
     drop(connection)
 
     assert connection.is_collected
+
+
+def test_shuffled_connects_processes_to_different_hosts(conf):
+    """Each process has all hosts, in an order of its own; the URL of others does not change."""
+    target = load_transport_url(conf, 'rabbit://u:p@a,u:p@b,u:p@c/')
+    orders = {tuple(host.hostname for host in shuffled(target).hosts) for _ in range(200)}
+
+    assert {tuple(sorted(order)) for order in orders} == {('a', 'b', 'c')}
+    assert {order[0] for order in orders} == {'a', 'b', 'c'}
+    assert [host.hostname for host in target.hosts] == ['a', 'b', 'c']

@@ -110,6 +110,25 @@ def test_publish_after_a_message_that_is_still_blocked_fails_without_another_mes
     assert not blocked.closed
 
 
+def test_publish_whose_timeout_ends_after_an_alarm_names_none(monkeypatch):
+    """The caller is not told to look for an alarm that has ended."""
+    connection = Connection([TimeoutError()], is_blocked=True)
+    now = 0.0
+
+    def wait(*_, **__):
+        nonlocal now
+        now += 40
+        connection.on_unblocked()
+        raise TimeoutError
+
+    monkeypatch.setattr(sending_connection.time, 'monotonic', lambda: now)
+    connection.wait = wait
+
+    with pytest.raises(BrokerUnavailable, match='no confirmation within 30 s') as failed:
+        publish(publisher_on(connection), 35)
+    assert not isinstance(failed.value, PublishersBlocked)
+
+
 def test_publish_after_the_end_of_an_alarm_waits_for_no_old_message():
     """A message that its queue never confirms does not keep later ones from other queues."""
     blocked = Connection([TimeoutError()], is_blocked=True)
