@@ -14,6 +14,7 @@ from amqp.exceptions import AccessRefused, AMQPError, NotAllowed
 from kombu.connection import Connection
 from oslo_config import cfg
 
+from placement_worker.client import read_buffer
 from placement_worker.errors import BrokerRefused, BrokerUnreachable, ConfigurationError, file_error
 
 CONNECT_TIMEOUT_S, CONNECT_MIN_S = 5, 0.5
@@ -61,6 +62,7 @@ def open_connection(
         else:
             # A socket of eventlet ignores the timeouts that py-amqp sets in the kernel.
             connection.connection.sock.settimeout(min(ANSWER_S, max(left_s, CONNECT_MIN_S)))
+            read_buffer.add_to(connection.connection)
             return connection
     raise BrokerUnreachable(f'No broker responded: {"; ".join(failures)}')
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from amqp import Message, spec
-from amqp.exceptions import AMQPError, MessageNacked, RecoverableConnectionError
+from amqp.exceptions import AMQPError, MessageNacked
 from kombu.connection import Connection
 
 from placement_worker.client import connection as connections
@@ -53,8 +53,31 @@ class PublishingConnection:
         )
         try:
             self.channel = self.connection.channel()
+            self.channel.confirm_select()
         except BaseException:
             self.drop()
+            raise
+        self.connection.connection.sock.settimeout(WRITE_S)
+
+    def write(self, message: Message, exchange: str, routing_key: str) -> None:
+        """Write a message, which the broker returns if no queue takes it.
+
+        Unlike `basic_publish` of py-amqp, this does not read before: what the broker has sent is
+        read with the confirmation.
+
+        :raises OSError: the connection is lost, or the broker does not read, e.g. in an alarm; also
+            py-amqp's ConnectionError.
+        """
+        try:
+            self.channel.send_method(
+                spec.Basic.Publish,
+                'Bssbb',
+                (0, exchange, routing_key, True, False),  # mandatory
+                message,
+            )
+        except TimeoutError as exc:
+            if self.announces_block():
+                raise TimeoutError(BLOCKED) from exc
             raise
 
     def drop(self) -> None:
@@ -120,31 +143,14 @@ class SendingConnection(PublishingConnection):
         """
         self._returned = False
         began = time.monotonic()
-        try:
-            self.channel.basic_publish_confirm(
-                message,
-                exchange=exchange,
-                routing_key=routing_key,
-                mandatory=True,
-                timeout=WRITE_S,
-                confirm_timeout=TICK_S,
-            )
-        except TimeoutError:
-            self._await_confirmation(began, stopping, timeout_s)
-        except RecoverableConnectionError as exc:
-            if isinstance(exc.__context__, TimeoutError) and self.announces_block():
-                raise TimeoutError(BLOCKED) from exc
-            raise
+        self.write(message, exchange, routing_key)
+        self._await_confirmation(began, stopping, timeout_s)
         if self._returned:
             raise DestinationMissing('no queue is bound')
 
     def has_confirmed(self) -> bool:
         """Return whether the message of the last `publish` has been confirmed meanwhile."""
-        try:
-            self._wait(POLL_S)
-        except TimeoutError:
-            return False
-        return True
+        return self._is_confirmed(POLL_S)
 
     def close(self) -> bool:
         """Close the connection, and return whether the broker has responded."""
@@ -154,7 +160,7 @@ class SendingConnection(PublishingConnection):
         self, began: float, stopping: threading.Event, timeout_s: float
     ) -> None:
         """Keep waiting: a broker that blocks the connection confirms when its alarm ends."""
-        while True:
+        while not self._is_confirmed(TICK_S):
             waited = time.monotonic() - began
             if waited > STOP_S and stopping.is_set():
                 raise TimeoutError('no confirmation before the stop')
@@ -163,21 +169,19 @@ class SendingConnection(PublishingConnection):
                 raise TimeoutError(f'no confirmation within {min(CONFIRM_S, timeout_s):g} s')
             if waited > timeout_s and self.is_blocked:
                 raise PublishersBlocked
-            try:
-                self._wait(TICK_S)
-            except TimeoutError:
-                continue
-            return
 
-    def _wait(self, timeout_s: float) -> None:
-        """Wait for the confirmation.
+    def _is_confirmed(self, timeout_s: float) -> bool:
+        """Wait for the confirmation, and return whether it has come.
 
         :raises MessageNacked: a queue rejects the message.
-        :raises TimeoutError: the confirmation has not come.
         """
-        self.channel.wait(
-            [spec.Basic.Ack, spec.Basic.Nack], callback=_raise_nack, timeout=timeout_s
-        )
+        try:
+            self.channel.wait(
+                [spec.Basic.Ack, spec.Basic.Nack], callback=_raise_nack, timeout=timeout_s
+            )
+        except TimeoutError:
+            return False
+        return True
 
     def _on_return(self, *_: Any) -> None:
         self._returned = True

@@ -6,10 +6,9 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from amqp import Message, spec
+from amqp import Message
 from kombu.connection import Connection
 
-from placement_worker.client.publish_errors import BLOCKED
 from placement_worker.client.sending_connection import CONFIRM_S, TICK_S, PublishingConnection
 
 
@@ -40,11 +39,6 @@ class BatchConnection(PublishingConnection):
         self._published = 0
         self._unconfirmed: dict[int, Publication] = {}
         self._batch: list[Publication] = []
-        try:
-            self.channel.confirm_select()
-        except BaseException:
-            self.drop()
-            raise
         self.channel.events['basic_return'].add(self._on_return)
         self.channel.events['basic_ack'].add(self._on_ack)
         self.channel.events['basic_nack'].add(self._on_nack)
@@ -64,12 +58,9 @@ class BatchConnection(PublishingConnection):
         self.unrouted.clear()
         self._unconfirmed = dict(enumerate(batch, self._published + 1))
         self._published += len(batch)
-        try:
-            self._write(batch)
-        except OSError as exc:
-            if self.announces_block():
-                raise TimeoutError(BLOCKED) from exc
-            raise
+        with self._one_packet():
+            for one in batch:
+                self.write(one.message, one.exchange, one.routing_key)
         began = time.monotonic()
         while self._unconfirmed:
             try:
@@ -78,16 +69,6 @@ class BatchConnection(PublishingConnection):
                 # A broker that blocks the connection confirms when its alarm ends.
                 if self.is_silent(began, CONFIRM_S):
                     raise TimeoutError(f'no confirmation within {CONFIRM_S:g} s') from None
-
-    def _write(self, batch: list[Publication]) -> None:
-        with self._one_packet():
-            for one in batch:
-                self.channel.send_method(
-                    spec.Basic.Publish,
-                    'Bssbb',
-                    (0, one.exchange, one.routing_key, True, False),  # mandatory
-                    one.message,
-                )
 
     @contextlib.contextmanager
     def _one_packet(self) -> Iterator[None]:

@@ -27,12 +27,12 @@ class Connection:
     def channel(self):
         return self
 
-    def basic_publish_confirm(self, message, **_):
-        self.connected = not isinstance(self.error, OSError)
-        raise self.error
+    def confirm_select(self):
+        pass
 
     def send_method(self, *_):
-        pass
+        self.connected = not isinstance(self.error, OSError)
+        raise self.error
 
     @property
     def sock(self):

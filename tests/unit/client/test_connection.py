@@ -35,7 +35,8 @@ def connections(monkeypatch):
     class FakeConnection(Connection):
         attempts = []
         failures = {}
-        connection = SimpleNamespace(sock=Socket())
+        transport = SimpleNamespace(_quick_recv=None)
+        connection = SimpleNamespace(sock=Socket(), transport=transport, blocking_read=None)
 
         def ensure_connection(self, **_):
             self.attempts.append(self)

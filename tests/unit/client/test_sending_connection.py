@@ -4,7 +4,7 @@ import threading
 
 import pytest
 from amqp import Message, spec
-from amqp.exceptions import MessageNacked, RecoverableConnectionError
+from amqp.exceptions import MessageNacked
 
 from placement_worker.client import confirmed_publisher, sending_connection
 from placement_worker.client.confirmed_publisher import ConfirmedPublisher
@@ -20,6 +20,7 @@ class Connection:
     """A connection of kombu and its channel.
 
     `confirmations`: what each wait for a confirmation finds: an error, or None for an ack.
+    `is_blocked`: whether the next wait reads that the broker blocks the connection.
     `is_full`: whether the broker does not read.
     """
 
@@ -40,17 +41,17 @@ class Connection:
     def channel(self):
         return self
 
-    def basic_publish_confirm(self, message, **_):
-        if self.is_blocked:
-            self.on_blocked('memory')
+    def confirm_select(self):
+        pass
+
+    def send_method(self, method, signature, arguments, message):
         if self.is_full:
-            # as py-amqp does if the message cannot be written in time
-            error = RecoverableConnectionError('basic_publish: timed out')
-            error.__context__ = TimeoutError()
-            raise error
-        self.wait([])
+            raise TimeoutError('timed out')
 
     def wait(self, methods, callback=None, timeout=None):
+        if self.is_blocked:
+            self.is_blocked = False
+            self.on_blocked('memory')
         found = self.confirmations.pop(0) if len(self.confirmations) > 1 else self.confirmations[0]
         if found == 'nack':
             callback(spec.Basic.Nack)
@@ -208,13 +209,11 @@ def test_close_during_a_publication_closes_its_connection_after_it():
     """A client that is closed while it publishes leaves no connection."""
     connection = Connection([None])
     publisher = publisher_on(connection)
-    confirm = connection.basic_publish_confirm
 
-    def close_meanwhile(message, **more):
+    def close_meanwhile(*_):
         publisher.close()
-        confirm(message, **more)
 
-    connection.basic_publish_confirm = close_meanwhile
+    connection.send_method = close_meanwhile
     publish(publisher, 5)
 
     assert connection.closed
@@ -224,14 +223,12 @@ def test_connections_of_a_burst_are_closed_when_they_have_been_idle(monkeypatch)
     """A broker does not keep the connections of one busy minute for the life of an engine."""
     burst, used = Connection([None]), Connection([None])
     publisher = publisher_on(burst, used)
-    confirm = burst.basic_publish_confirm
 
-    def publish_meanwhile(message, **more):
-        burst.basic_publish_confirm = confirm
+    def publish_meanwhile(*_):
+        del burst.send_method
         publish(publisher, 5)  # needs the second connection
-        confirm(message, **more)
 
-    burst.basic_publish_confirm = publish_meanwhile
+    burst.send_method = publish_meanwhile
     publish(publisher, 5)
     assert not burst.closed
     assert not used.closed

@@ -146,7 +146,7 @@ def test_batch_that_the_broker_stops_reading_names_an_alarm(broker, connection, 
     """A large batch fails with the cause, which the broker announces before it stops reading."""
 
     def write(*_):
-        raise OSError('timed out')
+        raise TimeoutError('timed out')
 
     def wait(methods, timeout):
         if announces:
@@ -155,7 +155,7 @@ def test_batch_that_the_broker_stops_reading_names_an_alarm(broker, connection, 
 
     broker.send_method, broker.wait = write, wait
     messages = batch('a')
-    with pytest.raises(OSError, match=cause):
+    with pytest.raises(TimeoutError, match=cause):
         connection.publish(messages)
 
     assert names(messages) == ['a']
