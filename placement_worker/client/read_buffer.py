@@ -15,7 +15,7 @@ _OVERHEAD = 8  # the header and the last byte of a frame
 
 
 def add_to(amqp: Any) -> None:
-    """Receive what has arrived at once, and take no timeout for a frame that has.
+    """Receive all that has arrived at once, and set no timeout for a frame in the buffer.
 
     Call this after each connection, since py-amqp creates another transport for the next one.
 

@@ -112,7 +112,7 @@ def test_publish_after_a_message_that_is_still_blocked_fails_without_another_mes
 
 
 def test_publish_whose_timeout_ends_after_an_alarm_names_none(monkeypatch):
-    """The caller is not told to look for an alarm that has ended."""
+    """The error does not name an alarm that has ended."""
     connection = Connection([TimeoutError()], is_blocked=True)
     now = 0.0
 
@@ -183,6 +183,7 @@ def test_publish_of_a_message_that_the_broker_stops_reading_names_an_alarm(is_bl
     with pytest.raises(BrokerUnavailable, match=cause) as failed:
         publish(publisher, 60)
     assert connection.closed
+    assert failed.value.was_lost == (not is_blocked)
     assert not isinstance(failed.value, PublishersBlocked)
     publish(publisher, 60)
 
