@@ -9,7 +9,10 @@ from typing import Any
 import yaml
 
 MAX_DEPTH = 1000
-"""Maximum nesting of YAML, similar to the limit for JSON; libyaml crashes beyond 10,000 levels."""
+"""Maximum nesting of YAML, similar to the limit for JSON.
+
+libyaml before 0.2.6 crashes beyond 10,000 levels; later ones refuse more than 1000 by themselves,
+often before `Loader` has counted them."""
 MAX_EXPANSION = 32 * 2**20
 """Maximum size that the aliases of a YAML document may add to it.
 
@@ -29,8 +32,13 @@ def load_all(text: str) -> list[Any]:
     :raises YAMLError: the text is not YAML.
     :raises TooDeep: the text is nested too deeply.
     """
-    with _collector_paused():
-        return list(yaml.load_all(text, Loader=Loader))
+    try:
+        with _collector_paused():
+            return list(yaml.load_all(text, Loader=Loader))
+    except yaml.scanner.ScannerError as exc:
+        if exc.problem == 'exceeded maximum nesting depth':
+            raise TooDeep from None
+        raise
 
 
 def root(text: str, number: int) -> Any:

@@ -75,9 +75,9 @@ def test_root_of_a_later_document_leaves_out_empty_ones():
 
 def test_load_beyond_the_deepest_level_is_refused():
     """The deepest level is read, and one more level is refused."""
-    assert parsed('[' * 999 + ']' * 999) != []
+    assert yaml_loader.load_all('[' * 999 + ']' * 999) != []
     with pytest.raises(TooDeep):
-        parsed('[' * 1001 + ']' * 1001)
+        yaml_loader.load_all('[' * 1001 + ']' * 1001)
 
 
 BOMB = 'a: &a [lol, lol, lol, lol, lol, lol, lol, lol, lol]\n' + ''.join(
