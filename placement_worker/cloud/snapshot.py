@@ -4,9 +4,11 @@ Each value is requested once, so all policies of the check see the same state.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from types import MappingProxyType
+from typing import TypeVar
 
 from placement_worker.cloud.ports import (
     Cloud,
@@ -18,6 +20,8 @@ from placement_worker.cloud.ports import (
 )
 from placement_worker.cloud.stated_places import Location, by_stated_place, stated_place
 from placement_worker.contract.cluster import Cluster, Node, ServerDetails
+
+K = TypeVar('K', bound=Hashable)
 
 
 @dataclass(slots=True)
@@ -41,6 +45,9 @@ class Snapshot:
     _regions: Collection[str] | None = field(init=False, default=None)
     _home: tuple[str | None] | None = field(init=False, default=None)
     _members: Mapping[Location, Sequence[Node]] | None = field(init=False, default=None)
+    _zones_of_members: dict[Location, Mapping[str | None, Sequence[Node]]] = field(
+        init=False, default_factory=dict
+    )
     _servers: Mapping[str, ServerDetails] | None = field(init=False, default=None)
 
     def zones(self, region: str | None) -> Mapping[str, bool]:
@@ -157,25 +164,68 @@ class Snapshot:
         for (stated, zone), located in self._by_stated_place(nodes).items():
             region = stated or self._default_region
             if region in regions:
-                for name, number in self._zones_of(located, zone).items():
-                    counts[region, name] += number
+                for name, members in self._by_zone((stated, zone), located).items():
+                    counts[region, name] += len(members)
         return counts
 
     def zones_of(self, nodes: Sequence[Node]) -> Counter[str | None]:
         """Return the number of nodes per zone, located by the rules of `zone_of`."""
         counts: Counter[str | None] = Counter()
-        for (_, zone), located in self._by_stated_place(nodes).items():
-            counts.update(self._zones_of(located, zone))
+        for place, located in self._by_stated_place(nodes).items():
+            for name, members in self._by_zone(place, located).items():
+                counts[name] += len(members)
         return counts
+
+    def grouped(
+        self,
+        nodes: Sequence[Node],
+        key: Callable[[str | None, str | None], K],
+        *,
+        by_region: bool,
+        by_zone: bool,
+    ) -> dict[K, Sequence[Node]]:
+        """Return nodes by a key of their places, by the rules of `region_of` and `zone_of`.
+
+        :param key: returns the key of a region and a zone. None stands for a part that is not asked
+            for, which needs no lookup.
+        """
+        groups: dict[K, list[Sequence[Node]]] = defaultdict(list)
+        for place, located in self._by_stated_place(nodes).items():
+            region = (place[0] or self._default_region) if by_region else None
+            zones = self._by_zone(place, located) if by_zone else {None: located}
+            for zone, members in zones.items():
+                groups[key(region, zone)].append(members)
+        return {
+            one: parts[0] if len(parts) == 1 else [*chain(*parts)] for one, parts in groups.items()
+        }
 
     @property
     def _default_region(self) -> str | None:
         """The region of nodes whose data and own profile name no region."""
         return self._cluster.profile.region or self.home_region
 
-    def _zones_of(self, nodes: Sequence[Node], stated: str | None) -> Mapping[str | None, int]:
-        """Return the number of nodes per zone, if the request states this one for all of them."""
-        return {stated: len(nodes)} if stated else Counter(map(self.zone_of, nodes))
+    def _by_zone(
+        self, place: Location, located: Sequence[Node]
+    ) -> Mapping[str | None, Sequence[Node]]:
+        """Return the nodes of each zone among those of one stated place.
+
+        Those of the cluster are cached because several policies need them.
+        """
+        _, stated = place
+        if stated:
+            return {stated: located}
+        if place in self._zones_of_members and self._is_of_members(place, located):
+            return self._zones_of_members[place]
+        found: dict[str | None, list[Node]] = defaultdict(list)
+        for node in located:
+            found[self.zone_of(node)].append(node)
+        if self._is_of_members(place, located):
+            self._zones_of_members[place] = found
+        return found
+
+    def _is_of_members(self, place: Location, located: Sequence[Node]) -> bool:
+        """Return whether these are all members of the cluster in a stated place."""
+        return self._members is not None and self._members.get(place) is located
 
     def _by_stated_place(self, nodes: Sequence[Node]) -> Mapping[Location, Sequence[Node]]:
         """Return nodes by location in the request.

@@ -30,9 +30,9 @@ def ignored(request: CheckRequest, state: State) -> list[str]:
     }
     if not any(present.values()) or state.size(request).kind != CREATION:
         return []
-    check_deletable(state.action_data.deletion.candidates or (), request, state)
+    check_deletable(state.action_data.deletion.candidates or [], request, state)
     if present['inputs.candidates']:
-        check_deletable(action.candidate_inputs.candidates or (), request, state)
+        check_deletable(action.candidate_inputs.candidates or [], request, state)
     return [key for key, is_present in present.items() if is_present]
 
 

@@ -1,7 +1,7 @@
 """Victim selection for policies: check named nodes, and choose the others as planned."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from placement_worker.cloud.snapshot import Snapshot
@@ -32,7 +32,7 @@ def check_members(node_ids: Iterable[str], cluster: Cluster) -> None:
         raise InvalidInput(f'Not a member of cluster {text.shortened(cluster.id)}: {shown}')
 
 
-def check_deletable(node_ids: Collection[str], request: CheckRequest, state: State) -> None:
+def check_deletable(node_ids: list[str], request: CheckRequest, state: State) -> None:
     """Check that nodes that are already chosen are members of the cluster and not protected.
 
     :raises InvalidInput: some are not members; the text names the first ones.
@@ -53,7 +53,7 @@ def check_candidates(request: CheckRequest, state: State) -> None:
     """
     deletion = state.data.get(DELETION)
     if deletion and isinstance(deletion, Mapping) and deletion.get('candidates'):
-        _check_unprotected(_ids(deletion['candidates']), request, state)
+        _check_unprotected(deletion['candidates'], request, state)
 
 
 def check_named(request: CheckRequest, state: State) -> None:
@@ -67,22 +67,18 @@ def check_named(request: CheckRequest, state: State) -> None:
     is_part = action.action in actions.OF_A_NODE and action.cause == actions.DERIVED
     if action.action not in actions.REMOVING or is_part:
         return
-    named = _ids(action.inputs.get('candidates'))
+    _check_unprotected(action.inputs.get('candidates'), request, state)
     if action.action == actions.NODE_DELETE and action.node:
-        named.append(action.node.id)
-    if named:
-        _check_unprotected(named, request, state)
+        _check_unprotected([action.node.id], request, state)
 
 
-def _ids(candidates: object) -> list[str]:
-    """Return the ids in a value that need not be valid."""
-    found = candidates if isinstance(candidates, (list, dict)) else []
-    return [one for one in found if isinstance(one, str)]
-
-
-def _check_unprotected(node_ids: Iterable[str], request: CheckRequest, state: State) -> None:
-    protected = state.protected(request)
-    named = {node_id: protected[node_id] for node_id in node_ids if node_id in protected}
+def _check_unprotected(candidates: object, request: CheckRequest, state: State) -> None:
+    """Check that no node is protected whose id is in a list or map, which need not be valid."""
+    protected = state.protected(request) if candidates else {}
+    if not protected or not isinstance(candidates, (list, dict)):
+        return
+    ids = (one for one in candidates if isinstance(one, str))
+    named = {node_id: protected[node_id] for node_id in ids if node_id in protected}
     if named:
         raise NodeProtected(
             f'Protected nodes must not be deleted: {protection.described(named)}; remove their '
@@ -113,13 +109,29 @@ def choose(
     if kept and planned is not None:
         planned = _rest(planned, Counter(map(location_of, kept)), count)
     protected = state.protected(request)
-    eligible, staying = _divided(request.cluster.nodes, {node.id for node in kept}, protected)
+    members, exceptional = request.cluster.nodes, state.exceptional(request.cluster)
+    staying = [node for node in members if node.id in protected] if protected else []
+    gone = {*protected, *(node.id for node in kept)}
+    eligible = _without(members, gone)
     if count > len(eligible):
         count = max(len(eligible), count - len(staying))
-    exceptional = state.exceptional(request.cluster)
-    exceptional, _ = _divided(exceptional, {node.id for node in kept}, protected)
-    ordered = victims.order(eligible, criteria, request.action.id, exceptional)
-    choice = victims.choose(ordered, count, planned, location_of, counts.unknown, staying)
+
+    def ordered(nodes: Sequence[Node], exceptional: Sequence[Node], count: int) -> Iterator[Node]:
+        exceptional = _without(exceptional, gone)
+        return victims.order(nodes, criteria, request.action.id, exceptional, count)
+
+    held = _by_location(members, counts, state.cloud)
+    first = _by_location(exceptional, counts, state.cloud)
+    choice = victims.choose(
+        ordered(eligible, exceptional, count),
+        count,
+        planned,
+        lambda location, number: ordered(
+            _without(held.get(location, ()), gone), first.get(location, ()), number
+        ),
+        counts.unknown,
+        lambda location: sum(location_of(node) == location for node in staying),
+    )
     return replace(choice, protected=protected) if protected else choice, location_of
 
 
@@ -165,17 +177,17 @@ def _locator(counts: RemovalCounts, cloud: Snapshot) -> LocationOf:
     return location_of
 
 
-def _divided(
-    nodes: Sequence[Node], kept: Collection[str], protected: Collection[str]
-) -> tuple[Sequence[Node], Sequence[Node]]:
-    """Return the nodes that may still be chosen, and the protected ones.
+def _by_location(
+    nodes: Sequence[Node], counts: RemovalCounts, cloud: Snapshot
+) -> Mapping[victims.Location, Sequence[Node]]:
+    """Return the nodes of each location that the counts distinguish."""
+    if counts.by_location is None:
+        return {}
+    return cloud.grouped(nodes, counts.location, by_region=counts.by_region, by_zone=counts.by_zone)
 
-    :param kept: the ids of the victims that are already chosen.
-    """
-    if not kept and not protected:
-        return nodes, []
-    eligible = [node for node in nodes if node.id not in kept and node.id not in protected]
-    return eligible, [node for node in nodes if node.id in protected]
+
+def _without(nodes: Sequence[Node], gone: Collection[str]) -> Sequence[Node]:
+    return [node for node in nodes if node.id not in gone] if gone else nodes
 
 
 def _rest(

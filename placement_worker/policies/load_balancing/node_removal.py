@@ -55,7 +55,7 @@ class NodeRemoval:
         if self._has_hooks and not any(pool_floors.bound(request)):
             return skipped(HOOKS)
         named = selection.to_remove(request, state)
-        victim_selection.check_deletable(named or (), request, state)
+        victim_selection.check_deletable(named or [], request, state)
         count = len(named) if named is not None else selection.deleted_count(request, state)
         if not count:
             return self._without_victims(named)

@@ -1,11 +1,13 @@
 """The order of victims, and the choice that follows the removal counts."""
 
+import datetime
 import random
+from collections import defaultdict
 from typing import get_args
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placement_worker.contract import codec
@@ -96,6 +98,32 @@ def test_order_of_healthy_nodes_does_not_depend_on_the_others(members, criteria)
     assert ids(victims.order(members, criteria, 'seed', exceptional(members))) == expected
 
 
+DAYS = st.sampled_from([f'2026-01-{day:02}T00:00:00Z' for day in range(1, 32)])
+TIMES = st.one_of(DAYS, DAYS, DAYS, st.sampled_from(['2026-01-02T00:00:00', None]))
+
+
+@settings(max_examples=50)
+@given(
+    st.lists(DAYS, min_size=300, max_size=600) | st.lists(TIMES, min_size=300, max_size=600),
+    st.sampled_from(get_args(victims.Criteria)),
+    st.integers(0, 300),
+)
+def test_order_of_many_nodes_does_not_depend_on_the_count_that_is_read(times, criteria, count):
+    """A hint how many nodes are read changes the time, not the order of all nodes."""
+    template = made(node(1))[0]
+    moments = msgspec.convert(times, list[datetime.datetime | None], strict=False)
+    members = [
+        msgspec.structs.replace(
+            template, id=f'n{number}', index=number, created_at=time, profile_created_at=time
+        )
+        for number, time in enumerate(moments)
+    ]
+
+    assert ids(victims.order(members, criteria, 'seed', count=count)) == ids(
+        victims.order(members, criteria, 'seed')
+    )
+
+
 @pytest.mark.parametrize(
     'criteria', ['OLDEST_FIRST', 'YOUNGEST_FIRST', 'OLDEST_PROFILE_FIRST', 'RANDOM']
 )
@@ -147,7 +175,7 @@ def test_random_order_is_the_same_on_every_machine_and_release():
 
 def test_choice_without_removal_counts_of_more_than_exist_takes_all():
     """Without a plan, a count beyond the number of nodes chooses all of them."""
-    choice = victims.choose(AGED, 9, None, lambda _: victims.UNKNOWN)
+    choice = victims.choose(AGED, 9, None, lambda *_: ())
 
     assert ids(choice.victims) == ids(AGED)
     assert [*choice.spared] == []
@@ -166,13 +194,11 @@ PLACED = made(
 def chosen(count, **deletion):
     """Return the ids of the victims and of the other nodes."""
     counts = RemovalCounts.of(Deletion({'count': count, **deletion}), count)
-    places = {n.id: n.data.get('placement', {}) for n in PLACED}
-    choice = victims.choose(
-        PLACED,
-        count,
-        counts.by_location,
-        lambda n: counts.location(places[n.id].get('region_name'), places[n.id].get('zone')),
-    )
+    held = defaultdict(list)
+    for one in PLACED:
+        place = one.data.get('placement', {})
+        held[counts.location(place.get('region_name'), place.get('zone'))].append(one)
+    choice = victims.choose(PLACED, count, counts.by_location, lambda place, _: held[place])
     return ids(choice.victims), ids(choice.spared)
 
 
