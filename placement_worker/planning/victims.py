@@ -25,6 +25,7 @@ PLACE_UNKNOWN = 'place unknown'
 """The reason of a healthy victim that a placement policy planned to delete from no known place."""
 
 _UNHEALTHY, _NEVER_CREATED, _HEALTHY = range(3)
+_REASONS = {_UNHEALTHY: 'unhealthy', _NEVER_CREATED: 'never created'}
 FAILING = frozenset({'ERROR', 'WARNING'})
 _MANY = 256  # nodes of which the first ones are separated before the sort
 _SAMPLE, _MARGIN = 64, 5  # keys that estimate the limit; so many beyond it are rarely too few
@@ -147,7 +148,7 @@ def reason(node: Node, criteria: Criteria, unplaced: Collection[str] = (), place
     """
     group = _group(node)
     if group != _HEALTHY:
-        return 'unhealthy' if group == _UNHEALTHY else 'never created'
+        return _REASONS[group]
     if node.id in unplaced:
         return PLACE_UNKNOWN
     return f'{_CRITERION[criteria]} in {place}' if place else _CRITERION[criteria]
@@ -155,8 +156,17 @@ def reason(node: Node, criteria: Criteria, unplaced: Collection[str] = (), place
 
 def reason_counts(choice: Choice, criteria: Criteria) -> dict[str, int]:
     """Return how many victims have each reason."""
-    found = Counter(reason(node, criteria, choice.unplaced) for node in choice.victims)
-    return dict(sorted(found.items()))
+    groups = Counter(map(_group, choice.victims))
+    unplaced = 0
+    if choice.unplaced:
+        found = (node for node in choice.victims if node.id in choice.unplaced)
+        unplaced = [*map(_group, found)].count(_HEALTHY)
+    counts = {
+        **{_REASONS[group]: groups[group] for group in _REASONS},
+        PLACE_UNKNOWN: unplaced,
+        _CRITERION[criteria]: groups[_HEALTHY] - unplaced,
+    }
+    return {reason: number for reason, number in sorted(counts.items()) if number}
 
 
 def _check_held(location: Location, asked: int, held: int) -> None:
