@@ -137,14 +137,13 @@ class Snapshot:
         zone = server.availability_zone if server else None
         return zone or (node.profile or self._cluster.profile).zone
 
-    def in_same_region(self, node: Node, nodes: Sequence[Node]) -> Sequence[Node]:
-        """Return the nodes that are in the region of `node`."""
-        region = self.named_region_of(node)
-        others = [self.named_region_of(one) for one in nodes]
+    def in_region(self, region: str | None, nodes: Sequence[Node]) -> Sequence[Node]:
+        """Return the nodes of a region; None stands for the home region, whatever its name is."""
+        others = [self.named_region_of(node) for node in nodes]
         if others.count(region) == len(others):
             return nodes
         here = (region, self.home_region) if region in (None, self.home_region) else (region,)
-        return [one for one, other in zip(nodes, others, strict=True) if other in here]
+        return [node for node, other in zip(nodes, others, strict=True) if other in here]
 
     def regions_of(self, nodes: Sequence[Node]) -> Counter[str | None]:
         """Return the number of nodes per region, located by the rules of `region_of`."""

@@ -4,8 +4,8 @@ import datetime
 import logging
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import cast
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 from placement_worker.cloud.ports import Cloud, Clouds, OctaviaSettings, UnreachableCloud
 from placement_worker.cloud.snapshot import Snapshot
@@ -14,8 +14,12 @@ from placement_worker.contract.cluster import in_utc
 from placement_worker.contract.model import BindRequest, CheckRequest
 from placement_worker.errors import CloudUnavailable, RequestExpired
 from placement_worker.formats.text import shortened
+from placement_worker.handlers.chain_links import Link
 from placement_worker.planning.cordon import Cordon
-from placement_worker.policies.base import State
+from placement_worker.policies.base import Policy, State
+from placement_worker.policies.places import Listed, Places
+from placement_worker.policies.region_placement import RegionPlacement
+from placement_worker.policies.zone_placement import ZonePlacement
 
 LOG = logging.getLogger(__name__)
 
@@ -49,21 +53,30 @@ class Expiry:
         return math.inf if self.at is None else (in_utc(self.at) - self.now()).total_seconds()
 
 
-def state_for_check(request: CheckRequest, conditions: Conditions, *, needs_cloud: bool) -> State:
+def state_for_check(request: CheckRequest, links: Sequence[Link], conditions: Conditions) -> State:
     """Return the state that the first policy of a check gets.
 
-    :param needs_cloud: whether a policy is consulted; without one, credentials do not matter.
+    Without a policy that is consulted, credentials do not matter.
+
     :raises Rejected: the request has expired, its credentials are refused, or the cloud cannot be
         reached.
     """
     _check_expiry(request, conditions.left_s)
-    if needs_cloud:
+    consulted = [link.policy for link in links if link.skip_reason is None]
+    if consulted:
         cloud = conditions.clouds.acting_for(request.credentials, request.cluster.project)
     else:
         cloud = _unreachable(CloudUnavailable('No policy of this check uses the cloud'))
     snapshot = Snapshot(cloud, request.cluster, conditions.octavia_settings)
-    data = ActionData(request.action.data)
-    return _state(data, snapshot, conditions)
+    places = Places(
+        request,
+        snapshot,
+        conditions.cordons,
+        conditions.now,
+        _listed(consulted, RegionPlacement),
+        _listed(consulted, ZonePlacement),
+    )
+    return replace(_state(ActionData(request.action.data), snapshot, conditions), _places=places)
 
 
 def state_for_binding(request: BindRequest, conditions: Conditions) -> State:
@@ -92,6 +105,16 @@ def _state(data: ActionData, snapshot: Snapshot, conditions: Conditions) -> Stat
         left_s=conditions.left_s,
         cordons=conditions.cordons,
     )
+
+
+def _listed(
+    policies: Sequence[Policy[Any]], kind: type[RegionPlacement] | type[ZonePlacement]
+) -> Listed | None:
+    """Return the places that the policy of a type lists, or None if none is consulted."""
+    for policy in policies:
+        if isinstance(policy, kind):
+            return Listed(policy.listed, policy.on_shortage)
+    return None
 
 
 def _check_expiry(request: CheckRequest | BindRequest, left_s: Callable[[], float]) -> None:

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any, Self, TypeVar
 
 from placement_worker.contract import actions
+from placement_worker.contract.action_data import CREATION
 from placement_worker.contract.cluster import Node, in_utc
 from placement_worker.contract.model import (
     Action,
@@ -15,22 +16,20 @@ from placement_worker.contract.model import (
     RebalanceReply,
     RebalanceRequest,
 )
-from placement_worker.errors import NoPlacement, NoUsablePlace, SizeOutOfBounds
+from placement_worker.errors import NoPlacement, SizeOutOfBounds
 from placement_worker.formats.text import counted, listed, shortened
 from placement_worker.handlers import chain_links, rebalance_replies
 from placement_worker.handlers.chain_links import Link
 from placement_worker.planning import protection, rebalancing_steps, region_rebalancing, victims
 from placement_worker.planning.rebalancing_steps import Step
 from placement_worker.planning.shortage import failed_nodes
-from placement_worker.policies import cordoned_places
 from placement_worker.policies.base import BEFORE, Policy, State
 from placement_worker.policies.deletion import Deletion
 from placement_worker.policies.deletion_properties import DeletionProperties
 from placement_worker.policies.load_balancing.policy import LoadBalancing
-from placement_worker.policies.rebalanced_places import Layout, Listed, layout, not_emptied
+from placement_worker.policies.rebalanced_places import Layout, Levels, layout, places_not_emptied
 from placement_worker.policies.region_placement import RegionPlacement
 from placement_worker.policies.zone_placement import ZonePlacement
-from placement_worker.policies.zone_plans import NO_ZONE
 
 NO_PLACEMENT = 'No enabled zone or region placement policy applies to the cluster.'
 FIRST_CREATE = 'a rebalance creates nodes before it deletes others'
@@ -67,24 +66,6 @@ class Policies:
         pools = [link.binding.id for link in consulted if isinstance(link.policy, LoadBalancing)]
         return cls(regions, zones, deletion.properties if deletion else DeletionProperties(), pools)
 
-    def listed(self, request: CheckRequest, state: State) -> Listed:
-        """Return the places that the policies list.
-
-        :raises NoUsablePlace: no node can be created in any of them.
-        """
-        zones = self.zones
-        if self.regions:
-            regions = self.regions.places(request, state)
-            if not zones:
-                return Listed(regions, None)
-            return Listed(regions, lambda name: zones.places(name, request, state, by_region=True))
-        region = request.cluster.profile.region
-        known = zones.places(region, request, state, by_region=False) if zones else []
-        if not any(zone.available for zone in known):
-            cordoned_places.check_cordons(known, NO_ZONE)
-            raise NoUsablePlace(NO_ZONE)
-        return Listed(None, lambda _: known)
-
     def counted(self, nodes: Sequence[Node]) -> Sequence[Node]:
         """Return the nodes that hold room in their place, as a creation counts them."""
         policies = [one for one in (self.regions, self.zones) if one]
@@ -97,7 +78,7 @@ class Policies:
         """Return sentences about places that the cloud does not know, and about the size."""
         found: list[str] = self.regions.unknown(state) if self.regions else []
         if self.zones and self.regions:
-            names = [one.name for one in self.regions.places(request, state) if one.known]
+            names = [one.name for one in state.places.regions(CREATION) if one.known]
             found += self.zones.unknown_in(names, state)
         elif self.zones:
             found += self.zones.unknown([state.cloud.zones(request.cluster.profile.region)])
@@ -141,11 +122,11 @@ def plan(request: RebalanceRequest, links: Sequence[Link], state: State) -> Reba
     policies = Policies.of(links)
     protected = state.protected(resize)
     criteria = policies.deletion.criteria
-    places = policies.listed(resize, state)
+    levels = Levels.of(state.places)
     found = layout(
         [*victims.order(policies.counted(request.cluster.nodes), criteria, resize.action.id)],
         {*protected, *_too_young(request, state)},
-        places,
+        levels,
         state.cloud,
     )
     immovable = [node for node in request.cluster.nodes if node.id in protected]
@@ -156,7 +137,7 @@ def plan(request: RebalanceRequest, links: Sequence[Link], state: State) -> Reba
     warnings = [
         *policies.warnings(resize, state),
         *protection.unparsed(protected),
-        *not_emptied(places, immovable, state.cloud),
+        *places_not_emptied(levels, immovable, state.cloud),
         *_unplaced(found),
         *_limited(request, surge),
     ]

@@ -118,7 +118,7 @@ class RequestHandler:
         started = self.clock()
         conditions, record = self._begin(request, request_id)
         try:
-            state = state_for_check(resize, conditions, needs_cloud=True)
+            state = state_for_check(resize, links, conditions)
             reply = self._plan(request, links, state)
         except Rejected as exc:
             reply = _refusal(exc)
@@ -142,9 +142,8 @@ class RequestHandler:
     def _decide(
         self, links: Sequence[Link], request: CheckRequest, conditions: Conditions
     ) -> CheckReply:
-        needs_cloud = any(link.skip_reason is None for link in links)
         try:
-            state = state_for_check(request, conditions, needs_cloud=needs_cloud)
+            state = state_for_check(request, links, conditions)
         except Rejected as exc:
             data = {**request.action.data, 'status': 'ERROR', 'reason': str(exc)}
             patch = ActionPatch(request.action.id, data)

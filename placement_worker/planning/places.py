@@ -49,6 +49,10 @@ class Place(Struct, frozen=True):
         """Whether its nodes leave first, as those of unlisted places do."""
         return bool(self.cordons) and any(one.evacuate for one in self.cordons)
 
+    def cordoned(self, cordon: Cordon | None) -> 'Place':
+        """Return the place with its own cordon; a cordon does not hide that a place is unknown."""
+        return self.closed([cordon], cordon.note) if cordon and self.known else self
+
     def closed(self, cordons: Sequence[Cordon], note: str) -> 'Place':
         """Return the place with cordons, which keep nodes from being created there."""
         notes = note if self.available else f'{self.note}, {note}'

@@ -33,7 +33,8 @@ from placement_worker.planning import protection, sizing
 from placement_worker.planning.cordon import Cordon
 from placement_worker.planning.exceptional import exceptional
 from placement_worker.planning.protection import Protection
-from placement_worker.policies.outcomes import BindingOutcome, Outcome, skipped
+from placement_worker.policies.outcomes import PROPERTIES, BindingOutcome, Outcome, skipped
+from placement_worker.policies.places import Places
 
 __all__ = [
     'AFTER',
@@ -54,9 +55,6 @@ INTERFACE = (2, 0)
 
 The worker skips policies for another major version or a later minor version at start.
 """
-
-PROPERTIES = '$.spec.properties'
-"""The path of the properties in a request with `check_resources`, for the texts of its errors."""
 
 BEFORE: Phase = 'BEFORE'
 AFTER: Phase = 'AFTER'
@@ -99,12 +97,20 @@ class State:
     binding: Binding | None = None
     left_s: Callable[[], float] = lambda: math.inf
     cordons: Sequence[Cordon] = ()
+    _places: Places | None = None
     _exceptional: list[list[Node]] = field(default_factory=list, repr=False, compare=False)
 
     @property
     def data(self) -> Mapping[str, Any]:
         """The action's data as a map."""
         return self.action_data.data
+
+    @property
+    def places(self) -> Places:
+        """The places of the placement policies; a request to attach or detach has none."""
+        if self._places is None:
+            raise TypeError('Only the state of a check has places')
+        return self._places
 
     def size(self, request: CheckRequest) -> sizing.Size:
         """Return the number of nodes that the action creates or deletes."""

@@ -6,6 +6,9 @@ from typing import Any, Literal
 
 from placement_worker.contract.model import ClusterPatch, NodePatch
 
+PROPERTIES = '$.spec.properties'
+"""The path of the properties in a request with `check_resources`, for the texts of its errors."""
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:

@@ -9,7 +9,7 @@ from typing import TypeVar
 from placement_worker.contract.model import BindRequest
 from placement_worker.errors import CloudUnavailable, InvalidSpec, NoUsablePlace
 from placement_worker.formats.text import listed, noun_for, shortened
-from placement_worker.policies.base import PROPERTIES, BindingOutcome
+from placement_worker.policies.outcomes import PROPERTIES, BindingOutcome
 
 NUMBERS = re.compile(r'\d+')
 SIMILAR = 0.75

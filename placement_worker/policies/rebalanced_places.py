@@ -1,17 +1,21 @@
 """The places of a cluster that is rebalanced: what each holds, and which nodes may leave it."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.cloud.stated_places import Location
+from placement_worker.contract.action_data import CREATION
 from placement_worker.contract.cluster import Node
+from placement_worker.errors import NoUsablePlace
 from placement_worker.planning.places import UNKNOWN, Place
 from placement_worker.planning.plan_rows import NOT_LISTED, note_of
 from placement_worker.planning.rebalancing import NO_WEIGHT, Holding
 from placement_worker.planning.region_rebalancing import Region
-from placement_worker.policies import cordoned_places
+from placement_worker.policies.places import NO_ZONE, Places, check_cordons
+from placement_worker.policies.shared_placement import not_emptied
 
 EVERYWHERE = Place('', 1)
 """The only region if no policy places by region."""
@@ -35,43 +39,57 @@ class Layout:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class Levels:
     """The places that the policies of a cluster list.
 
-    `regions`: None if no policy places by region. `zones`: returns the zones of a region; None if
-    no policy places by zone.
+    `regions`: None if no policy places by region. `zones`: region -> its zones, for each region in
+    which nodes are placed by zone.
     """
 
     regions: Sequence[Place] | None
-    zones: Callable[[str | None], Sequence[Place]] | None
+    zones: Mapping[str | None, Sequence[Place]]
 
-    def divided(self) -> dict[str | None, Sequence[Place]]:
-        """Return region -> its zones, for each listed region that has a listed zone."""
-        if self.zones is None:
-            return {}
-        known = (None,) if self.regions is None else [one.name for one in self.regions if one.known]
-        found = {region: self.zones(region) for region in known}
-        return {name: zones for name, zones in found.items() if any(one.known for one in zones)}
+    @classmethod
+    def of(cls, places: Places) -> Self:
+        """Return the places of a cluster.
+
+        :raises NoUsablePlace: no node can be created in any of them.
+        """
+        if places.listed_regions is None:
+            region = places.request.cluster.profile.region
+            zones = places.zones(CREATION, region, by_region=False)
+            if not any(zone.available for zone in zones):
+                check_cordons(zones, NO_ZONE)
+                raise NoUsablePlace(NO_ZONE)
+            return cls(None, {None: zones})
+        regions = places.usable_regions(CREATION)
+        if places.listed_zones is None:
+            return cls(regions, {})
+        names = [region.name for region in regions if region.known]
+        found = {name: places.zones(CREATION, name, by_region=True) for name in names}
+        return cls(
+            regions,
+            {name: zones for name, zones in found.items() if any(one.known for one in zones)},
+        )
 
 
 def layout(
-    ordered: Sequence[Node], staying: Collection[str], listed: Listed, cloud: Snapshot
+    ordered: Sequence[Node], staying: Collection[str], levels: Levels, cloud: Snapshot
 ) -> Layout:
     """Return the nodes of a cluster by place.
 
     :param ordered: all nodes, in the order in which they leave a place.
     :param staying: the ids of the nodes that must not leave.
     """
-    divided = listed.divided()
     members: defaultdict[Location, list[Node]] = defaultdict(list)
     for node in ordered:
-        region = None if listed.regions is None else cloud.region_of(node)
-        members[region, cloud.zone_of(node) if region in divided else None].append(node)
-    by_region = listed.regions is not None
+        region = None if levels.regions is None else cloud.region_of(node)
+        members[region, cloud.zone_of(node) if region in levels.zones else None].append(node)
+    by_region = levels.regions is not None
     lost = {
         place
         for place in members
-        if (by_region and place[0] is None) or (place[0] in divided and place[1] is None)
+        if (by_region and place[0] is None) or (place[0] in levels.zones and place[1] is None)
     }
     movable = {
         place: [node for node in nodes if place not in lost and node.id not in staying]
@@ -79,10 +97,10 @@ def layout(
     }
     counts = {place: (len(nodes), len(movable[place])) for place, nodes in members.items()}
     return Layout(
-        _regions(listed.regions, divided, counts, len(ordered)),
+        _regions(levels.regions, levels.zones, counts, len(ordered)),
         movable,
         [node for place in lost for node in members[place]],
-        _probed(listed.regions or (), divided),
+        _probed(levels.regions or (), levels.zones),
     )
 
 
@@ -98,19 +116,19 @@ def _probed(
     return frozenset(names)
 
 
-def not_emptied(listed: Listed, protected: Sequence[Node], cloud: Snapshot) -> list[str]:
+def places_not_emptied(levels: Levels, protected: Sequence[Node], cloud: Snapshot) -> list[str]:
     """Return a sentence for each place that protected nodes keep from being evacuated."""
-    by_region = listed.regions is not None
+    by_region = levels.regions is not None
     held = Counter(
         (cloud.region_of(one) if by_region else None, cloud.zone_of(one)) for one in protected
     )
     in_regions: Counter[str | None] = Counter()
     for (region, _), count in held.items():
         in_regions[region] += count
-    found = cordoned_places.not_emptied(listed.regions or (), in_regions, 'region')
-    for name, zones in listed.divided().items():
+    found = not_emptied(levels.regions or (), in_regions, 'region')
+    for name, zones in levels.zones.items():
         in_zones = {zone: count for (region, zone), count in held.items() if region == name}
-        found += cordoned_places.not_emptied(zones, in_zones, 'zone')
+        found += not_emptied(zones, in_zones, 'zone')
     return found
 
 

@@ -1,34 +1,46 @@
-"""Functions that zone and region placement share: check specs, plan, and describe the plan."""
+"""The part that zone and region placement share: plan one level of places, and explain the plan."""
 
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Self, TypeVar
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, ClassVar, Literal, Self, TypeVar
+
+from msgspec import structs
 
 from placement_worker.contract import actions
 from placement_worker.contract.action_data import CREATION, DELETION
-from placement_worker.contract.cluster import Node, Profile
+from placement_worker.contract.cluster import Node
 from placement_worker.contract.model import CheckRequest, NodePatch
 from placement_worker.contract.placement_data import Placement
-from placement_worker.formats.text import counted
-from placement_worker.planning import victims
-from placement_worker.planning.plan_rows import Row
+from placement_worker.errors import TooSkewed
+from placement_worker.formats.text import counted, escaped, shortened
+from placement_worker.planning import skew, victims
+from placement_worker.planning.alternatives import alternatives
+from placement_worker.planning.cordon import Cordon
+from placement_worker.planning.interleaving import interleave_groups
+from placement_worker.planning.placement import plan_for
+from placement_worker.planning.places import NO_CAP, Located, Place
+from placement_worker.planning.plan_rows import Plan, Row
 from placement_worker.planning.protection import ALL_PROTECTED
-from placement_worker.planning.shortage import failed_nodes
+from placement_worker.planning.shortage import Shortage, failed_nodes
 from placement_worker.planning.sizing import Size
+from placement_worker.planning.skew import Skew
 from placement_worker.policies import min_size
-from placement_worker.policies.base import BEFORE, Outcome, State, on
-
-TARGETS = on(
-    BEFORE,
-    actions.CLUSTER_SCALE_OUT,
-    actions.CLUSTER_SCALE_IN,
-    actions.CLUSTER_RESIZE,
-    actions.NODE_CREATE,
+from placement_worker.policies.base import BEFORE, Outcome, Policy, State, on
+from placement_worker.policies.places import (
+    NO_USABLE_ZONE,
+    OnShortage,
+    PlacementProperties,
+    Region,
+    Spread,
+    Zone,
 )
-HEAVIEST = 2**31 - 1  # the maximum weight and cap, which bounds the time to plan
+
 NOTHING_TO_DO = 'No node is to be created or deleted.'
 T = TypeVar('T', bound=Hashable)
+P = TypeVar('P', bound=PlacementProperties)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,68 +135,216 @@ class Task:
         is_whole = nodes is self.request.cluster.nodes
         return self.state.exceptional(self.request.cluster) if is_whole else nodes
 
-    def applied(
-        self,
-        kind: str,
-        plan: Mapping[str, Any],
-        entries: Sequence[Mapping[str, str]],
-        details: Mapping[str, Any],
-        warnings: Sequence[str],
-    ) -> Outcome:
-        """Return the outcome of a plan.
 
-        :param kind: `zone` or `region`; the plan has the counts of such places under its plural.
-        :param entries: the place of each node to create, none for a deletion.
+@dataclass(frozen=True, slots=True)
+class Share:
+    """The plan of one level: of all regions, or of the zones of one region.
+
+    :ivar region: the region of the zones; None for regions, or if no policy planned by region.
+    :ivar held: the number of nodes before the action.
+    :ivar plan: None if the region has no usable zone.
+    :ivar skew: None if the policy tolerates the skew of the plan.
+    :ivar retries: the planned places with the places to try next.
+    """
+
+    what: Literal['region', 'zone']
+    size: Size
+    held: int
+    plan: Plan | None
+    region: str | None = None
+    warnings: Sequence[str] = ()
+    skew: Skew | None = None
+    retries: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> Sequence[Row]:
+        """The rows of the plan; a region without a usable zone has one row."""
+        if self.plan is not None:
+            return self.plan.rows
+        count = self.size.count
+        final = self.held + (count if self.size.kind == CREATION else -count)
+        return (Row('-', 0, NO_CAP, False, self.held, 0.0, count, final, NO_USABLE_ZONE),)
+
+    def place(self, name: str | None) -> dict[str, str]:
+        """Return a place of the plan as an entry of `placement`; None is no place."""
+        if self.what == 'region':
+            return {'region_name': name} if name else {}
+        names = (('region_name', self.region), ('zone', name))
+        return {key: value for key, value in names if value is not None}
+
+
+class PlacementPolicy(Policy[P]):
+    """The base class of zone and region placement.
+
+    :cvar what: the type of its places.
+    :cvar planner: divides nodes over places; as `planning.placement.plan_for`.
+    """
+
+    what: ClassVar[Literal['region', 'zone']]
+    targets = on(
+        BEFORE,
+        actions.CLUSTER_SCALE_OUT,
+        actions.CLUSTER_SCALE_IN,
+        actions.CLUSTER_RESIZE,
+        actions.NODE_CREATE,
+    )
+    exclusive = True
+    planner = staticmethod(plan_for)
+
+    @property
+    @abstractmethod
+    def listed(self) -> Sequence[Zone] | Sequence[Region]:
+        """The places of the spec, in its order."""
+
+    @cached_property
+    def spread(self) -> Spread | None:
+        """The tolerated skew; None for any."""
+        return self.properties.spread
+
+    @cached_property
+    def on_shortage(self) -> OnShortage | None:
+        """The reaction to a lack of capacity; None for nothing."""
+        return self.properties.redistribution
+
+    def _share(
+        self,
+        size: Size,
+        places: Sequence[Place],
+        groups: Sequence[Located],
+        staying: Located,
+        region: str | None = None,
+    ) -> Share:
+        """Plan one level.
+
+        :param groups: the nodes by place, in the groups in which they leave.
+        :param staying: the protected nodes by place.
+        :raises NoFeasiblePlan: more nodes than can be placed or removed.
         """
-        action_data = self.state.action_data
-        replaced = self._replaced(kind, entries)
-        return Outcome(
-            'APPLIED',
-            nodes=placed_node(self.request, self.state, entries),
-            reason=summary(self.possible, kind, len(plan[f'{kind}s'])),
-            data=action_data.planned(self.size.kind, self.size.count, plan, entries),
-            details=details,
-            warnings=[*warnings, *replaced],
+        plan = self.planner(size, places, groups, staying)
+        found: Skew | None = None
+        if self.spread:
+            # Without the zones of other regions, which this region cannot hold.
+            own = [place for place in places if place.known] if region else places
+            found = skew.of_plan(size.kind, self.spread.max_skew, own, plan, groups, staying)
+        retries: Mapping[str, Sequence[str]] = {}
+        if self.on_shortage and size.kind == CREATION and not self._is_strict:
+            retries = alternatives(plan, [place for place in places if place.known])
+        return Share(
+            self.what,
+            size,
+            sum(sum(group.values()) for group in (*groups, staying)),
+            plan,
+            region,
+            [
+                *not_emptied(places, staying, self.what),
+                *short_of_capacity(places, self.what, region),
+            ],
+            found if found and found.beyond else None,
+            retries,
         )
 
-    def _replaced(self, kind: str, entries: Sequence[Mapping[str, str]]) -> list[str]:
+    def _applied(
+        self,
+        task: 'Task',
+        shares: Sequence[Share],
+        warnings: Sequence[str],
+        more: Mapping[str, Any] | None = None,
+    ) -> Outcome:
+        """Return the outcome of a plan, unless its skew is refused.
+
+        :param more: other keys of the plan than its counts.
+        :raises TooSkewed: the mode of `spread` is strict; a deletion never fails.
+        """
+        skews = [one.skew.explained(self.what, one.region) for one in shares if one.skew]
+        details = self._details(shares)
+        is_creation = task.size.kind == CREATION
+        if skews and is_creation and self._is_strict:
+            raise TooSkewed(skews[0], details)
+        entries = _entries(shares) if is_creation else []
+        retries = [
+            {'place': one.place(name), 'retry': [one.place(other) for other in others]}
+            for one in shares
+            for name, others in one.retries.items()
+        ]
+        counts = _counts(shares)
+        plan = {f'{self.what}s': counts, **(more or {})}
+        if retries:
+            plan['alternatives'] = retries
+        of_places = [text for one in shares for text in one.warnings]
+        return Outcome(
+            'APPLIED',
+            summary(task.possible, self.what, len(counts)),
+            task.state.action_data.planned(task.size.kind, task.size.count, plan, entries),
+            placed_node(task.request, task.state, entries),
+            details=details,
+            warnings=[*warnings, *skews, *of_places, *self._replaced(task, entries)],
+        )
+
+    @property
+    def _is_strict(self) -> bool:
+        """Whether skew is refused; a retry in another place, too, might exceed it."""
+        return self.spread is not None and self.spread.mode == 'strict'
+
+    def _details(self, shares: Sequence[Share]) -> dict[str, Any]:
+        """Return the rows of a plan, and the places beyond the allowed skew if there are any."""
+        rows: list[dict[str, Any]] = []
+        skewed: list[dict[str, Any]] = []
+        for share in shares:
+            region = {} if share.region is None else {'region_name': share.region}
+            rows += [{**region, **_row(row)} for row in share.rows]
+            skewed += [{**region, **row} for row in share.skew.details] if share.skew else []
+        unplaced = sum(share.plan.unplaced for share in shares if share.plan)
+        details = {f'{self.what}s': rows, 'unplaced': unplaced}
+        return {**details, 'skewed': skewed} if skewed else details
+
+    def _replaced(self, task: 'Task', entries: Sequence[Mapping[str, str]]) -> list[str]:
         """Return a sentence if a plan replaces places that an earlier policy chose, else none.
 
         Places in the data of the request are those of the engine.
         """
-        earlier = self.state.action_data.data.get('placement') if entries else None
-        if earlier is None or earlier == self.request.action.data.get('placement'):
+        earlier = task.state.action_data.data.get('placement') if entries else None
+        if earlier is None or earlier == task.request.action.data.get('placement'):
             return []
-        part = ('region', 'zone').index(kind)
-        chosen = Counter(place[part] for place in Placement.of(earlier).places if place[part])
+        part = ('region', 'zone').index(self.what)
+        chosen = Counter(one[part] for one in Placement.of(earlier).places if one[part])
         planned = Counter(Placement.of(entry).place[part] for entry in entries)
         if not chosen - planned:
             return []
         return [
-            f'{kind.capitalize()} placement replaces the {kind}s that an earlier policy chose; '
-            f'that policy must run after senlin.policy.{kind}_placement'
+            f'{self.what.capitalize()} placement replaces the {self.what}s that an earlier policy '
+            f'chose; that policy must run after senlin.policy.{self.what}_placement'
         ]
 
 
-def check_distinct(property_name: str, names: Sequence[str]) -> None:
-    """Check that a spec lists each place once; a repeated place would have two weights.
+def not_emptied(places: Sequence[Place], staying: Located, what: str) -> list[str]:
+    """Return a sentence for each place that protected nodes keep from being evacuated."""
+    return [
+        f'Cannot evacuate {what} {place.name}: {counted(staying[place.name], "protected node")} '
+        f'must not be deleted there'
+        for place in places
+        if place.is_evacuated and staying.get(place.name)
+    ]
 
-    :raises ValueError: a name is repeated; the decoder adds the path.
+
+def short_of_capacity(places: Sequence[Place], what: str, region: str | None = None) -> list[str]:
+    """Return a sentence for each place in which a shortage limits a creation."""
+    of_region = f' of region {escaped(shortened(region))}' if region else ''
+    return [
+        f'{what.capitalize()} {escaped(shortened(place.name))}{of_region} is {place.shortage} '
+        f'({_attempts(place.shortage)})'
+        for place in places
+        if place.available and place.shortage
+    ]
+
+
+def warn_of_named(what: str, found: Cordon | None) -> list[str]:
+    """Return a sentence if the profile of a new node names a cordoned place, else none.
+
+    :param what: the place that the profile names.
     """
-    seen: set[str] = set()
-    for i, name in enumerate(names):
-        if name in seen:
-            raise ValueError(
-                f'Expected each name once, got `{name}` again in `{property_name}[{i}]`'
-            )
-        seen.add(name)
-
-
-def profile_of_new_node(request: CheckRequest) -> Profile | None:
-    """Return the profile of the node that a NODE_CREATE makes; None for any other action."""
-    if request.action.action != actions.NODE_CREATE or request.action.node is None:
-        return None
-    return request.action.node.profile or request.cluster.profile
+    if found is None:
+        return []
+    return [f'The profile asks for {what}, and {found}; the node is created there all the same']
 
 
 def placed_node(
@@ -204,23 +364,35 @@ def placed_node(
     return {node.id: NodePatch(data={**data, 'placement': placement.moved(place)})}
 
 
-def rows(planned: Sequence[Row], **more: str) -> list[dict[str, Any]]:
-    """Return the rows of a plan for the details of a decision; `ideal` has two decimals."""
-    return [
-        {
-            **more,
-            'name': row.name,
-            'weight': row.weight,
-            'cap': row.cap,
-            'usable': row.usable,
-            'current': row.current,
-            'ideal': round(row.ideal, 2),
-            'planned': row.planned,
-            'final': row.final,
-            'note': row.note,
-        }
-        for row in planned
-    ]
+def _attempts(found: Shortage) -> str:
+    if found.attempts:
+        return counted(found.attempts, 'failed attempt')
+    return 'failed at an unknown time or in the future; check the clock of the engine'
+
+
+def _counts(shares: Sequence[Share]) -> dict[str, int]:
+    """Return place -> number of nodes in all shares, by name, without zeros."""
+    counts: Counter[str] = Counter()
+    for share in shares:
+        for row in share.plan.rows if share.plan else ():
+            counts[row.name] += row.planned
+    return {name: counts[name] for name in sorted(counts) if counts[name]}
+
+
+def _entries(shares: Sequence[Share]) -> list[dict[str, str]]:
+    """Return the place of each node to create, interleaved over the shares and their places."""
+    counts: dict[int, dict[str | None, int]] = {
+        i: {row.name: row.planned for row in share.plan.rows}
+        if share.plan
+        else {None: share.size.count}
+        for i, share in enumerate(shares)
+    }
+    places = {(i, name): shares[i].place(name) for i, planned in counts.items() for name in planned}
+    return [places[one] for one in interleave_groups(counts)]
+
+
+def _row(row: Row) -> dict[str, Any]:
+    return {**structs.asdict(row), 'ideal': round(row.ideal, 2)}
 
 
 def summary(size: Size, what: str, places: int) -> str:

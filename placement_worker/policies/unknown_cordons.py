@@ -8,8 +8,7 @@ from placement_worker.formats.text import listed, shortened
 from placement_worker.planning.cordon import Cordon
 from placement_worker.policies import place_names
 from placement_worker.policies.base import Policy, State
-from placement_worker.policies.region_placement import RegionPlacement
-from placement_worker.policies.zone_placement import ZonePlacement
+from placement_worker.policies.shared_placement import PlacementPolicy
 
 REMEDY = 'correct the cordon file'
 
@@ -26,12 +25,10 @@ class UnknownCordon(NamedTuple):
 
     def concerns(self, policy: Policy[Any]) -> bool:
         """Return whether a placement policy lists one of the names."""
-        places: Collection[Any] = ()
-        if isinstance(policy, ZonePlacement) and self.cordon.zone:
-            places = policy.properties.zones
-        elif isinstance(policy, RegionPlacement) and not self.cordon.zone:
-            places = policy.properties.regions
-        return any(place.name in self.names for place in places)
+        what = 'zone' if self.cordon.zone else 'region'
+        if not isinstance(policy, PlacementPolicy) or policy.what != what:
+            return False
+        return any(place.name in self.names for place in policy.listed)
 
 
 def found(state: State) -> Iterator[UnknownCordon]:

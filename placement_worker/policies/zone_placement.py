@@ -1,41 +1,42 @@
 """The zone placement policy, senlin.policy.zone_placement."""
 
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, ClassVar
 
+from msgspec import structs
 from typing_extensions import override
 
 from placement_worker.cloud.ports import Cloud
 from placement_worker.cloud.stated_places import Location
+from placement_worker.contract import actions
 from placement_worker.contract.action_data import CREATION
-from placement_worker.contract.cluster import Node
 from placement_worker.contract.model import BindRequest, CheckRequest, SupportStatus
 from placement_worker.errors import CloudUnavailable
-from placement_worker.planning.placement import plan_for
-from placement_worker.planning.places import Place
-from placement_worker.policies import (
-    place_names,
-    shared_placement,
-    short_places,
-    spread,
-    zone_plans,
-    zone_shares,
-)
-from placement_worker.policies.base import BindingOutcome, Outcome, Policy, State, skipped
-from placement_worker.policies.normalizing import normalized
-from placement_worker.policies.on_shortage import OnShortage
-from placement_worker.policies.shared_placement import Task
-from placement_worker.policies.spread import Spread
-from placement_worker.policies.zone_plans import ZonePlans
-from placement_worker.policies.zone_properties import (
+from placement_worker.planning import sizing
+from placement_worker.planning.places import Located
+from placement_worker.planning.sizing import Size
+from placement_worker.policies import place_names
+from placement_worker.policies.base import BindingOutcome, Outcome, State, skipped
+from placement_worker.policies.places import (
+    NO_ZONE,
+    Zone,
     ZonePlacementProperties,
     ZonePlacementProperties11,
+    check_cordons,
+    profile_of_new_node,
 )
-from placement_worker.policies.zone_shares import Share
+from placement_worker.policies.shared_placement import (
+    PlacementPolicy,
+    Share,
+    Task,
+    placed_node,
+    warn_of_named,
+)
 
 
-class ZonePlacement(Policy[ZonePlacementProperties]):
+class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
     """Plan how many nodes each availability zone gains or loses.
 
     If region placement has planned, the share of each region is divided among the zones of that
@@ -50,42 +51,32 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
         '1.1': [SupportStatus('SUPPORTED', '2026.11')],
     }
     priority = 300
-    targets = shared_placement.TARGETS
-    planner = staticmethod(plan_for)
     profile_types: ClassVar[frozenset[str]] = frozenset({'os.nova.server-1.0'})
     after = frozenset({'senlin.policy.region_placement'})
-    exclusive = True
+    what = 'zone'
 
-    @cached_property
-    def spread(self) -> Spread | None:
-        """The tolerated skew; None for any."""
-        return self.properties.spread
-
-    @cached_property
-    def on_shortage(self) -> OnShortage | None:
-        """The reaction to a lack of capacity; None for nothing."""
-        return self.properties.redistribution
+    @property
+    @override
+    def listed(self) -> Sequence[Zone]:
+        return self.properties.zones
 
     @override
     def check(self, request: CheckRequest, state: State) -> Outcome:
         size = state.size(request)
         task = Task.of(request, state, size)
-        profile = shared_placement.profile_of_new_node(request)
+        profile = profile_of_new_node(request)
         if profile and profile.zone:
             return _check_named(profile.zone, task)
         if task.skip_reason:
             return skipped(task.skip_reason)
-        plans = ZonePlans(self.properties.zones, self.planner, task, self.spread, self.on_shortage)
         regions = state.action_data.change(size.kind).regions_of(size.count)
         if regions is None:
-            region = zone_plans.region_of(task)
-            shares, by_region = [plans.alone(region)], {}
-            warnings = self.unknown([state.cloud.zones(region)])
-        else:
-            shares = plans.in_regions(regions)
-            by_region = {'regions': regions, 'places': zone_shares.places(shares)}
-            warnings = self.unknown_in(regions, state)
-        return self._applied(task, shares, warnings, by_region)
+            region = _region_of(task)
+            share = self._share_alone(task, region)
+            return self._applied(task, [share], self.unknown([state.cloud.zones(region)]))
+        shares = self._shares_in(regions, task)
+        by_region = {'regions': regions, 'places': _places(shares)}
+        return self._applied(task, shares, self.unknown_in(regions, state), by_region)
 
     @override
     def attach(self, request: BindRequest, state: State) -> BindingOutcome:
@@ -109,22 +100,6 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
             usable.update(name for name, is_available in known.items() if is_available)
         place_names.refuse_unusable('availability zone', 'zones', names, usable)
 
-    def places(
-        self, region: str | None, request: CheckRequest, state: State, *, by_region: bool
-    ) -> list[Place]:
-        """Return the zones of the spec with their state in one region, for a creation.
-
-        :param by_region: whether a policy plans by region.
-        """
-        cloud = state.cloud
-
-        def locate(node: Node) -> Location:
-            return cloud.region_of(node) if by_region else None, cloud.zone_of(node)
-
-        found = short_places.find(self.on_shortage, request.cluster.nodes, locate, state.now)
-        zones = zone_plans.places_in(self.properties.zones, region, state)
-        return short_places.of_zones(zones, region if by_region else None, found)
-
     def unknown_in(self, regions: Collection[str], state: State) -> list[str]:
         """Warn of the zones unknown to these regions, if no other region may know them."""
         try:
@@ -147,51 +122,108 @@ class ZonePlacement(Policy[ZonePlacementProperties]):
             return []
         return [place_names.unknown('availability zone', unknown, set().union(*known))]
 
-    def _applied(
-        self,
-        task: Task,
-        shares: Sequence[Share],
-        warnings: Sequence[str],
-        by_region: Mapping[str, Any],
-    ) -> Outcome:
-        """Return the outcome of a plan, unless its skew is refused.
+    def _share_alone(self, task: Task, region: str | None) -> Share:
+        """Plan among the zones of one region, because no policy planned by region.
 
-        :param by_region: the keys of a plan by region and zone, if a policy planned by region.
-        :raises TooSkewed: the mode of `spread` is strict.
+        A NODE_CREATE counts the nodes of the new node's region only.
+
+        :raises NoUsablePlace: no zone is usable there.
+        :raises NoFeasiblePlan: there are too few nodes to delete.
         """
-        counts, retries = zone_shares.counts(shares), zone_shares.alternatives(shares)
-        skews = zone_shares.skews(shares)
-        texts = [*warnings, *skews, *zone_shares.warnings(shares)]
-        entries = zone_shares.entries(shares) if task.size.kind == CREATION else []
-        details = zone_shares.details(shares)
-        if skews and self.spread:
-            spread.check(self.spread, task.size, skews, details)
-        plan = {'zones': counts, **by_region, **({'alternatives': retries} if retries else {})}
-        return task.applied('zone', plan, entries, details, texts)
+        cloud, request = task.state.cloud, task.request
+        nodes: Sequence[Any] = sizing.current_nodes(request.action, request.cluster)
+        if request.action.action == actions.NODE_CREATE:
+            nodes = cloud.in_region(region, nodes)
+        groups, staying = task.in_groups(
+            nodes, cloud.zones_of, without_failed=self.on_shortage is not None
+        )
+        share = self._share_of(None, task.size, groups, staying, task.state, region)
+        if share.plan is None:
+            names, known = [zone.name for zone in self.properties.zones], cloud.zones(region)
+            raise place_names.none_usable(NO_ZONE, 'availability zone', 'zones', names, known)
+        return share
+
+    def _shares_in(self, regions: Mapping[str, int], task: Task) -> list[Share]:
+        """Plan each region's share among its own zones, for its own nodes.
+
+        :raises NoFeasiblePlan: there are too few nodes to delete.
+        """
+        nodes = sizing.current_nodes(task.request.action, task.request.cluster)
+        located = partial(task.state.cloud.zones_in_regions, regions=regions)
+        groups, staying = task.in_groups(
+            nodes, located, without_failed=self.on_shortage is not None
+        )
+        held = _by_region([*groups, staying])
+        return [
+            self._share_of(
+                name, Size(task.size.kind, count), held[name][:-1], held[name][-1], task.state, name
+            )
+            for name, count in sorted(regions.items())
+            if count
+        ]
+
+    def _share_of(
+        self,
+        of: str | None,
+        size: Size,
+        groups: Sequence[Located],
+        staying: Located,
+        state: State,
+        region: str | None,
+    ) -> Share:
+        """Plan among the zones of one region; the share has no plan if none of them is usable.
+
+        :param of: the region in the reply; None if no policy planned by region.
+        :raises NoUsablePlace: cordons close the zones that nodes could be created in.
+        """
+        zones = state.places.zones(size.kind, region, by_region=of is not None)
+        if any(zone.available if size.kind == CREATION else zone.known for zone in zones):
+            return self._share(size, zones, groups, staying, of)
+        check_cordons(zones, NO_ZONE)
+        held = sum(sum(group.values()) for group in (*groups, staying))
+        return Share('zone', size, held, None, of)
 
 
 def _check_named(zone: str, task: Task) -> Outcome:
     """Leave a new node in the zone that its profile names, and record the zone."""
-    patch = shared_placement.placed_node(task.request, task.state, [{'zone': zone}])
+    patch = placed_node(task.request, task.state, [{'zone': zone}])
     reason = f'The profile asks for availability zone {zone}.'
-    warnings = zone_plans.warnings_of_named(zone, task)
+    warnings: list[str] = []
+    if task.state.cordons:
+        name, _, _ = zone.partition(':')  # `zone:host` names a host of the zone
+        found = task.state.places.cordon_of(_region_of(task), name)
+        warnings = warn_of_named(f'availability zone {zone}', found)
     return Outcome('SKIPPED', reason, nodes=patch, warnings=warnings)
 
 
-def zones_to_use(request: CheckRequest) -> list[str] | None:
-    """Return the zones of which a region needs one to get new nodes, or None if any region may.
+def _region_of(task: Task) -> str | None:
+    """Return the region whose zones are planned if no policy planned by region."""
+    action, state = task.request.action, task.state
+    if action.action != actions.NODE_CREATE or action.node is None:
+        return task.request.cluster.profile.region
+    # An earlier policy may have placed the node.
+    new = structs.replace(action.node, data=state.node_data(action.node))
+    return state.cloud.named_region_of(new)
 
-    They matter if an enabled policy of this type is bound and supports the cluster's profile type.
-    They are the zones of its spec, or the zone in the profile of the new node.
-    """
-    if request.cluster.profile.type not in ZonePlacement.profile_types:
-        return None
-    for binding in request.policies:
-        if binding.enabled and binding.spec.type == ZonePlacement.name:
-            profile = shared_placement.profile_of_new_node(request)
-            if profile and profile.zone:
-                zone, _, _ = profile.zone.partition(':')  # zone:host names a host of the zone
-                return [zone]
-            properties = normalized(binding.spec.properties, ZonePlacementProperties)
-            return [zone['name'] for zone in properties['zones']]
-    return None
+
+def _by_region(
+    groups: Sequence[Counter[Location]],
+) -> Mapping[str | None, list[Counter[str | None]]]:
+    """Return region -> the nodes of each group by zone; a region without nodes is empty."""
+    found: defaultdict[str | None, list[Counter[str | None]]]
+    found = defaultdict(lambda: [Counter() for _ in groups])
+    for number, group in enumerate(groups):
+        for (region, zone), count in group.items():
+            found[region][number][zone] = count
+    return found
+
+
+def _places(shares: Sequence[Share]) -> list[dict[str, Any]]:
+    """Return the counts by region and zone; a region without usable zones has no zone."""
+    found: list[dict[str, Any]] = []
+    for share in shares:
+        counts: dict[str | None, int] = {None: share.size.count}
+        if share.plan:
+            counts = dict(share.plan.counts.items())
+        found += [{**share.place(zone), 'count': count} for zone, count in counts.items()]
+    return found

@@ -23,7 +23,7 @@ from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.embedded.octavia_simulator import OperatingStatus
 from placement_worker.contract.model import Binding
 from placement_worker.errors import PlacementWorkerError
-from placement_worker.policies.shared_placement import HEAVIEST
+from placement_worker.policies.places import HEAVIEST
 
 Count = Annotated[int, Meta(ge=0, le=1_000_000)]
 START = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)

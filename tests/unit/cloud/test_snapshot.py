@@ -282,13 +282,14 @@ def test_repeated_lookup_uses_cached_value():
     assert sorted(cloud.calls) == ['regions', 'servers']
 
 
-def test_in_same_region_returns_nodes_of_equal_region():
-    """Nodes that name no region are in the home region."""
+@pytest.mark.parametrize('region', [None])
+def test_in_region_returns_nodes_that_name_the_region_or_the_home_region(region):
+    """Nodes that name no region are in the home region, and no region is the home region."""
     members = [node(1), node(2, None, 'Home'), node(3, None, 'Other')]
     cluster = codec.decode({'id': 'c', 'profile': profile(), 'nodes': members}, Cluster)
     snapshot = Snapshot(Inventory.parse({'home_region': 'Home'}, 'test'), cluster)
 
-    same = snapshot.in_same_region(cluster.nodes[0], cluster.nodes)
+    same = snapshot.in_region(region, cluster.nodes)
 
     assert [one.id for one in same] == [one['id'] for one in members[:2]]
 

@@ -10,16 +10,21 @@ from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.ports import OctaviaSettings
 from placement_worker.contract.model import BindRequest, CheckRequest
 from placement_worker.errors import CloudUnavailable, RequestExpired
+from placement_worker.handlers.chain_links import links_of
 from placement_worker.handlers.decision_state import (
     Conditions,
     Expiry,
     state_for_binding,
     state_for_check,
 )
+from placement_worker.policies.registry import Registry
 from tests.factories import bind, deletion_policy, nodes, request
 
 NOW = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
-CHECK = msgspec.convert(request('CLUSTER_SCALE_IN', [], nodes(a=1), data={'kept': 1}), CheckRequest)
+CHECK = msgspec.convert(
+    request('CLUSTER_SCALE_IN', [deletion_policy()], nodes(a=1), data={'kept': 1}), CheckRequest
+)
+LINKS = links_of(CHECK, Registry.installed())
 BIND = msgspec.convert(bind(deletion_policy()), BindRequest)
 
 
@@ -50,7 +55,7 @@ def test_left_s_of_an_expiry_time(expires_at, left_s):
 
 def test_state_for_check_has_data_limit_and_time():
     """The first policy gets the data of the action, the limit in force and the time."""
-    state = state_for_check(CHECK, conditions(), needs_cloud=True)
+    state = state_for_check(CHECK, LINKS, conditions())
 
     assert (state.data, state.max_nodes, state.now) == ({'kept': 1}, 7, NOW)
 
@@ -65,12 +70,12 @@ def test_state_for_binding_has_limit_and_time():
 def test_state_for_check_of_an_unavailable_cloud_is_rejected():
     """A check that needs a cloud fails if the cloud is unavailable."""
     with pytest.raises(CloudUnavailable):
-        state_for_check(CHECK, conditions(UnavailableClouds()), needs_cloud=True)
+        state_for_check(CHECK, LINKS, conditions(UnavailableClouds()))
 
 
 def test_state_for_check_without_a_consulted_policy_needs_no_cloud():
     """A check without a consulted policy succeeds although the cloud is unavailable."""
-    state = state_for_check(CHECK, conditions(UnavailableClouds()), needs_cloud=False)
+    state = state_for_check(CHECK, [], conditions(UnavailableClouds()))
 
     assert state.data == {'kept': 1}
 
@@ -87,6 +92,6 @@ def test_state_for_binding_of_an_unavailable_cloud_fails_on_its_first_use():
 def test_state_for_an_expired_request_is_rejected(left_s):
     """An expired request is rejected before any call to a cloud."""
     with pytest.raises(RequestExpired, match='Request expired'):
-        state_for_check(CHECK, conditions(UnavailableClouds(), left_s), needs_cloud=True)
+        state_for_check(CHECK, [], conditions(UnavailableClouds(), left_s))
     with pytest.raises(RequestExpired, match='Request expired'):
         state_for_binding(BIND, conditions(UnavailableClouds(), left_s))

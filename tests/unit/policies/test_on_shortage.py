@@ -7,7 +7,7 @@ import pytest
 from placement_worker.contract.model import Spec
 from placement_worker.errors import InvalidSpec
 from placement_worker.planning.shortage import Backoff
-from placement_worker.policies.on_shortage import OnShortage
+from placement_worker.policies.places import OnShortage
 
 AT = '$.properties.on_shortage'
 KINDS = pytest.mark.parametrize('kind', ['zone', 'region'])

@@ -11,7 +11,7 @@ from placement_worker.planning.cordon import Cordon
 from placement_worker.planning.places import Place
 from placement_worker.planning.rebalancing import NO_WEIGHT, Holding
 from placement_worker.planning.shortage import Shortage
-from placement_worker.policies.rebalanced_places import Listed, layout
+from placement_worker.policies.rebalanced_places import Levels, layout
 from tests.factories import node, request
 
 SIZE = 5
@@ -40,7 +40,7 @@ def test_layout_by_zone_counts_all_regions():
     """Without region placement, the nodes of all regions count in their zones."""
     zones = [Place('az1'), Place('az2', available=False)]
 
-    found = laid_out(Listed(None, lambda _: zones), staying={'n2'})
+    found = laid_out(Levels(None, {None: zones}), staying={'n2'})
 
     (region,) = found.regions
     assert region.zones == [
@@ -55,7 +55,7 @@ def test_layout_by_zone_counts_all_regions():
 
 def test_layout_by_region_does_not_divide_by_zone():
     """Region placement alone moves nodes between regions, whatever their zones are."""
-    found = laid_out(Listed([Place('R1', cap=3), Place('R2')], None))
+    found = laid_out(Levels([Place('R1', cap=3), Place('R2')], {}))
 
     assert [region.holding for region in found.regions] == [
         Holding('R1', 100, 4, 0, 3, 'over its cap'),
@@ -71,7 +71,7 @@ def test_layout_by_both_divides_regions_that_have_a_listed_zone():
     regions = [Place('R1'), Place('R2', available=False), Place('R3', known=False)]
     zones = {'R1': [Place('az1')], 'R2': [Place('az1', known=False, available=False)]}
 
-    found = laid_out(Listed(regions, zones.get))
+    found = laid_out(Levels(regions, {'R1': zones['R1']}))
 
     first, second, third = found.regions
     assert [zone.name for zone in first.zones] == ['az1', None, 'old']
@@ -93,7 +93,7 @@ def test_note_of_a_place_without_room_names_the_cause():
         Place('az6', shortage=SHORTAGE),
     ]
 
-    (region,) = laid_out(Listed(None, lambda _: zones)).regions
+    (region,) = laid_out(Levels(None, {None: zones})).regions
 
     assert [one.note for one in region.zones[: len(zones)]] == [
         'cordoned',

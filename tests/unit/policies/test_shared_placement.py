@@ -9,13 +9,13 @@ from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.contract import codec
 from placement_worker.contract.action_data import CREATION, DELETION, ActionData
 from placement_worker.contract.model import CheckRequest, NodePatch
-from placement_worker.planning.placement import grow
-from placement_worker.planning.places import Place
 from placement_worker.planning.protection import ALL_PROTECTED
 from placement_worker.planning.sizing import Size
-from placement_worker.policies import shared_placement
+from placement_worker.policies import places, shared_placement
 from placement_worker.policies.base import State
+from placement_worker.policies.region_placement import RegionPlacement
 from placement_worker.policies.shared_placement import Task
+from placement_worker.policies.zone_placement import ZonePlacement
 from tests.factories import NOW, node, nodes, request
 
 
@@ -26,15 +26,6 @@ def made(action, members=(), **more):
     return asked, State(data, Snapshot(Inventory(), asked.cluster), 1000, NOW)
 
 
-def test_repeated_names_are_refused_with_their_position():
-    """A place that a spec lists twice raises an error that names the second position."""
-    shared_placement.check_distinct('zones', ['a', 'b'])
-    with pytest.raises(
-        ValueError, match=r'^Expected each name once, got `a` again in `zones\[2\]`$'
-    ):
-        shared_placement.check_distinct('zones', ['a', 'b', 'a'])
-
-
 def test_profile_of_a_new_node_is_its_own_or_that_of_the_cluster():
     """The node's profile takes precedence; other actions have no new node."""
     own = {'type': 'own'}
@@ -42,9 +33,9 @@ def test_profile_of_a_new_node_is_its_own_or_that_of_the_cluster():
     without, _ = made('NODE_CREATE', node=node(1))
     deleted, _ = made('NODE_DELETE', node=node(1, profile=own))
 
-    assert shared_placement.profile_of_new_node(with_profile).type == 'own'
-    assert shared_placement.profile_of_new_node(without) is without.cluster.profile
-    assert shared_placement.profile_of_new_node(deleted) is None
+    assert places.profile_of_new_node(with_profile).type == 'own'
+    assert places.profile_of_new_node(without) is without.cluster.profile
+    assert places.profile_of_new_node(deleted) is None
 
 
 def test_groups_of_a_deletion_are_unhealthy_never_created_and_healthy():
@@ -108,13 +99,14 @@ def test_plan_that_replaces_places_of_an_earlier_policy_has_a_warning(
     task = Task.of(asked, state, Size(CREATION, 2))
     entries = [{'region_name': 'R1', 'zone': zone} for zone in 'ab']
 
-    outcome = task.applied(kind, {f'{kind}s': {}}, entries, {}, ['other'])
+    policy = {'zone': ZonePlacement, 'region': RegionPlacement}[kind](None)
+    warnings = policy._replaced(task, entries)
 
     replaced = (
         f'{kind.capitalize()} placement replaces the {kind}s that an earlier policy chose; that '
         f'policy must run after senlin.policy.{kind}_placement'
     )
-    assert outcome.warnings == ['other', *[replaced] * warns]
+    assert warnings == [replaced] * warns
 
 
 PROTECTED = {'metadata': {'protected': 'true'}}
@@ -174,17 +166,8 @@ def test_placed_node_is_patched_once(action, placement, expected):
     assert patches == {key: NodePatch(data) for key, data in expected.items()}
 
 
-def test_rows_round_the_ideal_share():
-    """A row has the fields of the plan, the ideal share with two decimals, and extra fields."""
-    plan = grow([Place('a', 1), Place('b', 2)], {}, 1)
-
-    shown = shared_placement.rows(plan.rows, region_name='R1')[0]
-
-    assert (shown['region_name'], shown['name'], shown['ideal']) == ('R1', 'a', 0.33)
-
-
 @pytest.mark.parametrize(
-    ('size', 'places', 'expected'),
+    ('size', 'number', 'expected'),
     [
         (Size(CREATION, 1), 1, '1 node goes to 1 zone'),
         (Size(CREATION, 3), 2, '3 nodes go to 2 zones'),
@@ -195,6 +178,6 @@ def test_rows_round_the_ideal_share():
         (Size(CREATION, 2, 'limited to 9'), 1, '2 nodes go to 1 zone; limited to 9'),
     ],
 )
-def test_summary_counts_nodes_and_places(size, places, expected):
+def test_summary_counts_nodes_and_places(size, number, expected):
     """The reason names the numbers of nodes and places, and the bound of the size."""
-    assert shared_placement.summary(size, 'zone', places) == expected
+    assert shared_placement.summary(size, 'zone', number) == expected

@@ -4,7 +4,7 @@ import pytest
 
 from placement_worker.planning.places import Place
 from placement_worker.planning.shortage import Shortage
-from placement_worker.policies import short_places
+from placement_worker.policies import shared_placement
 from tests.factories import (
     NOW,
     node,
@@ -183,7 +183,7 @@ def test_warning_of_a_place_escapes_and_shortens_its_name():
     """The name of a place cannot control a terminal, nor fill a log."""
     place = Place('\x1b[31m' + 'a' * 99, shortage=Shortage(1, NOW, 1))
 
-    (warning,) = short_places.warnings([place], 'zone')
+    (warning,) = shared_placement.short_of_capacity([place], 'zone')
 
     assert warning.startswith('Zone \\u001b[31maaa')
     assert len(warning) < 160

@@ -4,7 +4,7 @@ import pytest
 
 from placement_worker.contract.model import Spec
 from placement_worker.errors import InvalidSpec
-from placement_worker.policies.spread import Spread
+from placement_worker.policies.places import Spread
 from tests.factories import (
     deletion_policy,
     node,
