@@ -4,11 +4,10 @@ Each value is requested once, so all policies of the check see the same state.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from types import MappingProxyType
-from typing import TypeVar
 
 from placement_worker.cloud.ports import (
     Cloud,
@@ -20,8 +19,6 @@ from placement_worker.cloud.ports import (
 )
 from placement_worker.cloud.stated_places import Location, by_stated_place, stated_place
 from placement_worker.contract.cluster import Cluster, Node, ServerDetails
-
-K = TypeVar('K', bound=Hashable)
 
 
 @dataclass(slots=True)
@@ -142,58 +139,51 @@ class Snapshot:
         others = [self.named_region_of(node) for node in nodes]
         if others.count(region) == len(others):
             return nodes
-        here = (region, self.home_region) if region in (None, self.home_region) else (region,)
+        is_home = region in (None, self.home_region)
+        here = (None, self.home_region) if is_home else (region,)
         return [node for node, other in zip(nodes, others, strict=True) if other in here]
 
     def regions_of(self, nodes: Sequence[Node]) -> Counter[str | None]:
-        """Return the number of nodes per region, located by the rules of `region_of`."""
-        counts: Counter[str | None] = Counter()
-        for (region, _), located in self._by_stated_place(nodes).items():
-            counts[region or self._default_region] += len(located)
-        return counts
-
-    def zones_in_regions(
-        self, nodes: Sequence[Node], regions: Collection[str]
-    ) -> Counter[Location]:
-        """Return the number of nodes per zone of these regions, by the rules of `zone_of`.
-
-        The zones of other regions need no lookup.
-        """
-        counts: Counter[Location] = Counter()
-        for (stated, zone), located in self._by_stated_place(nodes).items():
-            region = stated or self._default_region
-            if region in regions:
-                for name, members in self._by_zone((stated, zone), located).items():
-                    counts[region, name] += len(members)
-        return counts
+        """Return the number of nodes per region."""
+        return Counter({name: len(members) for name, members in self.by_region(nodes).items()})
 
     def zones_of(self, nodes: Sequence[Node]) -> Counter[str | None]:
-        """Return the number of nodes per zone, located by the rules of `zone_of`."""
-        counts: Counter[str | None] = Counter()
-        for place, located in self._by_stated_place(nodes).items():
-            for name, members in self._by_zone(place, located).items():
-                counts[name] += len(members)
-        return counts
+        """Return the number of nodes per zone, in whatever region."""
+        return Counter({name: len(members) for name, members in self.by_zone(nodes).items()})
 
-    def grouped(
+    def by_region(self, nodes: Sequence[Node]) -> dict[str | None, Sequence[Node]]:
+        """Return nodes by region, located by the rules of `region_of`."""
+        located = self.by_place(nodes, by_zone=False)
+        return {region: members for (region, _), members in located.items()}
+
+    def by_zone(self, nodes: Sequence[Node]) -> dict[str | None, Sequence[Node]]:
+        """Return nodes by zone, in whatever region, located by the rules of `zone_of`."""
+        located = self.by_place(nodes, by_region=False)
+        return {zone: members for (_, zone), members in located.items()}
+
+    def by_place(
         self,
         nodes: Sequence[Node],
-        key: Callable[[str | None, str | None], K],
         *,
-        by_region: bool,
-        by_zone: bool,
-    ) -> dict[K, Sequence[Node]]:
-        """Return nodes by a key of their places, by the rules of `region_of` and `zone_of`.
+        by_region: bool = True,
+        by_zone: bool = True,
+        regions: Collection[str] | None = None,
+    ) -> dict[Location, Sequence[Node]]:
+        """Return nodes by region and zone, by the rules of `region_of` and `zone_of`.
 
-        :param key: returns the key of a region and a zone. None stands for a part that is not asked
-            for, which needs no lookup.
+        None stands for an unknown part, and for a part that is not asked for.
+
+        :param regions: those whose nodes are returned; None for all. The zones of others need no
+            lookup.
         """
-        groups: dict[K, list[Sequence[Node]]] = defaultdict(list)
+        groups: dict[Location, list[Sequence[Node]]] = defaultdict(list)
         for place, located in self._by_stated_place(nodes).items():
             region = (place[0] or self._default_region) if by_region else None
+            if regions is not None and region not in regions:
+                continue
             zones = self._by_zone(place, located) if by_zone else {None: located}
             for zone, members in zones.items():
-                groups[key(region, zone)].append(members)
+                groups[region, zone].append(members)
         return {
             one: parts[0] if len(parts) == 1 else [*chain(*parts)] for one, parts in groups.items()
         }

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple
 
 from msgspec import Struct
+from typing_extensions import override
 
 from placement_worker.contract import plan_totals, values
 from placement_worker.contract.placement_data import Placement
@@ -132,6 +133,15 @@ class Deletion(Change, frozen=True):
     kind = DELETION
     path = f'{PATH}.{DELETION}'
     views = (*Change.views, 'candidates', 'grace_period', 'places')
+
+    @property
+    @override
+    def count(self) -> int:
+        # A policy that names nodes need not count them.
+        named = len(self.candidates or ())
+        if 'count' not in self._decided:
+            return named or 1
+        return max(super().count, named)
 
     @property
     def candidates(self) -> list[str] | None:

@@ -39,7 +39,8 @@ class ResizeInputs(Struct, frozen=True):
     """Inputs of CLUSTER_RESIZE; the engine sends null for what the user did not give.
 
     `number` is read only if there is an `adjustment_type`. It is an integer, except that
-    CHANGE_IN_PERCENTAGE also allows a fraction.
+    CHANGE_IN_PERCENTAGE also allows a fraction. A resize that names nodes and has no
+    `adjustment_type` removes these nodes.
     """
 
     adjustment_type: Adjustment | None = None
@@ -63,6 +64,9 @@ class ResizeInputs(Struct, frozen=True):
         min_step = _natural_or_none(inputs, 'min_step') or 0
         adjustment = _adjustment(inputs)
         number = None if adjustment is None else _number(inputs, adjustment)
+        named = CandidateInputs.of(inputs).candidates
+        if adjustment is None and named:
+            adjustment, number = 'CHANGE_IN_CAPACITY', -len(named)
         return cls(adjustment, number, min_size, max_size, min_step, strict)
 
 

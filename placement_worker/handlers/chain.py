@@ -199,10 +199,10 @@ def _without_ignored_deletion(request: CheckRequest, state: State, progress: _Pr
 
     :raises Rejected: the deletion names a node that must not be deleted.
     """
-    keys = ignored_deletion.ignored(request, state)
-    if not keys:
+    warning = ignored_deletion.warning(request, state)
+    if warning is None:
         return state
-    progress.warnings.append(ignored_deletion.warning(keys, request, state))
+    progress.warnings.append(warning)
     progress.data = {key: value for key, value in progress.data.items() if key != DELETION}
     return replace(state, action_data=ActionData(progress.data))
 

@@ -16,7 +16,9 @@ from placement_worker.errors import CloudUnavailable, RequestExpired
 from placement_worker.formats.text import shortened
 from placement_worker.handlers.chain_links import Link
 from placement_worker.planning.cordon import Cordon
+from placement_worker.planning.victims import Criteria
 from placement_worker.policies.base import Policy, State
+from placement_worker.policies.deletion import Deletion
 from placement_worker.policies.places import Listed, Places
 from placement_worker.policies.region_placement import RegionPlacement
 from placement_worker.policies.zone_placement import ZonePlacement
@@ -76,7 +78,8 @@ def state_for_check(request: CheckRequest, links: Sequence[Link], conditions: Co
         _listed(consulted, RegionPlacement),
         _listed(consulted, ZonePlacement),
     )
-    return replace(_state(ActionData(request.action.data), snapshot, conditions), _places=places)
+    state = _state(ActionData(request.action.data), snapshot, conditions)
+    return replace(state, criterion=_criterion(links), _places=places)
 
 
 def state_for_binding(request: BindRequest, conditions: Conditions) -> State:
@@ -114,6 +117,15 @@ def _listed(
     for policy in policies:
         if isinstance(policy, kind):
             return Listed(policy.listed, policy.on_shortage)
+    return None
+
+
+def _criterion(links: Sequence[Link]) -> Criteria | None:
+    """Return the criterion by which victims are chosen, now or in a later action."""
+    for link in links:
+        if isinstance(link.policy, Deletion):
+            criteria = link.policy.properties.criteria
+            return None if criteria == 'RANDOM' else criteria
     return None
 
 

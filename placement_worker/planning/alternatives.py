@@ -3,14 +3,16 @@
 from collections.abc import Sequence
 from fractions import Fraction
 
-from placement_worker.planning.places import NO_CAP, Place
+from placement_worker.planning.places import NO_CAP, NO_RANKS, Place, Ranks, first_rank
 from placement_worker.planning.plan_rows import Plan, Row
 
 MOST = 10
 """The number of alternatives of a place, which bounds the size of the reply."""
 
 
-def alternatives(plan: Plan, places: Sequence[Place]) -> dict[str, list[str]]:
+def alternatives(
+    plan: Plan, places: Sequence[Place], ranks: Ranks = NO_RANKS
+) -> dict[str, list[str]]:
     """Return the planned places by name, each with the other places in the order of preference.
 
     The first alternative is the place to which the planner would give the node if the place had one
@@ -20,6 +22,7 @@ def alternatives(plan: Plan, places: Sequence[Place]) -> dict[str, list[str]]:
 
     :param plan: the plan of a creation.
     :param places: the listed places, in the order of the spec, which breaks ties.
+    :param ranks: break ties before the order of the spec does, as in the plan.
     """
     rows = {row.name: row for row in plan.rows}
     count = sum(plan.counts.values())
@@ -30,6 +33,7 @@ def alternatives(plan: Plan, places: Sequence[Place]) -> dict[str, list[str]]:
         key=lambda place: (
             Fraction(2 * rows[place.name].final + 1, place.weight),
             -place.weight,
+            first_rank(ranks, place.name),
             order[place.name],
         ),
     )

@@ -11,7 +11,7 @@ counts therefore consist of the T cheapest units, where the k-th unit of a place
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 
@@ -24,18 +24,24 @@ class _Part(NamedTuple):
 
 
 def apportion(
-    total: int, weights: Sequence[int], floors: Sequence[int], ceilings: Sequence[int]
+    total: int,
+    weights: Sequence[int],
+    floors: Sequence[int],
+    ceilings: Sequence[int],
+    precedence: Callable[[int, int], float] = lambda _place, _count: 0,
 ) -> list[int]:
     """Divide `total` units over places so that the counts are closest to the weights.
 
     A binary search finds the highest price at which the affordable units do not exceed the total.
     At most one more unit per place is then left to assign; these go to the places where they are
     cheapest. The cost is some dozens of passes over the places, whatever the total. Among units of
-    equal cost, the higher weight wins, then the earlier place.
+    equal cost, the higher weight wins, then the lower precedence, then the earlier place.
 
     :param weights: positive integers, one per place.
     :param floors: the minimum count of each place; ``sum(floors) <= total``.
     :param ceilings: the maximum count of each place; ``total <= sum(ceilings)``.
+    :param precedence: returns the precedence of the next unit of a place, by the index of the place
+        and the count that it has without that unit.
     :returns: the count of each place.
     """
     if total == sum(floors):
@@ -50,11 +56,11 @@ def apportion(
     # they therefore stay different when rounded down. Whole numbers are faster than fractions.
     scale = max(reduced) ** 2
     next_units = sorted(
-        ((2 * count + 1) * scale // part.weight, -part.weight, i)
+        ((2 * count + 1) * scale // part.weight, -part.weight, precedence(i, count), i)
         for i, (count, next_count, part) in enumerate(zip(counts, more, parts, strict=True))
         if next_count > count
     )
-    for _, _, i in next_units[: total - sum(counts)]:
+    for *_, i in next_units[: total - sum(counts)]:
         counts[i] += 1
     return counts
 

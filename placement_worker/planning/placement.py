@@ -5,6 +5,7 @@ most, the nodes that it has. Plans are therefore monotone: a plan for one node m
 change of the plan for one node less.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -18,38 +19,43 @@ from placement_worker.planning.infeasible import infeasible, short_of_capacity, 
 from placement_worker.planning.places import (
     NO_CAP,
     NO_PLACE,
+    NO_RANKS,
     NOWHERE,
     Counts,
+    Held,
     Located,
     Place,
+    Ranks,
+    first_rank,
     total,
 )
 from placement_worker.planning.plan_rows import Plan, listed_rows, unlisted_rows, with_protected
 from placement_worker.planning.sizing import Size
 
 
-def plan_for(
-    size: Size, places: Sequence[Place], groups: Sequence[Located], staying: Located = NOWHERE
-) -> Plan:
+def plan_for(size: Size, places: Sequence[Place], held: Held[str | None]) -> Plan:
     """Plan how many nodes each place gains or loses.
 
-    :param places: in the order of the spec, which breaks ties.
-    :param groups: the nodes by place, in the groups in which they leave.
-    :param staying: the protected nodes by place, which never leave.
+    Of equal places, growth goes where the next victim stands, and shrinking takes it. An update
+    that grows and shrinks one by one would otherwise fill one place, delete the new node there
+    again, and never end.
+
+    :param places: in the order of the spec, which breaks the other ties.
     :raises NoFeasiblePlan: more nodes than can be placed or removed.
     """
     if size.kind == CREATION:
-        return grow(places, total([*groups, staying]), size.count)
-    return shrink(places, groups, size.count, staying)
+        return grow(places, total([*held.groups, held.staying]), size.count, held.ranks)
+    return shrink(places, held.groups, size.count, held.staying, held.ranks)
 
 
-def grow(places: Sequence[Place], current: Located, count: int) -> Plan:
+def grow(places: Sequence[Place], current: Located, count: int, ranks: Ranks = NO_RANKS) -> Plan:
     """Plan where to create `count` nodes.
 
     Nodes outside the available places do not count towards the size that is divided.
 
     :param places: in the order of the spec, which breaks ties.
     :param current: place -> number of nodes there; may contain unlisted places.
+    :param ranks: break ties before the order of the spec does.
     :raises NoFeasiblePlan: no place is available, or the caps leave too little room.
     """
     known = [place for place in places if place.known]
@@ -58,7 +64,9 @@ def grow(places: Sequence[Place], current: Located, count: int) -> Plan:
     if sum(ceilings) < sum(held) + count:
         raise _no_room(places, current, dict(zip(known, ceilings, strict=True)), count)
     unlisted, usable = _unlisted(places, current), [place.available for place in known]
-    final = apportion(sum(held) + count, [place.weight for place in known], held, ceilings)
+    first = [first_rank(ranks, place.name) for place in known]
+    weights = [place.weight for place in known]
+    final = apportion(sum(held) + count, weights, held, ceilings, lambda i, _: first[i])
     rows = listed_rows(known, held, final, usable)
     return Plan(rows + unlisted_rows(places, unlisted, unlisted))
 
@@ -68,6 +76,7 @@ def shrink(
     groups: Sequence[Located],
     count: int,
     staying: Located = NOWHERE,
+    ranks: Ranks = NO_RANKS,
 ) -> Plan:
     """Plan from where to delete `count` nodes; a group follows when the ones before it are empty.
 
@@ -75,12 +84,13 @@ def shrink(
     :param groups: place -> number of nodes there, for each group; may contain unlisted places.
     :param staying: place -> number of protected nodes there. They count as held, but stay, even if
         fewer than `count` nodes can leave: the plan then removes all others.
+    :param ranks: those of the last group, whose next nodes break ties before the order of the spec.
     :raises NoFeasiblePlan: there are fewer than `count` nodes.
     """
     before = total([*groups, staying])
     _check_held(before, groups, count)
     known = [place for place in places if place.known]
-    after = _after_removal(known, before, groups, count)
+    after = _after_removal(known, before, groups, count, ranks)
     held, final = [before[one.name] for one in known], [after[one.name] for one in known]
     unlisted = _unlisted(places, before)
     unlisted_after = {name: after[name] for name in unlisted}
@@ -132,7 +142,7 @@ def _check_held(before: Counts, groups: Sequence[Located], count: int) -> None:
 
 
 def _after_removal(
-    known: Sequence[Place], before: Counts, groups: Sequence[Located], count: int
+    known: Sequence[Place], before: Counts, groups: Sequence[Located], count: int, ranks: Ranks
 ) -> Counts:
     """Return the nodes by place after `count` nodes have left.
 
@@ -147,11 +157,24 @@ def _after_removal(
     keeping = [place for place in known if not place.is_evacuated]
     for group in filter(None, groups):
         movable = Counter(group)
+        is_ranked = group is groups[-1]
         for units in filter(None, _stages(keeping, movable, after)):
             if not count:
                 return after
-            count -= _remove(units, count, movable, after)
+            leaving = [_next_ranks(unit, ranks, movable, is_ranked) for unit in units]
+            count -= _remove(units, count, movable, after, leaving)
     return after
+
+
+def _next_ranks(units: '_Units', ranks: Ranks, movable: Counts, is_ranked: bool) -> Sequence[int]:
+    """Return the rank of the next healthy victim of a place before each of its units leaves.
+
+    :param is_ranked: whether the units are healthy, so that the next victim is the unit itself.
+    """
+    healthy = ranks.get(units.place, ())
+    if is_ranked:
+        return healthy[len(healthy) - movable[units.place] :]
+    return [*healthy[:1]] * units.number
 
 
 class _Units(NamedTuple):
@@ -184,17 +207,32 @@ def _stages(places: Sequence[Place], group: Counts, after: Counts) -> Iterator[l
     ]
 
 
-def _remove(units: Sequence[_Units], count: int, group: Counts, after: Counts) -> int:
+def _remove(
+    units: Sequence[_Units],
+    count: int,
+    group: Counts,
+    after: Counts,
+    ranks: Sequence[Sequence[int]],
+) -> int:
     """Remove up to `count` units from `group` and `after`, and return their number.
 
-    Of units of equal cost, the one of the lower weight leaves first, then the later one.
+    Of units of equal cost, the one of the lower weight leaves first, then the one whose place has
+    the next victim, then the later one.
+
+    :param ranks: for each place, those of `_next_ranks`.
     """
     removed = min(count, sum(unit.number for unit in units))
     if not removed:
         return 0
     held = [after[unit.place] for unit in units]
     floors = [now - unit.number for now, unit in zip(held, units, strict=True)]
-    final = apportion(sum(held) - removed, [unit.weight for unit in units], floors, held)
+
+    def precedence(i: int, count: int) -> float:
+        gone = held[i] - count - 1
+        return -ranks[i][gone] if gone < len(ranks[i]) else -math.inf
+
+    weights = [unit.weight for unit in units]
+    final = apportion(sum(held) - removed, weights, floors, held, precedence)
     for unit, before, now in zip(units, held, final, strict=True):
         group[unit.place] -= before - now
         after[unit.place] = now

@@ -1,8 +1,11 @@
 """Places: the zones or regions that a policy lists, and the nodes in them."""
 
+import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Generic, TypeVar
 
 from msgspec import Struct, structs
 
@@ -16,6 +19,10 @@ Located = Mapping[str | None, int]
 """Place -> number of nodes there; None stands for an unknown place."""
 NOWHERE: Located = MappingProxyType({})
 """No nodes in any place."""
+Ranks = Mapping[str | None, Sequence[int]]
+"""Place -> the ranks of its healthy, unprotected nodes in the order of all victims, ascending."""
+NO_RANKS: Ranks = MappingProxyType({})
+"""No order of victims: no deletion policy, or a random choice."""
 Counts = Counter[str | None]
 """A mutable `Located`; a missing place has no nodes."""
 
@@ -59,9 +66,36 @@ class Place(Struct, frozen=True):
         return structs.replace(self, available=False, note=notes, cordons=tuple(cordons))
 
 
+T = TypeVar('T', bound=Hashable)
+
+
+@dataclass(frozen=True, slots=True)
+class Held(Generic[T]):
+    """The nodes of a cluster by place, before the action.
+
+    :ivar groups: in the order in which they leave; the last one has the healthy nodes.
+    :ivar staying: the protected nodes, which never leave.
+    :ivar ranks: see `Ranks`; they break ties between places.
+    """
+
+    groups: Sequence[Mapping[T, int]]
+    staying: Mapping[T, int] = field(default_factory=dict)
+    ranks: Mapping[T, Sequence[int]] = field(default_factory=dict)
+
+    @property
+    def number(self) -> int:
+        """The number of nodes in all places."""
+        return sum(sum(group.values()) for group in (*self.groups, self.staying))
+
+
 def total(groups: Sequence[Located]) -> Counts:
     """Return the number of nodes of all groups by place."""
     found: Counts = Counter()
     for group in filter(None, groups):
         found.update(group)
     return found
+
+
+def first_rank(ranks: Ranks, place: str) -> float:
+    """Return the rank of the next victim in a place; a place without one comes last."""
+    return next(iter(ranks.get(place, ())), math.inf)

@@ -11,6 +11,8 @@ from placement_worker.contract import actions
 from placement_worker.contract.action_data import CREATION, DELETION, ActionData, Kind
 from placement_worker.contract.cluster import Cluster, Node
 from placement_worker.contract.model import Action
+from placement_worker.errors import SizeOutOfBounds
+from placement_worker.formats.text import counted
 from placement_worker.planning.resizing import desired_size, limit_of, too_large
 
 _OF_ONE_NODE: Mapping[str, Kind] = {actions.NODE_CREATE: CREATION, actions.NODE_DELETE: DELETION}
@@ -49,6 +51,8 @@ def size_of(action: Action, data: ActionData, cluster: Cluster, max_nodes: int) 
     """
     held = len(current_nodes(action, cluster))
     size = _size_of(action, data, cluster, max_nodes)
+    if action.action == actions.CLUSTER_RESIZE:
+        _check_named(action, data, size)
     if size.kind == CREATION and size.count and held + size.count > max_nodes:
         raise too_large(held + size.count, max_nodes)
     return size
@@ -107,6 +111,19 @@ def _decided(action: Action, data: ActionData) -> Size | None:
         return None
     sizes = [Size(change.kind, change.count) for change in changes]
     return next((size for size in sizes if size.count), sizes[0])
+
+
+def _check_named(action: Action, data: ActionData, size: Size) -> None:
+    """Check that a resize removes all nodes that its inputs name, unless victims are decided.
+
+    :raises SizeOutOfBounds: its number, or a bound, removes fewer.
+    """
+    named = action.candidate_inputs.candidates or ()
+    removed = size.count if size.kind == DELETION else 0
+    if len(named) > removed and data.deletion.candidates is None:
+        raise SizeOutOfBounds(
+            f'The action names {counted(len(named), "node")} to delete, but removes only {removed}.'
+        )
 
 
 def _size_of_resize(action: Action, cluster: Cluster, max_nodes: int) -> Size:

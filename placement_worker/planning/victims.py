@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, compress, islice
-from operator import attrgetter, not_
+from operator import attrgetter, itemgetter, not_
 from typing import Any, Literal
 
 from placement_worker.contract.cluster import Node, in_utc
@@ -88,6 +88,11 @@ def order(
             yield node
 
 
+def is_healthy(node: Node) -> bool:
+    """Return whether a node leaves after the unhealthy and the never created ones."""
+    return _group(node) == _HEALTHY
+
+
 def before_healthy(nodes: Iterable[Node]) -> tuple[list[Node], list[Node]]:
     """Return the nodes that leave before healthy ones: unhealthy ones, and ones never created."""
     groups: tuple[list[Node], list[Node], list[Node]] = ([], [], [])
@@ -110,10 +115,10 @@ def choose(
     Each location's nodes are ordered on their own, which takes less time than to locate the first
     ones of all nodes.
 
-    If the removal counts add up to less than `count`, the rest comes from nodes of unknown place,
-    which stand first in the result. The other victims follow location by location, in the order of
-    names. Without removal counts, the place does not matter and `count` may exceed the number of
-    nodes. A location gives fewer victims than its removal count if its other nodes are protected.
+    If the removal counts add up to less than `count`, the rest comes from nodes of unknown place.
+    The victims stand in the order of `_in_rounds`. Without removal counts, the place does not
+    matter and `count` may exceed the number of nodes. A location gives fewer victims than its
+    removal count if its other nodes are protected.
 
     :param ordered: the result of `order`; it is read for `spared` or without removal counts.
     :param removal_counts: None if no policy planned; an empty plan takes all victims from nodes of
@@ -136,7 +141,7 @@ def choose(
         if len(nodes) < asked[location]:
             _check_held(location, asked[location], len(nodes) + protected_in(location))
     unplaced = frozenset(node.id for location in unknown for node in leaving.get(location, ()))
-    chosen = [*chain(*leaving.values())]
+    chosen = _in_rounds(leaving, unknown)
     return Choice(chosen, _without(ordered, chosen), unplaced)
 
 
@@ -179,6 +184,25 @@ def _check_held(location: Location, asked: int, held: int) -> None:
         raise NoFeasiblePlan(
             f'{counted(asked, "node")} {are} to leave {_name(location)}, which holds {held}.'
         )
+
+
+def _in_rounds(
+    leaving: Mapping[Location, Sequence[Node]], unknown: Collection[Location]
+) -> list[Node]:
+    """Return the victims group by group, and in a group from one place after the other.
+
+    An engine or a health floor may stop half way. The fuller a place is with victims, the earlier
+    its first one stands, so that the cluster stays as even as it can.
+    """
+    ordered = []
+    for location, nodes in leaving.items():
+        after = Counter(map(_group, nodes))  # the victims from here to the end
+        for node in nodes:
+            group = _group(node)
+            order = 0 if location in unknown else -after[group]
+            ordered.append(((group, location not in unknown, order, location), node))
+            after[group] -= 1
+    return [node for _, node in sorted(ordered, key=itemgetter(0))]
 
 
 def _without(nodes: Iterable[Node], others: Iterable[Node]) -> Iterator[Node]:

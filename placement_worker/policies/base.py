@@ -33,6 +33,7 @@ from placement_worker.planning import protection, sizing
 from placement_worker.planning.cordon import Cordon
 from placement_worker.planning.exceptional import exceptional
 from placement_worker.planning.protection import Protection
+from placement_worker.planning.victims import Criteria
 from placement_worker.policies.outcomes import PROPERTIES, BindingOutcome, Outcome, skipped
 from placement_worker.policies.places import Places
 
@@ -86,6 +87,8 @@ class State:
     :ivar left_s: returns the seconds until the request expires; at 0 a policy must not change the
         cloud any more.
     :ivar cordons: the cordons in force at `now`.
+    :ivar criterion: that of the enabled deletion policy, which may run in other actions only; None
+        if there is none, or victims are chosen at random.
     """
 
     action_data: ActionData
@@ -97,6 +100,7 @@ class State:
     binding: Binding | None = None
     left_s: Callable[[], float] = lambda: math.inf
     cordons: Sequence[Cordon] = ()
+    criterion: Criteria | None = None
     _places: Places | None = None
     _exceptional: list[list[Node]] = field(default_factory=list, repr=False, compare=False)
 

@@ -17,7 +17,7 @@ from placement_worker.planning.sizing import Size
 from placement_worker.policies import min_size, victim_selection
 from placement_worker.policies.base import BEFORE, Outcome, Policy, State, on, skipped
 from placement_worker.policies.deletion_properties import DeletionProperties
-from placement_worker.policies.victim_rows import Rows
+from placement_worker.policies.victim_rows import KEPT, NAMED, Rows
 
 GENERATED = 'Candidates generated'
 
@@ -55,42 +55,46 @@ class Deletion(Policy[DeletionProperties]):
             return skipped(size.explained('The cluster does not shrink.'))
         kept = _kept(request, state)
         named = None if kept else _named(request, state)
+        reason = KEPT
+        if named and request.action.action == actions.CLUSTER_RESIZE and len(named) < size.count:
+            kept, named, reason = _members(named, request), None, NAMED
         if named is None and not size.count and not kept:
             return skipped(size.explained('No node is to be deleted.'))
         refusal = min_size.refusal(request, _removed(request, state, size, named or (), kept))
         if refusal:
             return skipped(refusal)
         if named:
-            details = {'reasons': {'named by the action': len(named)}}
+            details = {'reasons': {NAMED: len(named)}}
             return Outcome(
                 'APPLIED', GENERATED, self._data(state, named, GENERATED), details=details
             )
-        outcome = self._chosen(request, state, size, kept)
-        return outcome if _user_named(request) else self._with_hooks(outcome)
+        outcome = self._chosen(request, state, size, kept, reason)
+        return outcome if _user_chose(request) else self._with_hooks(outcome)
 
     def _chosen(
-        self, request: CheckRequest, state: State, size: Size, kept: Sequence[Node]
+        self, request: CheckRequest, state: State, size: Size, kept: Sequence[Node], reason: str
     ) -> Outcome:
         """Return the outcome with victims by criteria, in addition to the kept ones.
 
+        :param reason: why the kept ones leave.
         :raises NodeProtected: protected nodes leave too few victims, and the policy is strict.
         """
         # An earlier policy has narrowed down nodes that the user named: no other may be chosen.
-        count = len(kept) if _user_named(request) else max(size.count, len(kept))
+        count = len(kept) if _user_chose(request) else max(size.count, len(kept))
         criteria = self.properties.criteria
         choice, location_of = victim_selection.choose(request, state, count, criteria, kept)
         chosen = [node.id for node in (*kept, *choice.victims)]
         too_few = victim_selection.too_few(choice, chosen, count, request.cluster)
-        rows = Rows(criteria, kept, choice, location_of)
+        rows = Rows(criteria, kept, reason, choice, location_of)
         is_full = request.explain == 'full'
         protected = rows.of_protected(request.cluster.nodes, is_full)
         if too_few and self._is_strict:
             raise NodeProtected(too_few[0], protected)
-        reason = GENERATED if chosen or not too_few else ALL_PROTECTED
+        explained = GENERATED if chosen or not too_few else ALL_PROTECTED
         return Outcome(
             'APPLIED',
-            size.explained(reason),
-            self._data(state, chosen, reason),
+            size.explained(explained),
+            self._data(state, chosen, explained),
             details={**rows.of_choice(is_full), **protected},
             warnings=victim_selection.warnings(choice, chosen, count, request.cluster),
         )
@@ -119,9 +123,10 @@ class Deletion(Policy[DeletionProperties]):
         return replace(outcome, data={**(outcome.data or {}), 'hooks': msgspec.to_builtins(hooks)})
 
 
-def _user_named(request: CheckRequest) -> bool:
-    """Return whether the inputs of the action name the nodes."""
-    return bool(request.action.candidate_inputs.candidates)
+def _user_chose(request: CheckRequest) -> bool:
+    """Return whether the inputs of the action name all victims; a resize may remove others, too."""
+    is_resize = request.action.action == actions.CLUSTER_RESIZE
+    return not is_resize and bool(request.action.candidate_inputs.candidates)
 
 
 def _removed(
@@ -134,7 +139,7 @@ def _removed(
     """
     if named:
         return len(named)
-    wanted = len(kept) if _user_named(request) else max(size.count, len(kept))
+    wanted = len(kept) if _user_chose(request) else max(size.count, len(kept))
     return min(wanted, len(request.cluster.nodes) - len(state.protected(request)))
 
 
@@ -149,8 +154,12 @@ def _kept(request: CheckRequest, state: State) -> list[Node]:
     if chosen is None:
         return []
     victim_selection.check_deletable(chosen, request, state)
+    return _members(chosen, request)
+
+
+def _members(node_ids: Sequence[str], request: CheckRequest) -> list[Node]:
     known = {node.id: node for node in request.cluster.nodes}
-    return [known[node_id] for node_id in chosen]
+    return [known[node_id] for node_id in node_ids]
 
 
 def _named(request: CheckRequest, state: State) -> list[str] | None:

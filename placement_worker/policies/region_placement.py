@@ -56,11 +56,9 @@ class RegionPlacement(PlacementPolicy[RegionPlacementProperties]):
         if task.skip_reason:
             return skipped(task.skip_reason)
         nodes = sizing.current_nodes(request.action, request.cluster)
-        groups, staying = task.in_groups(
-            nodes, state.cloud.regions_of, without_failed=self.on_shortage is not None
-        )
+        held = task.held(nodes, state.cloud.by_region, without_failed=self.on_shortage is not None)
         places = state.places.usable_regions(task.size.kind)
-        share = self._share(task.size, places, groups, staying)
+        share = self._share(task.size, places, held)
         return self._applied(task, [share], self.unknown(state))
 
     @override

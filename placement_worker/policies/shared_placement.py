@@ -21,7 +21,7 @@ from placement_worker.planning.alternatives import alternatives
 from placement_worker.planning.cordon import Cordon
 from placement_worker.planning.interleaving import interleave_groups
 from placement_worker.planning.placement import plan_for
-from placement_worker.planning.places import NO_CAP, Located, Place
+from placement_worker.planning.places import NO_CAP, Held, Located, Place
 from placement_worker.planning.plan_rows import Plan, Row
 from placement_worker.planning.protection import ALL_PROTECTED
 from placement_worker.planning.shortage import Shortage, failed_nodes
@@ -79,31 +79,32 @@ class Task:
             return None
         return min_size.refusal(self.request, self.possible.count)
 
-    def in_groups(
+    def held(
         self,
         nodes: Sequence[Node],
-        count: Callable[[Sequence[Node]], Counter[T]],
+        locate: Callable[[Sequence[Node]], Mapping[T, Sequence[Node]]],
         *,
         without_failed: bool = False,
-    ) -> tuple[list[Counter[T]], Counter[T]]:
+    ) -> Held[T]:
         """Count nodes by place, in the groups in which they leave, and those that stay.
-
-        All nodes are counted in one pass, which other policies share, and the few exceptional ones
-        in a second pass.
 
         Victims that are already chosen leave first, so that the plan agrees with them.
 
         :param nodes: members of the cluster.
+        :param locate: returns some nodes by place.
         :param without_failed: whether a creation does not count the nodes whose own creation
             failed.
-        :returns: the groups, of which the last one has the healthy nodes and no other is empty, and
-            the protected nodes. A creation has one group and no protected nodes.
         :raises InvalidInput: the victims that are already chosen are malformed.
         """
+
+        def count(nodes: Sequence[Node]) -> Counter[T]:
+            return Counter({place: len(members) for place, members in locate(nodes).items()})
+
         everywhere = count(nodes)
         if self.size.kind == CREATION:
             failed = failed_nodes(self._exceptional(nodes)) if without_failed else []
-            return [everywhere - count(failed) if failed else everywhere], Counter()
+            groups = [everywhere - count(failed) if failed else everywhere]
+            return Held(groups, Counter(), self._ranks(nodes, locate, ()))
         staying: Counter[T] = Counter()
         first: Sequence[Sequence[Node]] = victims.before_healthy(self._exceptional(nodes))
         chosen = self._chosen_ids()
@@ -117,7 +118,26 @@ class Task:
             first = [[node for node in group if node.id not in self.protected] for group in first]
         groups = [count(group) for group in first if group]
         others = everywhere - sum(groups, staying) if groups or staying else everywhere
-        return [*groups, others], staying
+        return Held([*groups, others], staying, self._ranks(nodes, locate, chosen))
+
+    def _ranks(
+        self,
+        nodes: Sequence[Node],
+        locate: Callable[[Sequence[Node]], Mapping[T, Sequence[Node]]],
+        chosen: Collection[str],
+    ) -> Mapping[T, Sequence[int]]:
+        """Return the ranks of healthy, unprotected nodes by place; none if victims are random."""
+        criterion = self.state.criterion
+        if criterion is None:
+            return {}
+        gone = {*self.state.protected(self.request), *chosen}
+        healthy = [node for node in nodes if victims.is_healthy(node) and node.id not in gone]
+        ordered = victims.order(healthy, criterion, seed='', exceptional=())
+        ranks = {node.id: rank for rank, node in enumerate(ordered)}
+        return {
+            place: sorted(ranks[node.id] for node in members)
+            for place, members in locate(healthy).items()
+        }
 
     def _chosen_ids(self) -> Collection[str]:
         """Return the ids of the victims that an earlier policy, or else the action, has chosen.
@@ -210,33 +230,33 @@ class PlacementPolicy(Policy[P]):
         self,
         size: Size,
         places: Sequence[Place],
-        groups: Sequence[Located],
-        staying: Located,
+        held: Held[str | None],
         region: str | None = None,
     ) -> Share:
         """Plan one level.
 
-        :param groups: the nodes by place, in the groups in which they leave.
-        :param staying: the protected nodes by place.
         :raises NoFeasiblePlan: more nodes than can be placed or removed.
         """
-        plan = self.planner(size, places, groups, staying)
+        plan = self.planner(size, places, held)
         found: Skew | None = None
         if self.spread:
             # Without the zones of other regions, which this region cannot hold.
             own = [place for place in places if place.known] if region else places
-            found = skew.of_plan(size.kind, self.spread.max_skew, own, plan, groups, staying)
+            found = skew.of_plan(
+                size.kind, self.spread.max_skew, own, plan, held.groups, held.staying
+            )
         retries: Mapping[str, Sequence[str]] = {}
         if self.on_shortage and size.kind == CREATION and not self._is_strict:
-            retries = alternatives(plan, [place for place in places if place.known])
+            known = [place for place in places if place.known]
+            retries = alternatives(plan, known, held.ranks)
         return Share(
             self.what,
             size,
-            sum(sum(group.values()) for group in (*groups, staying)),
+            held.number,
             plan,
             region,
             [
-                *not_emptied(places, staying, self.what),
+                *not_emptied(places, held.staying, self.what),
                 *short_of_capacity(places, self.what, region),
             ],
             found if found and found.beyond else None,

@@ -12,7 +12,8 @@ from placement_worker.policies.victim_selection import LocationOf
 NODES_SHOWN = 10
 """The number of spared nodes, and of protected nodes, in the details of a decision."""
 KEPT = 'chosen by an earlier policy'
-"""The reason of a victim that this policy did not choose."""
+NAMED = 'named by the action'
+"""The reasons of victims that this policy did not choose."""
 
 
 def spared(node_ids: Iterable[str], reason: str) -> list[dict[str, Any]]:
@@ -27,18 +28,20 @@ def spared(node_ids: Iterable[str], reason: str) -> list[dict[str, Any]]:
 class Rows:
     """The rows that explain a choice of victims.
 
-    :ivar kept: the victims that an earlier policy chose; they have the first ranks.
+    :ivar kept: the victims that an earlier policy or the action chose; they have the first ranks.
+    :ivar kept_reason: `KEPT` or `NAMED`.
     :ivar location_of: returns the zone, the region or both of a node.
     """
 
     criteria: victims.Criteria
     kept: Sequence[Node]
+    kept_reason: str
     choice: victims.Choice
     location_of: LocationOf
 
     def of_choice(self, is_full: bool) -> dict[str, Any]:
         """Return the reasons with their counts and, in full, the ranked nodes."""
-        of_kept = {KEPT: len(self.kept)} if self.kept else {}
+        of_kept = {self.kept_reason: len(self.kept)} if self.kept else {}
         reasons = {**of_kept, **victims.reason_counts(self.choice, self.criteria)}
         if not is_full:
             return {'reasons': reasons}
@@ -76,7 +79,7 @@ class Rows:
             'rank': rank,
             'id': node.id,
             'place': self._place(node),
-            'reason': KEPT if is_kept else self._reason(node, is_victim),
+            'reason': self.kept_reason if is_kept else self._reason(node, is_victim),
             'status': node.status,
             'tainted': node.tainted,
         }

@@ -1,6 +1,6 @@
 """Victim selection for policies: check named nodes, and choose the others as planned."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -183,7 +183,11 @@ def _by_location(
     """Return the nodes of each location that the counts distinguish."""
     if counts.by_location is None:
         return {}
-    return cloud.grouped(nodes, counts.location, by_region=counts.by_region, by_zone=counts.by_zone)
+    located: dict[victims.Location, list[Node]] = defaultdict(list)
+    places = cloud.by_place(nodes, by_region=counts.by_region, by_zone=counts.by_zone)
+    for (region, zone), members in places.items():
+        located[counts.location(region, zone)] += members
+    return located
 
 
 def _without(nodes: Sequence[Node], gone: Collection[str]) -> Sequence[Node]:

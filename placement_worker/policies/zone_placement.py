@@ -1,9 +1,8 @@
 """The zone placement policy, senlin.policy.zone_placement."""
 
-from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from msgspec import structs
 from typing_extensions import override
@@ -15,7 +14,7 @@ from placement_worker.contract.action_data import CREATION
 from placement_worker.contract.model import BindRequest, CheckRequest, SupportStatus
 from placement_worker.errors import CloudUnavailable
 from placement_worker.planning import sizing
-from placement_worker.planning.places import Located
+from placement_worker.planning.places import Held
 from placement_worker.planning.sizing import Size
 from placement_worker.policies import place_names
 from placement_worker.policies.base import BindingOutcome, Outcome, State, skipped
@@ -34,6 +33,8 @@ from placement_worker.policies.shared_placement import (
     placed_node,
     warn_of_named,
 )
+
+N = TypeVar('N')
 
 
 class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
@@ -134,10 +135,8 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
         nodes: Sequence[Any] = sizing.current_nodes(request.action, request.cluster)
         if request.action.action == actions.NODE_CREATE:
             nodes = cloud.in_region(region, nodes)
-        groups, staying = task.in_groups(
-            nodes, cloud.zones_of, without_failed=self.on_shortage is not None
-        )
-        share = self._share_of(None, task.size, groups, staying, task.state, region)
+        held = task.held(nodes, cloud.by_zone, without_failed=self.on_shortage is not None)
+        share = self._share_of(None, task.size, held, task.state, region)
         if share.plan is None:
             names, known = [zone.name for zone in self.properties.zones], cloud.zones(region)
             raise place_names.none_usable(NO_ZONE, 'availability zone', 'zones', names, known)
@@ -149,15 +148,10 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
         :raises NoFeasiblePlan: there are too few nodes to delete.
         """
         nodes = sizing.current_nodes(task.request.action, task.request.cluster)
-        located = partial(task.state.cloud.zones_in_regions, regions=regions)
-        groups, staying = task.in_groups(
-            nodes, located, without_failed=self.on_shortage is not None
-        )
-        held = _by_region([*groups, staying])
+        located = partial(task.state.cloud.by_place, regions=regions)
+        held = task.held(nodes, located, without_failed=self.on_shortage is not None)
         return [
-            self._share_of(
-                name, Size(task.size.kind, count), held[name][:-1], held[name][-1], task.state, name
-            )
+            self._share_of(name, Size(task.size.kind, count), _in(name, held), task.state, name)
             for name, count in sorted(regions.items())
             if count
         ]
@@ -166,8 +160,7 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
         self,
         of: str | None,
         size: Size,
-        groups: Sequence[Located],
-        staying: Located,
+        held: Held[str | None],
         state: State,
         region: str | None,
     ) -> Share:
@@ -178,10 +171,9 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
         """
         zones = state.places.zones(size.kind, region, by_region=of is not None)
         if any(zone.available if size.kind == CREATION else zone.known for zone in zones):
-            return self._share(size, zones, groups, staying, of)
+            return self._share(size, zones, held, of)
         check_cordons(zones, NO_ZONE)
-        held = sum(sum(group.values()) for group in (*groups, staying))
-        return Share('zone', size, held, None, of)
+        return Share('zone', size, held.number, None, of)
 
 
 def _check_named(zone: str, task: Task) -> Outcome:
@@ -206,16 +198,14 @@ def _region_of(task: Task) -> str | None:
     return state.cloud.named_region_of(new)
 
 
-def _by_region(
-    groups: Sequence[Counter[Location]],
-) -> Mapping[str | None, list[Counter[str | None]]]:
-    """Return region -> the nodes of each group by zone; a region without nodes is empty."""
-    found: defaultdict[str | None, list[Counter[str | None]]]
-    found = defaultdict(lambda: [Counter() for _ in groups])
-    for number, group in enumerate(groups):
-        for (region, zone), count in group.items():
-            found[region][number][zone] = count
-    return found
+def _in(region: str, held: Held[Location]) -> Held[str | None]:
+    """Return the nodes of one region by zone, in the same groups."""
+
+    def of_region(by_place: Mapping[Location, N]) -> dict[str | None, N]:
+        return {zone: held for (name, zone), held in by_place.items() if name == region}
+
+    groups = [of_region(group) for group in held.groups]
+    return Held(groups, of_region(held.staying), of_region(held.ranks))
 
 
 def _places(shares: Sequence[Share]) -> list[dict[str, Any]]:

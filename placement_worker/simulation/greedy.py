@@ -14,7 +14,7 @@ from fractions import Fraction
 
 from placement_worker.contract.action_data import CREATION
 from placement_worker.planning.infeasible import infeasible
-from placement_worker.planning.places import NOWHERE, Located, Place, total
+from placement_worker.planning.places import Held, Place, total
 from placement_worker.planning.plan_rows import Plan, Row
 from placement_worker.planning.sizing import Size
 from placement_worker.policies.region_placement import RegionPlacement
@@ -22,9 +22,7 @@ from placement_worker.policies.registry import Registry
 from placement_worker.policies.zone_placement import ZonePlacement
 
 
-def plan_for(
-    size: Size, places: Sequence[Place], groups: Sequence[Located], staying: Located = NOWHERE
-) -> Plan:
+def plan_for(size: Size, places: Sequence[Place], held: Held[str | None]) -> Plan:
     """Plan by the greedy rule; nodes outside the usable places do not count.
 
     The rule ignores protection, so protected nodes are treated like all others.
@@ -33,7 +31,7 @@ def plan_for(
     """
     usable = [place for place in places if place.available]
     growing = size.kind == CREATION
-    located = total([*groups, staying])
+    located = total([*held.groups, held.staying])
     current = [located[place.name] for place in usable]
     size_after = sum(current) + (size.count if growing else -size.count)
     weight = sum(place.weight for place in usable)

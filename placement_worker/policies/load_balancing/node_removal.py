@@ -65,10 +65,13 @@ class NodeRemoval:
         return self._choose(count) if named is None else self._leave(named, None)
 
     def _choose(self, count: int) -> Outcome:
-        """Choose victims at random, and remove their members."""
+        """Choose victims at random after those that a resize names, and remove their members."""
         request, state = self.request, self.state
-        choice, _ = victim_selection.choose(request, state, count, 'RANDOM')
-        victims = [node.id for node in choice.victims]
+        named = request.action.candidate_inputs.candidates or []
+        victim_selection.check_deletable(named, request, state)
+        kept, _unknown = selection.find(request, named)
+        choice, _ = victim_selection.choose(request, state, count, 'RANDOM', kept)
+        victims = [*named, *(node.id for node in choice.victims)]
         outcome = self._leave(victims, self._with_candidates(victims))
         of_size = victim_selection.warnings(
             choice, victims, state.size(request).count, request.cluster
@@ -139,13 +142,15 @@ class NodeRemoval:
         return isinstance(self.properties, LoadBalancingProperties14) and not is_replaced
 
     def _refuse_named(self, floor: Floor, victims: Sequence[str], kept: Sequence[str]) -> None:
-        """Check that the user has not named the victims.
+        """Check that all victims leave that the user has named.
 
-        :raises TooFewOnline: the user has named them, so no other number of nodes may leave.
+        :raises TooFewOnline: the floor does not let them.
         """
         action = self.request.action
-        is_named = action.action in (actions.CLUSTER_REPLACE_NODES, actions.NODE_DELETE)
-        if is_named or action.candidate_inputs.candidates:
+        named: Sequence[str] = action.candidate_inputs.candidates or ()
+        if action.action in (actions.CLUSTER_REPLACE_NODES, actions.NODE_DELETE):
+            named = victims
+        if not set(named) <= set(kept):
             raise TooFewOnline(
                 f'{floor.explained(len(victims), len(kept))}; name fewer nodes, or wait until more '
                 'members are online',

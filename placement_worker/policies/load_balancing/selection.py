@@ -26,6 +26,8 @@ def to_remove(request: CheckRequest, state: State) -> list[str] | None:
     if chosen is not None:
         return chosen
     named = action.candidate_inputs.candidates
+    if named and action.action == actions.CLUSTER_RESIZE and len(named) < state.size(request).count:
+        return None
     return [] if named is None and action.action == actions.CLUSTER_DEL_NODES else named
 
 

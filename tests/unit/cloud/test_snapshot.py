@@ -80,8 +80,13 @@ def located(member, *, cluster=None, home=None):
     assert counted == (Counter([place[0]]), Counter([place[1]]))
     assert snapshot.region_of_each(decoded.nodes) == [place[0]]
     if place[0]:
-        assert snapshot.zones_in_regions(decoded.nodes, [place[0]]) == Counter([place])
+        assert sizes(snapshot.by_place(decoded.nodes, regions=[place[0]])) == Counter([place])
     return place
+
+
+def sizes(located):
+    """Return place -> number of nodes."""
+    return {place: len(members) for place, members in located.items()}
 
 
 @pytest.mark.parametrize(
@@ -143,7 +148,7 @@ def test_counts_of_nodes_with_named_regions_need_no_home_region():
     assert snapshot.region_of_each(cluster.nodes) == ['Cluster', 'Data']
     assert snapshot.regions_of(cluster.nodes) == {'Cluster': 1, 'Data': 1}
     assert snapshot.zones_of(cluster.nodes) == {'a': 1, 'b': 1}
-    assert snapshot.zones_in_regions(cluster.nodes, ['Data']) == {('Data', 'b'): 1}
+    assert sizes(snapshot.by_place(cluster.nodes, regions=['Data'])) == {('Data', 'b'): 1}
 
 
 def test_zone_of_node_looks_up_servers_in_region_of_profile():
@@ -211,8 +216,11 @@ def test_counts_of_many_nodes_equal_single_lookups():
         assert snapshot.region_of_each(some) == list(map(snapshot.region_of, some))
         assert snapshot.regions_of(some) == Counter(map(snapshot.region_of, some))
         assert snapshot.zones_of(some) == Counter(map(snapshot.zone_of, some))
-        assert snapshot.zones_in_regions(some, ['R2', 'R9']) == {('R2', 'a'): 1}
-    assert snapshot.zones_in_regions(cluster.nodes, ['R1']) == {('R1', 'a'): 2, ('R1', 'b'): 1}
+        assert sizes(snapshot.by_place(some, regions=['R2', 'R9'])) == {('R2', 'a'): 1}
+    assert sizes(snapshot.by_place(cluster.nodes, regions=['R1'])) == {
+        ('R1', 'a'): 2,
+        ('R1', 'b'): 1,
+    }
 
 
 def test_zones_cannot_be_changed_by_a_policy():
@@ -223,13 +231,15 @@ def test_zones_cannot_be_changed_by_a_policy():
         snapshot.zones(None)['az1'] = False
 
 
-def test_zones_in_regions_looks_up_no_servers_elsewhere():
+def test_places_of_regions_look_up_no_servers_elsewhere():
     """A count for some regions looks up no servers of nodes in other regions."""
     cloud = Counting()
     members = [node(1, 'a', 'R1'), node(2, None, 'R2', physical_id='s2')]
     cluster = codec.decode({'id': 'c', 'profile': {'type': 't'}, 'nodes': members}, Cluster)
 
-    assert Snapshot(cloud, cluster).zones_in_regions(cluster.nodes, ['R1']) == {('R1', 'a'): 1}
+    assert sizes(Snapshot(cloud, cluster).by_place(cluster.nodes, regions=['R1'])) == {
+        ('R1', 'a'): 1
+    }
     assert not cloud.asked
 
 
@@ -282,7 +292,7 @@ def test_repeated_lookup_uses_cached_value():
     assert sorted(cloud.calls) == ['regions', 'servers']
 
 
-@pytest.mark.parametrize('region', [None])
+@pytest.mark.parametrize('region', [None, 'Home'])
 def test_in_region_returns_nodes_that_name_the_region_or_the_home_region(region):
     """Nodes that name no region are in the home region, and no region is the home region."""
     members = [node(1), node(2, None, 'Home'), node(3, None, 'Other')]

@@ -75,12 +75,12 @@ def test_plan_of_shrinkage_shows_the_victims_with_reasons(plan):
         'CLUSTER_SCALE_IN of cluster web, BEFORE: 3 nodes -> 1',
         '',
         'Zones:',
-        '  - a  2 -> 1  -1',
-        '  - b  1 -> 0  -1',
+        '  - a  2 -> 0  -2',
+        '    b  1 -> 1',
         '',
         'To be deleted, in this order:',
         '  - n1  a  oldest in a  ACTIVE',
-        '  - n3  b  oldest in b  ACTIVE',
+        '  - n2  a  oldest in a  ACTIVE',
         '',
         'Plan: 2 nodes to delete. Nothing was done.',
         '',
@@ -292,7 +292,7 @@ def test_plan_as_json_contains_the_changes(plan, form):
 
     changes = json.loads(out) if form == 'json' else yaml.safe_load(out)
     assert changes['deleted'] == 2
-    assert changes['places']['zones'][0] == {'name': 'a', 'before': 2, 'after': 1, 'note': ''}
+    assert changes['places']['zones'][0] == {'name': 'a', 'before': 2, 'after': 0, 'note': ''}
     assert changes['victims'][0] == {
         'id': 'n1',
         'place': 'a',

@@ -134,4 +134,4 @@ def test_inputs_of_an_action_are_decoded_once():
     assert action.scale_inputs.count == 2
     assert action.candidate_inputs.candidates == ['n1', 'n2']
     assert action.replace_inputs.candidates == IDS
-    assert action.resize_inputs == ResizeInputs()
+    assert action.resize_inputs == ResizeInputs('CHANGE_IN_CAPACITY', -2)

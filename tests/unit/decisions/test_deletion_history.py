@@ -39,8 +39,8 @@ def test_victim_and_spared_node_have_rank_and_reason(decide, history):
 
     (first,), (second,), (third,) = (history(name, [line]) for name in ('n3', 'n1', 'n2'))
 
-    assert (first.event, first.text) == ('chosen', 'rank 2 (unhealthy) among 2 victims')
-    assert (second.event, second.text) == ('chosen', 'rank 1 (oldest in a) among 2 victims')
+    assert (first.event, first.text) == ('chosen', 'rank 1 (unhealthy) among 2 victims')
+    assert (second.event, second.text) == ('chosen', 'rank 2 (oldest in a) among 2 victims')
     assert (third.event, third.text) == ('spared', 'rank 3 (oldest) after 2 victims')
     assert {row['name'] for row in third.places} == {'a', 'b'}
 

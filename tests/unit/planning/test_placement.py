@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from placement_worker.contract.action_data import CREATION, DELETION
 from placement_worker.errors import NoFeasiblePlan
 from placement_worker.planning.placement import grow, plan_for, shrink
-from placement_worker.planning.places import Place
+from placement_worker.planning.places import Held, Place
 from placement_worker.planning.sizing import Size
 
 A, B, C = Place('a'), Place('b'), Place('c')
@@ -136,6 +136,6 @@ def test_plan_grows_or_shrinks_by_the_kind_of_the_size(kind, expected):
     """A creation fills the emptier place; a deletion takes from the fuller one."""
     groups = [{'a': 2, 'b': 1}]
 
-    plan = plan_for(Size(kind, 1), [Place('a'), Place('b')], groups)
+    plan = plan_for(Size(kind, 1), [Place('a'), Place('b')], Held(groups))
 
     assert plan.counts == expected

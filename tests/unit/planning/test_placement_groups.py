@@ -1,6 +1,7 @@
 """Removal by groups: plans equal the node-by-node rule, and are the best of all plans."""
 
 import itertools
+import math
 from fractions import Fraction
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placement_worker.errors import NoFeasiblePlan
-from placement_worker.planning.placement import shrink
+from placement_worker.planning.placement import grow, shrink
 from placement_worker.planning.places import Place
 
 WEIGHTS = st.sampled_from([1, 2, 3, 50, 100, 300])
@@ -46,31 +47,50 @@ def total(groups):
     return {name: sum(group.get(name, 0) for group in groups) for name in names}
 
 
-def first_to_leave(places, left, movable):
+@st.composite
+def ranked(draw):
+    """Draw a cluster, and place -> the ranks of its healthy nodes, or no ranks."""
+    places, groups, count, staying = draw(clusters(most=6))
+    located = [name for name, number in groups[-1].items() for _ in range(number)]
+    order = draw(st.permutations(range(len(located))))
+    ranks = {}
+    for rank, name in sorted(zip(order, located, strict=True)):
+        ranks.setdefault(name, []).append(rank)
+    return places, groups, count, staying, draw(st.sampled_from([ranks, ranks, {}]))
+
+
+def first_to_leave(places, left, movable, next_rank=lambda _: 0):
     """Return the place that the next node leaves, by the rule in the manual."""
     listed = {place.name: (order, place) for order, place in enumerate(places) if place.known}
     if movable.get(UNKNOWN):
         return UNKNOWN
     others = [name for name, count in movable.items() if count and name not in listed]
     if others:
-        return min(others, key=lambda name: (-left[name], name))
+        return min(others, key=lambda name: (-left[name], next_rank(name), name))
     names = [name for name, count in movable.items() if count]
     over = [name for name in names if 0 <= listed[name][1].cap < left[name]]
 
     def worth(name):
         order, place = listed[name]
-        return Fraction(place.weight, 2 * left[name] - 1), place.weight, -order
+        price = Fraction(place.weight, 2 * left[name] - 1)
+        return price, place.weight, next_rank(name), -order
 
     return min(over or names, key=worth)
 
 
-def node_by_node(places, groups, count, staying):
+def node_by_node(places, groups, count, staying, ranks):
     """Return place -> number of nodes that leave, found by removing one node at a time."""
     left, gone = total([*groups, staying]), {}
+    healthy = dict(groups[-1])
+
+    def next_rank(name):
+        own = ranks.get(name, [])
+        return own[len(own) - healthy[name]] if healthy.get(name) and own else math.inf
+
     for group in groups:
-        movable = dict(group)
+        movable = healthy if group is groups[-1] else dict(group)
         while count and any(movable.values()):
-            name = first_to_leave(places, left, movable)
+            name = first_to_leave(places, left, movable, next_rank)
             movable[name] -= 1
             left[name] -= 1
             gone[name] = gone.get(name, 0) + 1
@@ -83,14 +103,45 @@ def planned(plan):
     return {**plan.counts, **({UNKNOWN: plan.unplaced} if plan.unplaced else {})}
 
 
-@given(clusters(most=12))
+@settings(max_examples=400)
+@given(ranked())
 def test_shrink_by_groups_equals_the_rule_applied_node_by_node(problem):
     """A plan removes the nodes that the rule, applied node by node, removes."""
-    places, groups, count, staying = problem
+    places, groups, count, staying, ranks = problem
 
-    plan = shrink(places, groups, count, staying)
+    plan = shrink(places, groups, count, staying, ranks)
 
-    assert planned(plan) == node_by_node(places, groups, count, staying)
+    assert planned(plan) == node_by_node(places, groups, count, staying, ranks)
+
+
+@settings(max_examples=400)
+@given(ranked(), st.integers(0, 20))
+def test_grow_equals_the_rule_applied_node_by_node(problem, count):
+    """A plan creates the nodes that the rule creates one by one, ties by the next victim."""
+    places, groups, _, staying, ranks = problem
+    held = total([*groups, staying])
+    order = {place.name: i for i, place in enumerate(places)}
+    created = {}
+
+    def worth(place):
+        price = Fraction(2 * (held.get(place.name, 0) + created.get(place.name, 0)) + 1, 1)
+        first = min(ranks.get(place.name, []), default=math.inf)
+        return price / place.weight, -place.weight, first, order[place.name]
+
+    def has_room(place):
+        nodes = held.get(place.name, 0) + created.get(place.name, 0)
+        return place.available and (place.cap < 0 or nodes < place.cap)
+
+    for _ in range(count):
+        room = [place for place in places if has_room(place)]
+        if not room:
+            with pytest.raises(NoFeasiblePlan):
+                grow(places, held, count, ranks)
+            return
+        name = min(room, key=worth).name
+        created[name] = created.get(name, 0) + 1
+
+    assert grow(places, held, count, ranks).counts == created
 
 
 def distance(counts, weights):

@@ -8,7 +8,7 @@ from placement_worker.contract.action_data import CREATION, DELETION
 from placement_worker.planning import skew
 from placement_worker.planning.cordon import Cordon
 from placement_worker.planning.placement import plan_for
-from placement_worker.planning.places import Place
+from placement_worker.planning.places import Held, Place
 from placement_worker.planning.shortage import Shortage
 from placement_worker.planning.sizing import Size
 
@@ -24,7 +24,7 @@ HEALTHY = ({}, {})
 
 def skew_of(kind, places, groups, count, staying=None, allowed=1):
     """Return the skew of the best plan."""
-    plan = plan_for(Size(kind, count), places, groups, staying or {})
+    plan = plan_for(Size(kind, count), places, Held(groups, staying or {}))
     return skew.of_plan(kind, allowed, places, plan, groups, staying or {})
 
 

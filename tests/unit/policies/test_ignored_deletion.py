@@ -47,24 +47,24 @@ def test_deletion_in_an_action_that_only_adds_is_left_out_with_a_warning(
 
 
 @CHAINS
-def test_named_nodes_of_a_growing_resize_get_a_warning(check, policies):
-    """A resize that adds nodes warns that it ignores the nodes that it names."""
+def test_named_nodes_of_a_growing_resize_are_an_error(check, policies):
+    """A resize that removes fewer nodes than it names fails, also if it removes none."""
     named = {**GROW, 'candidates': ['n1']}
 
     reply = check(request(RESIZE, policies, nodes(a=2), inputs=named), zones=['a'])
 
-    assert reply['warnings'] == [IGNORED.format('1 node', 'inputs.candidates')]
+    assert (reply['action']['data']['status'], reply['action']['data']['reason']) == (
+        'ERROR',
+        'The action names 1 node to delete, but removes only 0.',
+    )
 
 
 @CHAINS
-@pytest.mark.parametrize(
-    'more', [{'data': DECIDED}, {'inputs': {**GROW, 'candidates': ['n1']}}], ids=['data', 'inputs']
-)
-def test_protected_node_in_a_growing_resize_is_refused(check, policies, more):
-    """A protected node that a growing resize names or carries as a victim is an error."""
+def test_protected_node_in_a_growing_resize_is_refused(check, policies):
+    """A protected node that a growing resize carries as a victim is an error."""
     members = [node(1, 'a', metadata={'protected': 'true'}), node(2, 'a')]
 
-    reply = check(request(RESIZE, policies, members, **more), zones=['a'])
+    reply = check(request(RESIZE, policies, members, data=DECIDED), zones=['a'])
 
     assert (reply['action']['data']['status'], reply['action']['data']['reason']) == (
         'ERROR',

@@ -25,10 +25,11 @@ def test_victims_match_the_plan_by_region_and_zone(check):
     reply = check(request(SCALE_IN, policies, members, inputs={'count': 3}), regions=regions)
 
     assert reply['action']['data']['deletion']['places'] == [
-        {'region_name': 'R1', 'zone': 'b', 'count': 2},
+        {'region_name': 'R1', 'zone': 'a', 'count': 1},
+        {'region_name': 'R1', 'zone': 'b', 'count': 1},
         {'region_name': 'R2', 'zone': 'a', 'count': 1},
     ]
-    assert deleted(reply) == ['n2', 'n3', 'n4']
+    assert deleted(reply) == ['n1', 'n2', 'n4']
 
 
 def test_region_with_nodes_of_unknown_zone_gives_its_share(check):
@@ -39,8 +40,8 @@ def test_region_with_nodes_of_unknown_zone_gives_its_share(check):
 
     reply = check(request(SCALE_IN, policies, members, inputs={'count': 1}), regions=regions)
 
-    assert reply['action']['data']['deletion']['regions'] == {'R2': 1}
-    assert deleted(reply) == ['n4']
+    assert reply['action']['data']['deletion']['regions'] == {'R1': 1}
+    assert deleted(reply) == ['n2']
 
 
 def test_plan_of_unknown_zones_alone_takes_those_nodes(check):

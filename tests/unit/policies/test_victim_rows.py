@@ -30,9 +30,9 @@ def test_full_explanation_ranks_each_victim_and_shows_the_first_spared(check):
     assert reply['decisions'][1]['details'] == {
         'reasons': {'never created': 1, 'oldest': 1, 'unhealthy': 1},
         'victims': [
-            row(1, 'n1', 'a', 'oldest in a', 'ACTIVE'),
-            row(2, 'n2', 'b', 'unhealthy', 'ERROR'),
-            row(3, 'n4', 'b', 'never created', 'ACTIVE'),
+            row(1, 'n2', 'b', 'unhealthy', 'ERROR'),
+            row(2, 'n4', 'b', 'never created', 'ACTIVE'),
+            row(3, 'n1', 'a', 'oldest in a', 'ACTIVE'),
         ],
         'spared': [row(4, 'n3', 'a', 'oldest', 'ACTIVE')],
     }

@@ -8,7 +8,7 @@ from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.contract.action_data import CREATION, DELETION
 from placement_worker.errors import NoFeasiblePlan
 from placement_worker.handlers.endpoints import Endpoints
-from placement_worker.planning.places import Place
+from placement_worker.planning.places import Held, Place
 from placement_worker.planning.sizing import Size
 from placement_worker.simulation import greedy
 from placement_worker.simulation.run import play
@@ -24,7 +24,7 @@ def plan(kind, count, weights, current=(), caps=()):
         for i, (weight, cap) in enumerate(zip(weights, caps, strict=True))
     ]
     located = {str(i): count for i, count in enumerate(current)}
-    return [row.planned for row in greedy.plan_for(Size(kind, count), places, [located]).rows]
+    return [row.planned for row in greedy.plan_for(Size(kind, count), places, Held([located])).rows]
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ def test_play_of_scaling_steps_distributes_nodes_by_policy(run):
 
     assert [held(record) for record in records] == [
         {'a': 3, 'b': 2, 'c': 2},
-        {'a': 2, 'b': 2, 'c': 1},
+        {'a': 2, 'b': 1, 'c': 2},
         {'a': 3, 'b': 3, 'c': 3},
         {'a': 2, 'b': 2, 'c': 2},
     ]
@@ -69,7 +69,7 @@ def test_play_explains_the_given_number_of_steps(run):
 
     explained = [bool(record.checks[0].decisions[0].details) for record in records]
     assert explained == [True, True, False]
-    assert records[1].checks[0].decisions[1].details['victims'][0]['reason'] == 'oldest in c'
+    assert records[1].checks[0].decisions[1].details['victims'][0]['reason'] == 'oldest in a'
 
 
 def test_play_with_a_cap_for_a_zone_is_refused(run):

@@ -133,7 +133,7 @@ def test_play_closes_a_cordoned_zone_until_its_cordon_ends(run):
     records = run([*steps, {'scale_in': 1}, {'scale_out': 3}])
 
     assert records[1].what == 'zone a is cordoned and evacuated for 4 minutes (move)'
-    assert [held(record)['a'] for record in records[2:]] == [2, 0, 0, 3]
+    assert [held(record)['a'] for record in records[2:]] == [2, 0, 0, 2]
     assert [record.cordons for record in records] == [[], *[['zone a']] * 4, []]
     assert [record.outages for record in records] == [[]] * 6
     assert [one.usable for one in records[2].standings] == [False, True, True]

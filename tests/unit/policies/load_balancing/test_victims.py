@@ -167,21 +167,26 @@ def test_removal_down_to_min_size_is_applied(lab, four_members, action, more):
     assert len(left(lab)) == 3
 
 
-@pytest.mark.parametrize(
-    'more',
-    [
-        {'data': {'creation': {'count': 1}, 'deletion': {'count': 1, 'candidates': ['n1']}}},
-        {'inputs': {'adjustment_type': 'CHANGE_IN_CAPACITY', 'number': 1, 'candidates': ['n1']}},
-    ],
-    ids=['data', 'inputs'],
-)
-def test_growing_resize_removes_no_member(lab, four_members, more):
-    """A resize that adds nodes takes no node out of the pool, whatever it names."""
+def test_growing_resize_removes_no_member(lab, four_members):
+    """A resize that adds nodes takes no node out of the pool, whatever victims are decided."""
     policy, members = four_members
+    data = {'creation': {'count': 1}, 'deletion': {'count': 1, 'candidates': ['n1']}}
 
-    reply = lab.check(request(RESIZE, [policy], members, **more))
+    reply = lab.check(request(RESIZE, [policy], members, data=data))
 
     assert (decision(reply)['outcome'], left(lab)) == ('SKIPPED', ['n1', 'n2', 'n3', 'n4'])
+
+
+def test_resize_that_names_some_of_its_victims_removes_the_others_at_random(lab, four_members):
+    """The named nodes leave first, then others, up to the number that the resize removes."""
+    policy, members = four_members
+    inputs = {'adjustment_type': 'CHANGE_IN_CAPACITY', 'number': -3, 'candidates': ['n3']}
+
+    reply = lab.check(request(RESIZE, [policy], members, inputs=inputs))
+
+    victims = reply['action']['data']['deletion']['candidates']
+    assert (victims[0], len(victims), len(left(lab))) == ('n3', 3, 1)
+    assert left(lab) == sorted({'n1', 'n2', 'n3', 'n4'} - set(victims))
 
 
 @pytest.mark.parametrize(
