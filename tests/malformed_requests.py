@@ -233,6 +233,36 @@ TABLE = [
         'cluster.nodes.0.data', None, 'Expected `object`, got `null` - at `$.cluster.nodes[0].data`'
     ),
     _typed(
+        'cluster.nodes.2.data',
+        {'placement': 'a'},
+        'Expected `object | null`, got `str` - at `$.cluster.nodes[2].data.placement`',
+    ),
+    _typed(
+        'cluster.nodes.0.data.placement',
+        [],
+        'Expected `object | null`, got `array` - at `$.cluster.nodes[0].data.placement`',
+    ),
+    _typed(
+        'cluster.nodes.1.data.placement.zone',
+        5,
+        'Expected `str | null`, got `int` - at `$.cluster.nodes[1].data.placement.zone`',
+    ),
+    _typed(
+        'cluster.nodes.0.data.placement.region_name',
+        {'name': 'R1'},
+        'Expected `str | null`, got `object` - at `$.cluster.nodes[0].data.placement.region_name`',
+    ),
+    _typed(
+        'action.node',
+        {'id': 'n9', 'data': {'placement': True}},
+        'Expected `object | null`, got `bool` - at `$.action.node.data.placement`',
+    ),
+    _typed(
+        'action.node',
+        {'id': 'n9', 'data': {'placement': {'zone': ['a']}}},
+        'Expected `str | null`, got `array` - at `$.action.node.data.placement.zone`',
+    ),
+    _typed(
         'cluster.nodes.0.metadata',
         'protected',
         'Expected `object | null`, got `str` - at `$.cluster.nodes[0].metadata`',
@@ -515,6 +545,12 @@ REBALANCE_TABLE = [
         {'cluster': GOOD['cluster']},
         REQUEST,
         'Object missing required field `policies` - at `$`',
+    ),
+    _rebalance(
+        'a malformed placement',
+        'cluster.nodes.1.data.placement',
+        'a',
+        'Expected `object | null`, got `str` - at `$.cluster.nodes[1].data.placement`',
     ),
     _rebalance(
         'no move', 'options.max_moves', 0, 'Expected `int` >= 1, got `0` - at `$.options.max_moves`'

@@ -6,7 +6,36 @@ from itertools import chain, repeat
 from typing import Any, Self
 
 from placement_worker.contract import values
+from placement_worker.contract.cluster import Wire
+from placement_worker.contract.model import PlaceOfNode
 from placement_worker.errors import InvalidInput
+
+
+class _NodeData(Wire, frozen=True):
+    placement: PlaceOfNode | None = None
+
+
+class _Node(Wire, frozen=True):
+    data: _NodeData = _NodeData()
+
+
+class _Cluster(Wire, frozen=True):
+    nodes: list[_Node] = []
+
+
+class _Action(Wire, frozen=True):
+    node: _Node | None = None
+
+
+class NodePlacements(Wire, frozen=True):
+    """The shape of the `placement` of each node of a request; any other key may be anything.
+
+    `Node.data` is free-form, so decoding a request does not check it. A zone that is no string
+    would count as absent, or become the key of a plan.
+    """
+
+    action: _Action = _Action()
+    cluster: _Cluster = _Cluster()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Find all errors in a document; decoding stops at the first."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
-from itertools import repeat
+from itertools import chain, repeat
 from types import UnionType
 from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin
 
@@ -29,13 +29,13 @@ class SchemaError(NamedTuple):
     of_key: bool = False
 
 
-def all_errors(raw: object, kind: type) -> Iterator[SchemaError]:
-    """Yield the unknown keys at any depth, then each value that does not fit a type."""
-    unlisted = set()
-    for error in unknown(raw, kind):
-        unlisted.add(error.path)
-        yield error
-    yield from (error for error in found(raw, kind) if error.path not in unlisted)
+def all_errors(raw: object, kind: type, *more: type) -> Iterator[SchemaError]:
+    """Yield the unknown keys at any depth, then each value that does not fit all types."""
+    seen = set()
+    for error in chain(unknown(raw, kind), *(found(raw, one) for one in (kind, *more))):
+        if error.path not in seen:
+            seen.add(error.path)
+            yield error
 
 
 def found(raw: object, kind: Any, path: Path = ()) -> Iterator[SchemaError]:

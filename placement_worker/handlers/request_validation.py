@@ -3,9 +3,12 @@
 import difflib
 from collections.abc import Sequence
 
+import msgspec
+
 from placement_worker.contract import actions
 from placement_worker.contract.cluster import Cluster
-from placement_worker.contract.model import Binding, CheckRequest
+from placement_worker.contract.model import Action, Binding, CheckRequest
+from placement_worker.contract.placement_data import NodePlacements
 from placement_worker.errors import InvalidRequest, UnsupportedAction
 from placement_worker.formats.text import shortened
 
@@ -17,9 +20,10 @@ def validate_check(request: CheckRequest) -> None:
     """Check the action and the cluster of a check.
 
     :raises UnsupportedAction: Senlin has no such action.
-    :raises InvalidRequest: the node of the action is missing, the cluster has a node twice, or two
-        policies have one id.
+    :raises InvalidRequest: the placement of a node is malformed, the node of the action is missing,
+        the cluster has a node twice, or two policies have one id.
     """
+    _check_placements(action=request.action, cluster=request.cluster)
     name = request.action.action
     if name not in actions.ALL:
         near = difflib.get_close_matches(shortened(name), sorted(actions.ALL), n=1, cutoff=SIMILAR)
@@ -29,17 +33,18 @@ def validate_check(request: CheckRequest) -> None:
         )
     if name in actions.OF_A_NODE and request.action.node is None:
         raise InvalidRequest(f'Expected `object` for {name}, got `null` - at `$.action.node`')
-    validate_cluster(request.cluster)
+    _check_distinct([node.id for node in request.cluster.nodes], 'node', '$.cluster.nodes')
     validate_policies(request.policies)
 
 
 def validate_cluster(cluster: Cluster) -> None:
-    """Check that a cluster has each node once.
+    """Check that a cluster has each node once, with a well-formed placement.
 
-    :raises InvalidRequest: it has a node twice; the text names the first.
+    :raises InvalidRequest: it has a node twice, or the placement of a node is malformed; the text
+        names the first.
     """
-    if len({node.id for node in cluster.nodes}) < len(cluster.nodes):
-        _check_distinct([node.id for node in cluster.nodes], 'node', '$.cluster.nodes')
+    _check_placements(cluster=cluster)
+    _check_distinct([node.id for node in cluster.nodes], 'node', '$.cluster.nodes')
 
 
 def validate_policies(bindings: Sequence[Binding]) -> None:
@@ -48,6 +53,17 @@ def validate_policies(bindings: Sequence[Binding]) -> None:
     :raises InvalidRequest: an id is repeated; the text names the first.
     """
     _check_distinct([binding.id for binding in bindings], 'policy', '$.policies')
+
+
+def _check_placements(**parts: Action | Cluster) -> None:
+    """Check the placements before the other rules.
+
+    The command line searches a refused file for malformed placements, but for no other rule.
+    """
+    try:
+        msgspec.convert(parts, NodePlacements, from_attributes=True)
+    except msgspec.ValidationError as exc:
+        raise InvalidRequest(str(exc)) from None
 
 
 def _check_distinct(ids: Sequence[str], what: str, path: str) -> None:

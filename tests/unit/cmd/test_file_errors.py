@@ -48,6 +48,25 @@ def test_several_errors_are_counted_and_listed():
     )
 
 
+def test_malformed_placements_are_all_found():
+    """The placement of each node is searched, also if the request has other errors."""
+    document = changed(
+        GOOD, lambda r: (
+            r['action'].update(id=7, node={'id': 'n9', 'data': {'placement': 'a'}}),
+            r['cluster']['nodes'][1]['data']['placement'].update(zone=5),
+        ),
+    )  # fmt: skip
+
+    headline, lines = shown(errors.InvalidRequest('x'), document, CheckRequest)
+
+    assert headline == 'f: 3 errors'
+    assert lines[-3:] == [
+        'f:32:15: Expected `str | null`, got `int` - at `$.cluster.nodes[1].data.placement.zone`',
+        '    32 |         zone: 5',
+        '       |               ^',
+    ]
+
+
 def test_search_for_errors_ends_at_a_limit(monkeypatch):
     """A document with very many errors is not searched to its end."""
     monkeypatch.setattr(file_errors, 'MAX_FOUND', 12)

@@ -1,5 +1,6 @@
 """The events of one record in the history of a node."""
 
+import json
 from importlib import metadata
 
 from tests.factories import (
@@ -17,11 +18,12 @@ from tests.unit.decisions.conftest import recorded, shrinking
 
 
 def test_created_node_with_malformed_placement_is_placed_nowhere(decide, history):
-    """Data of an engine in another form do not break the history."""
-    new = node(1, created_at=None, data={'placement': 'a'})
-    line, _ = decide(request('NODE_CREATE', [deletion_policy()], node=new))
+    """A placement that earlier versions accepted in another form does not break the history."""
+    line, _ = decide(request('NODE_CREATE', [deletion_policy()], node=node(1, created_at=None)))
+    earlier = json.loads(line)
+    earlier['request']['action']['node']['data'] = {'placement': 'a'}
 
-    (event,) = history('n1', [line])
+    (event,) = history('n1', [json.dumps(earlier).encode()])
 
     assert event.text.startswith('nowhere: ')
 

@@ -295,6 +295,23 @@ def test_differences_name_each_path(decide, registry):
     ]
 
 
+def test_differences_of_an_earlier_malformed_placement_name_its_path(decide, registry):
+    """A request that an earlier version decided in spite of its placement is refused now."""
+    line, _ = decide(shrinking())
+    asked = json.loads(line)['request']
+    asked['cluster']['nodes'][1]['data'] = {'placement': 'a'}
+
+    (difference,) = replay.differences(changed(line, request=asked), registry)
+
+    assert difference.now == {
+        'error': {
+            'type': 'InvalidRequest',
+            'message': 'Expected `object | null`, got `str` - at '
+            '`$.cluster.nodes[1].data.placement`',
+        }
+    }
+
+
 def test_differences_include_order_and_type(decide, registry):
     """Another order of keys and another type of a value are differences."""
     line, _ = decide(request('CLUSTER_SCALE_OUT', [zone_policy('a', 'b')], inputs={'count': 3}))

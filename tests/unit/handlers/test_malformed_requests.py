@@ -122,16 +122,25 @@ MAPS = st.dictionaries(
 )
 @settings(max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_policy_check_with_any_free_form_maps_is_decided(endpoints, action, data, inputs, held):
-    """Any values in free-form maps lead to a decision, never to an internal error."""
+    """Any values in free-form maps lead to a decision, or to the refusal of a placement."""
     members = [node(1, 'a', 'R1'), node(2, data=held), node(3, 'b')]
     policies = [zone_policy('a', 'b'), region_policy('R1'), deletion_policy('RANDOM')]
     new = node(9, data=held)
 
     asked = request(action, policies, members, data=data, inputs=inputs, node=new)
 
-    reply = json.loads(endpoints.policy_check(json.dumps(asked)))
+    if _is_well_formed(held.get('placement')):
+        reply = json.loads(endpoints.policy_check(json.dumps(asked)))
+        assert reply['action']['data']['status'] in ('OK', 'ERROR')
+    else:
+        with pytest.raises(InvalidRequest, match=r'data\.placement'):
+            endpoints.policy_check(json.dumps(asked))
 
-    assert reply['action']['data']['status'] in ('OK', 'ERROR')
+
+def _is_well_formed(placement):
+    if not isinstance(placement, dict):
+        return placement is None
+    return all(isinstance(placement.get(key), str | None) for key in ('zone', 'region_name'))
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,16 @@ def test_validate_check_of_a_known_action_passes():
     validate_check(check('CLUSTER_SCALE_IN', nodes(a=3)))
 
 
+@pytest.mark.parametrize(
+    'placement', [None, {}, {'zone': None}, {'region_name': '', 'zone': 'a', 'host': {'x': 1}}]
+)
+def test_validate_check_of_any_well_formed_placement_passes(placement):
+    """Parts of a placement may be absent or null, and other keys belong to the engine."""
+    placed = node(1, data={'placement': placement})
+
+    validate_check(check('NODE_DELETE', [placed], node=placed))
+
+
 def test_validate_check_of_an_unknown_action_names_the_nearest():
     """The error about an unknown action suggests the nearest known one."""
     with pytest.raises(UnsupportedAction, match='did you mean `CLUSTER_SCALE_IN`'):

@@ -61,9 +61,8 @@ def test_place_is_filled_after_a_successful_probe():
         {'status_reason': 'Quota exceeded for instances'},
         {'status_reason': None},
         {'data': {}},
-        {'data': {'placement': 'a'}},
     ],
-    ids=['not in error', 'created', 'quota', 'no reason', 'no placement', 'malformed placement'],
+    ids=['not in error', 'created', 'quota', 'no reason', 'no placement'],
 )
 def test_other_nodes_do_not_prove_a_shortage(more):
     """A node proves a shortage if it was never created, in the place of a plan, for its reason."""
