@@ -8,7 +8,7 @@ from placement_worker import errors
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cmd import file_errors, request_files
 from placement_worker.cmd.base import INVALID, OK, SOME_ERROR
-from placement_worker.contract import strict_json
+from placement_worker.contract import strict_json, unknown_keys
 from placement_worker.contract.caller import Caller
 from placement_worker.contract.model import CheckReply, CheckRequest
 from placement_worker.contract.request_limits import Limits
@@ -71,9 +71,13 @@ def _read(caller: Caller, line: bytes) -> tuple[Caller, Any]:
     """
     try:
         kind, limit = strict(CheckRequest), Limits().request_bytes
-        return caller, strict_json.decode(line, kind, max_bytes=limit)
+        request = strict_json.decode(line, kind, max_bytes=limit)
+        nodes = [*request.cluster.nodes, *filter(None, [request.action.node])]
+        if not any(map(unknown_keys.is_misspelled, set().union(*(node.data for node in nodes)))):
+            return caller, request
     except errors.InvalidRequest:
-        document = strict_json.decode_plain(line)
+        pass
+    document = strict_json.decode_plain(line)
     if isinstance(document, dict) and 'request' in document:
         return _with_cloud(caller, document)
     return caller, document

@@ -7,11 +7,18 @@ from typing import NamedTuple
 import msgspec
 from msgspec import inspect
 
-from placement_worker.contract.cluster import Excerpt
+from placement_worker.contract.cluster import Excerpt, Node
 from placement_worker.contract.codec import bare
 from placement_worker.formats import paths
 from placement_worker.formats.paths import Path
 from placement_worker.formats.text import listed, shortened
+
+# The keys of a node's data that policies read. The map is free-form, but a node with a misspelled
+# key would have no place, no member or no protection.
+NODE_DATA = ('placement', 'lb_member', 'lb_members', 'protected')
+# This admits two missing letters (`protect`), and no suffix with a meaning of its own
+# (`placement_group`, `lb_member_id`).
+SIMILAR = 0.87
 
 
 class UnknownKey(NamedTuple):
@@ -64,3 +71,17 @@ def _found(raw: object, kind: inspect.Type, path: Path) -> Iterator[UnknownKey]:
                 yield UnknownKey(path, key, known)
             else:
                 yield from _found(value, known[key], (*path, str(key)))
+        if issubclass(kind.cls, Node) and isinstance(raw.get('data'), dict):
+            misspelled = filter(is_misspelled, raw['data'])
+            yield from (UnknownKey((*path, 'data'), key, NODE_DATA) for key in misspelled)
+
+
+def is_misspelled(key: object) -> bool:
+    """Return whether a key of a node's data is almost one that policies read.
+
+    Typing errors rarely change the first letter; another word (`replacement`) often has another.
+    """
+    if not isinstance(key, str) or key in NODE_DATA:
+        return False
+    alike = [name for name in NODE_DATA if name[0] == key[:1].lower()]
+    return bool(difflib.get_close_matches(shortened(key), alike, n=1, cutoff=SIMILAR))

@@ -1,6 +1,9 @@
 """Requests from the documents of files."""
 
+import json
+
 import pytest
+import yaml
 
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cmd.request_files import check_request_of, request_of
@@ -8,6 +11,7 @@ from placement_worker.contract.model import CheckRequest
 from placement_worker.errors import InvalidRequest
 from placement_worker.handlers.in_process import InProcessCaller
 from placement_worker.policies.registry import Registry
+from tests.factories import bind, node, request, zone_policy
 from tests.malformed_requests import GOOD
 from tests.unit.policies.good_policy import Good
 
@@ -67,3 +71,43 @@ def test_check_request_of_a_misspelled_input_of_a_type_names_the_declared_input(
 
     with pytest.raises(InvalidRequest, match=r'"wiat_s" \(did you mean "wait_s"\?\) - at'):
         check_request_of(caller, _with_input('wiat_s'), None)
+
+
+@pytest.mark.parametrize('command', ['check', 'plan', 'attach', 'detach', 'rebalance'])
+def test_misspelled_key_in_the_data_of_a_node_is_an_error_of_each_command(run, command):
+    """A node whose placement is misspelled is not decided as a node without a place."""
+    members = [node(1, 'a'), node(2, data={'placment': {'zone': 'a'}})]
+    if command in ('attach', 'detach'):
+        asked = bind(zone_policy('a'), members)
+    else:
+        asked = request('CLUSTER_SCALE_IN', [zone_policy('a')], members)
+    if command == 'rebalance':
+        asked = {key: asked[key] for key in ('cluster', 'policies')}
+
+    status, out, err = run(command, 'f', f=yaml.safe_dump(asked))
+
+    assert (status, out) == (1 if command == 'plan' else 2, '')
+    first, line, caret = err.splitlines()
+    assert 'Unknown key `placment` (did you mean `placement`?) - at `$.cluster.nodes[1].' in first
+    assert line.endswith('placment:')
+    assert caret.index('^') == line.index('placment')
+
+
+@pytest.mark.parametrize('is_action', [True, False])
+def test_misspelled_key_in_the_data_of_a_node_is_an_error_of_a_line(run, is_action):
+    """A line with a misspelled placement of a node is refused as a file is."""
+    wrong = node(9, data={'placment': {'zone': 'a'}})
+    asked = request('NODE_DELETE', [], [node(1)], node=node(1))
+    if is_action:
+        asked['action']['node'] = wrong
+    else:
+        asked['cluster']['nodes'].append(wrong)
+
+    status, out, _ = run('check', '--lines', 'f', f=json.dumps(asked))
+
+    where = '$.action.node' if is_action else '$.cluster.nodes[1]'
+    assert status == 2
+    assert json.loads(out)['error']['message'] == (
+        f'Expected only keys of the contract, got `{where}.data.placment` '
+        '(did you mean `placement`?)'
+    )

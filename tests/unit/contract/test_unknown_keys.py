@@ -2,9 +2,11 @@
 
 import time
 
+import pytest
+
 from placement_worker.contract import unknown_keys
 from placement_worker.contract.model import CheckRequest
-from tests.factories import deletion_policy, nodes, request
+from tests.factories import deletion_policy, node, nodes, request
 
 GOOD = request('CLUSTER_SCALE_IN', [deletion_policy()], nodes(a=2))
 
@@ -25,6 +27,47 @@ def test_found_in_free_form_maps_and_excerpts_is_empty():
     """Free-form maps and excerpts of objects of others may have any key."""
     document = request('CLUSTER_SCALE_IN', [], nodes(a=1), inputs={'any': 1}, data={'other': 2})
     document['cluster']['profile']['properties'] = {'flavor': 'm1'}
+
+    assert list(unknown_keys.found(document, CheckRequest)) == []
+
+
+@pytest.mark.parametrize(
+    ('key', 'meant'),
+    [
+        ('placment', 'placement'),
+        ('placements', 'placement'),  # the key of an action's plan
+        ('Placement', 'placement'),
+        ('lb-member', 'lb_member'),
+        ('lb_memeber', 'lb_member'),
+        ('lb_menbers', 'lb_members'),
+        ('protect', 'protected'),  # a node that its owner believes to be protected
+        ('proteced', 'protected'),
+    ],
+)
+def test_found_in_the_data_of_a_node_names_misspelled_keys(key, meant):
+    """A key of a node's data that is almost one that policies read is an error."""
+    wrong = node(1, data={key: None})
+    document = request('NODE_DELETE', [], [node(2), wrong], node=wrong)
+
+    found = [str(key) for key in unknown_keys.found(document, CheckRequest)]
+
+    assert found == [
+        f'`{path}.data.{key}` (did you mean `{meant}`?)'
+        for path in ('$.action.node', '$.cluster.nodes[1]')
+    ]
+
+
+@pytest.mark.parametrize(
+    'key',
+    [
+        'lb', 'lb_member', 'lb_member_id', 'lb_member_ids', 'lb_members', 'lb_pool', 'place',
+        'placement', 'placement_group', 'placement_id', 'protected', 'protected_by', 'protection',
+        'recovery', 'replacement', 'unprotected', 'x' * 10_000, '', 7, None,
+    ],
+)  # fmt: skip
+def test_found_in_the_data_of_a_node_allows_keys_of_others(key):
+    """The data of a node are free-form: a key with another meaning is allowed."""
+    document = request('CLUSTER_SCALE_IN', [], [node(1, data={key: None})])
 
     assert list(unknown_keys.found(document, CheckRequest)) == []
 
