@@ -26,6 +26,7 @@ def warnings_of(request: CheckRequest, data: ActionData, max_nodes: int) -> list
             return _too_many(action, cluster, data, max_nodes)
         removed = _removed(action, cluster, data, max_nodes)
         found = [
+            _percentage_of_nothing(action, cluster),
             _limited(action, cluster, max_nodes),
             _emptied(action, cluster, removed),
             _too_few_left(action, cluster, removed),
@@ -50,9 +51,20 @@ def excess_removal(count: int, cluster: Cluster) -> tuple[str, ...]:
     return (f'The action asks to remove {counted(count, "node")}, but the cluster has {held}',)
 
 
+def _percentage_of_nothing(action: Action, cluster: Cluster) -> str | None:
+    if not _is_undecided_resize(action) or cluster.nodes:
+        return None
+    number = action.resize_inputs.number
+    if not number or action.resize_inputs.adjustment_type != 'CHANGE_IN_PERCENTAGE':
+        return None
+    return (
+        f'The resize asks to {"add" if number > 0 else "remove"} {abs(number)}% of 0 nodes, and '
+        'a percentage of 0 is 0; use CHANGE_IN_CAPACITY or EXACT_CAPACITY'
+    )
+
+
 def _limited(action: Action, cluster: Cluster, max_nodes: int) -> str | None:
-    is_decided = CREATION in action.data or DELETION in action.data
-    if action.action != actions.CLUSTER_RESIZE or is_decided:
+    if not _is_undecided_resize(action):
         return None
     current, inputs = len(cluster.nodes), action.resize_inputs
     asked, desired = asked_size(inputs, current), desired_size(inputs, cluster, max_nodes)
@@ -64,6 +76,11 @@ def _limited(action: Action, cluster: Cluster, max_nodes: int) -> str | None:
         f'{bound_of(inputs, asked, desired)} ({desired}) '
         f'{"reverses" if is_reversed else "limits"} it to {_change(desired - current)}'
     )
+
+
+def _is_undecided_resize(action: Action) -> bool:
+    is_decided = CREATION in action.data or DELETION in action.data
+    return action.action == actions.CLUSTER_RESIZE and not is_decided
 
 
 def _change(difference: int) -> str:

@@ -56,6 +56,47 @@ def test_warning_of_a_resize_names_the_bound_that_changes_it(number, bounds, exp
     assert resized(number, **bounds) == expected
 
 
+@pytest.mark.parametrize(
+    ('number', 'expected'), [(50, 'add 50%'), (0.5, 'add 0.5%'), (-100, 'remove 100%')]
+)
+def test_warning_of_a_percentage_of_no_nodes_says_that_it_is_0(number, expected):
+    """A resize of an empty cluster by a percentage warns that it cannot change the size."""
+    inputs = {'adjustment_type': 'CHANGE_IN_PERCENTAGE', 'number': number, 'min_step': 2}
+
+    assert warnings('CLUSTER_RESIZE', members=0, inputs=inputs) == [
+        f'The resize asks to {expected} of 0 nodes, and a percentage of 0 is 0; use '
+        'CHANGE_IN_CAPACITY or EXACT_CAPACITY'
+    ]
+
+
+def test_warning_of_a_percentage_of_no_nodes_precedes_that_of_a_bound():
+    """A bound may change the size of an empty cluster that a percentage cannot change."""
+    inputs = {'adjustment_type': 'CHANGE_IN_PERCENTAGE', 'number': 50}
+
+    first, second = warnings('CLUSTER_RESIZE', members=0, inputs=inputs, min_size=2)
+
+    assert 'a percentage of 0 is 0' in first
+    assert second.endswith("the cluster's min_size (2) limits it to add 2 nodes")
+
+
+@pytest.mark.parametrize(
+    ('members', 'adjustment', 'number', 'data'),
+    [
+        (0, 'CHANGE_IN_PERCENTAGE', 0, {}),
+        (0, 'CHANGE_IN_CAPACITY', 1, {}),
+        (0, 'EXACT_CAPACITY', 0, {}),
+        (0, None, 50, {}),
+        (1, 'CHANGE_IN_PERCENTAGE', 50, {}),
+        (0, 'CHANGE_IN_PERCENTAGE', 50, {'creation': {'count': 1}}),
+    ],
+)
+def test_warning_of_another_resize_of_few_nodes_is_none(members, adjustment, number, data):
+    """A resize that changes the size, or asks for no change, needs no warning."""
+    inputs = {'adjustment_type': adjustment, 'number': number}
+
+    assert warnings('CLUSTER_RESIZE', members=members, inputs=inputs, data=data) == []
+
+
 def test_warning_of_a_resize_whose_size_another_policy_decided_is_none():
     """A bound of the inputs does not matter if an earlier policy decided the size."""
     assert resized(9, max_size=4, data={'creation': {'count': 1}}) == []
