@@ -324,6 +324,26 @@ TABLE = [
         '(did you mean `senlin.policy.deletion-1.2`?); install its package on the workers, or '
         'disable the policy',
     ),
+    _row(
+        'a type with its version, and a version',
+        _set('policies.1.spec.type', 'senlin.policy.deletion-1.0'),
+        TYPE,
+        'Policy type `senlin.policy.deletion-1.0-1.1` is not installed - at `$.policies[1].spec`; '
+        "write type and version apart: `type: senlin.policy.deletion, version: '1.0'`",
+    ),
+    _row(
+        'a type with its version, and no version',
+        _set('policies.0.spec', {'type': 'senlin.policy.zone_placement-1.1', 'properties': {}}),
+        REQUEST,
+        'Object missing required field `version`; write type and version apart: '
+        "`type: senlin.policy.zone_placement, version: '1.1'` - at `$.policies[0].spec`",
+    ),
+    _row(
+        'a type that ends in a number, and no version',
+        _set('policies.0.spec', {'type': 'acme.policy.pause-2', 'properties': {}}),
+        REQUEST,
+        'Object missing required field `version` - at `$.policies[0].spec`',
+    ),
     _protection(
         'protection in an early version',
         '1.1',

@@ -72,9 +72,14 @@ TOPIC_PERMISSION_NEEDED = (
     'with "rabbitmqctl list_topic_permissions"'
 )
 SKIPPED_TYPE = 'correct the cause, and restart the workers'
-_WITH_REMEDY = (errors.BrokerRefused, errors.NoWorkerAnswered, InvalidCordonFile)
+_WITH_REMEDY = (
+    errors.BrokerRefused,
+    errors.NoWorkerAnswered,
+    errors.PolicyTypeNotFound,
+    InvalidCordonFile,
+)
 """The errors whose texts may name a remedy."""
-_HAS_REMEDY = re.compile('; (check|create it,|the page|start|this port may) ')
+_HAS_REMEDY = re.compile('; (check|create it,|the page|start|this port may|write type) ')
 
 
 def with_hint(exc: Exception, text: str = '') -> str:

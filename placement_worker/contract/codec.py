@@ -17,6 +17,7 @@ T = TypeVar('T')
 SECOND_DECODE_BYTES = 2**20
 """The size of the largest request that is decoded a second time to explain an error."""
 _STEP = re.compile(r'\.(?P<key>[^.\[]+)|\[(?P<index>\d+)\]')
+_TYPE_AND_VERSION = re.compile(r'(?P<type>.+)-(?P<version>\d{1,4}\.\d{1,4})')
 _INSIDE_MAP = '[...]'  # msgspec's paths show any key of a free-form map like this
 _MESSAGE = 300  # characters of msgspec's message, which repeats an unknown key of any length
 _UNEXPLAINED = (msgspec.DecodeError, LookupError, TypeError, ValueError, RecursionError)
@@ -144,6 +145,8 @@ def _completed(what: str, value: Any, expected: inspect.Type) -> str:
     if what.startswith('Object'):
         if 'unknown field' in what and isinstance(expected, inspect.StructType):
             what += f', expected {_one_of(field.encode_name for field in expected.fields)}'
+        elif what.endswith('missing required field `version`'):
+            what += written_apart(value.get('type'))
         return what
     if isinstance(expected, inspect.LiteralType):
         what = f'Expected {_one_of(expected.values)}'
@@ -151,6 +154,19 @@ def _completed(what: str, value: Any, expected: inspect.Type) -> str:
         what = 'Expected an ISO 8601 time such as `2026-01-31T12:00:00Z`'
     shown = value if isinstance(value, str) else msgspec.json.encode(value).decode()
     return f'{what}, got `{shortened(shown)}`'
+
+
+def written_apart(type_name: object) -> str:
+    """Return the advice about the type of a spec that contains its version, or an empty text.
+
+    Heat's OS::Senlin::Policy and Senlin's lists of types have both in one name, e.g.
+    senlin.policy.deletion-1.0.
+    """
+    both = _TYPE_AND_VERSION.fullmatch(type_name) if isinstance(type_name, str) else None
+    if both is None:
+        return ''
+    kind, version = shortened(both['type']), both['version']
+    return f"; write type and version apart: `type: {kind}, version: '{version}'`"
 
 
 def _one_of(choices: Iterable[object]) -> str:

@@ -92,7 +92,9 @@ def _in_struct(raw: dict[Any, Any], kind: type[Struct], path: Path) -> Iterator[
     missing = [name for name, field in fields.items() if field.required and name not in raw]
     if missing:
         names = f'{noun_for(len(missing), "field")} {listed(missing, "`{}`".format)}'
-        yield SchemaError(path, f'Object missing required {names} - at `{paths.shown(path)}`')
+        advice = codec.written_apart(raw.get('type')) if 'version' in missing else ''
+        text = f'Object missing required {names}{advice} - at `{paths.shown(path)}`'
+        yield SchemaError(path, text)
 
 
 def _options(kind: Any) -> Iterator[Any]:

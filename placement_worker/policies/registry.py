@@ -138,8 +138,9 @@ class Registry:
                 if near
                 else f'; there are: {listed(self.types) or "none"}'
             )
+            remedy = codec.written_apart(kind) or f'{hint}{_remedy(at)}'
             raise errors.PolicyTypeNotFound(
-                f'Policy type `{type_name}` is not installed - at `{at}`{hint}{_remedy(at)}'
+                f'Policy type `{type_name}` is not installed - at `{at}`{remedy}'
             ) from None
 
     def _nearest(self, type_name: str) -> str | None:

@@ -76,6 +76,18 @@ def test_validate_with_an_invalid_spec_checks_the_others(run):
     ]
 
 
+@pytest.mark.parametrize('version', [{}, {'version': 1.0}])
+def test_validate_of_a_type_with_its_version_says_to_write_them_apart(run, version):
+    """A template of Heat has type and version of a policy in one name; a spec has not."""
+    spec = {'type': 'senlin.policy.deletion-1.1', **version, 'properties': {}}
+
+    status, out, err = run('validate', 'f', f=yaml.safe_dump(spec))
+
+    assert (status, out) == (2, '')
+    assert "; write type and version apart: `type: senlin.policy.deletion, version: '1.1'`" in err
+    assert 'type list' not in err
+
+
 def test_validate_with_check_resources_names_a_missing_zone(run):
     """A zone that the cloud lacks is an error at its name with --check-resources."""
     status, _, err = run(
