@@ -28,6 +28,9 @@ def other_kind(document: object, wanted: str) -> str | None:
     keys = document.keys() if isinstance(document, dict) else set()
     if _KINDS[wanted][0] <= keys:
         return None
+    if 'heat_template_version' in keys:
+        resource = ', such as the properties of an OS::Senlin::Policy with type and version apart'
+        return f'a Heat template; expected {_KINDS[wanted][1]}{resource * (wanted == "Spec")}'
     found = (
         f'{name}; run placement-policy {command} FILE'
         for identifying, name, command in _KINDS.values()

@@ -88,6 +88,24 @@ def test_validate_of_a_type_with_its_version_says_to_write_them_apart(run, versi
     assert 'type list' not in err
 
 
+def test_validate_of_a_heat_template_says_what_is_expected(run):
+    """A whole template is recognized, instead of an error per key of it."""
+    text = """heat_template_version: 2021-04-16
+resources:
+  zones:
+    type: OS::Senlin::Policy
+    properties: {type: senlin.policy.zone_placement-1.0}
+"""
+
+    assert run('validate', 'f', f=text) == (
+        2,
+        '',
+        'placement-policy validate: f, document 1: This is a Heat template; expected a policy '
+        'spec, such as the properties of an OS::Senlin::Policy with type and version apart; '
+        'correct the file and try again\n',
+    )
+
+
 def test_validate_with_check_resources_names_a_missing_zone(run):
     """A zone that the cloud lacks is an error at its name with --check-resources."""
     status, _, err = run(

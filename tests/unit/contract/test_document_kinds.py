@@ -11,6 +11,7 @@ CHECK = request('CLUSTER_SCALE_IN', [deletion_policy()], nodes(a=2))
 BIND = bind(deletion_policy())
 SPEC = deletion_policy()['spec']
 SCENARIO = {'cloud': {}, 'steps': []}
+TEMPLATE = {'heat_template_version': '2021-04-16', 'resources': {}}
 
 
 @pytest.mark.parametrize(
@@ -24,6 +25,14 @@ SCENARIO = {'cloud': {}, 'steps': []}
         ),
         (SPEC, 'Scenario', 'a policy spec; run placement-policy validate FILE'),
         (SCENARIO, 'Spec', 'a scenario; run placement-policy simulate FILE'),
+        (
+            TEMPLATE,
+            'Spec',
+            'a Heat template; expected a policy spec, such as the properties of an '
+            'OS::Senlin::Policy with type and version apart',
+        ),
+        (TEMPLATE, 'CheckRequest', 'a Heat template; expected a check request'),
+        ({'heat_template_version': 1}, 'Scenario', 'a Heat template; expected a scenario'),
         (CHECK, 'CheckRequest', None),
         ({'action': {}}, 'CheckRequest', None),
         ([], 'CheckRequest', None),
