@@ -3,6 +3,9 @@
 The functions work on Heat's ResourceDefinition.
 """
 
+import json
+import re
+from collections.abc import Mapping
 from typing import Any
 
 ZONE_PROPERTY = 'availability_zone'
@@ -25,6 +28,16 @@ def in_zone(definition: Any, zone: str | None) -> Any:
     if zone == zone_of(definition):
         return definition
     return definition.freeze(properties={**_properties(definition), ZONE_PROPERTY: zone})
+
+
+def uses_zone(template: Mapping[str, Any]) -> bool:
+    """Return whether a resource or a condition of a template uses the parameter.
+
+    The names are those of HOT, and of templates in the format of CloudFormation.
+    """
+    sections = ('resources', 'conditions', 'Resources', 'Conditions')
+    used = json.dumps([template.get(section) for section in sections], default=str)
+    return re.search(rf'"(get_param|Ref)": \[?"{ZONE_PROPERTY}"', used) is not None
 
 
 def _properties(definition: Any) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import oslo_messaging
 from heat.common import exception, grouputils, short_id
 from heat.engine import environment, resource
 from heat.engine.resources.openstack.heat.autoscaling_group import AutoScalingResourceGroup
+from heat.engine.resources.template_resource import TemplateResource
 from heat.objects.stack import Stack
 from heat.scaling import template
 from oslo_config import cfg
@@ -53,6 +54,8 @@ class PlacedAutoScalingGroup(AutoScalingResourceGroup):
 
     @override
     def validate(self) -> None:
+        # The templates of the next two lines need a valid property `placement`.
+        self.validate_template()
         self._validate_unit()
         super().validate()
         if not self._is_rolled_back():
@@ -178,7 +181,12 @@ class PlacedAutoScalingGroup(AutoScalingResourceGroup):
 
     @property
     def _placement(self) -> dict[str, Any]:
-        placement: dict[str, Any] = self.properties[placement_property.PLACEMENT]
+        try:
+            placement: dict[str, Any] = self.properties[placement_property.PLACEMENT]
+        except ValueError:
+            # Its text has no path. Heat validates no values of a group in a nested stack.
+            self.properties.validate()
+            raise
         return placement
 
     def _group(self) -> requests.Group:
@@ -203,7 +211,7 @@ class PlacedAutoScalingGroup(AutoScalingResourceGroup):
     def _validate_unit(self) -> None:
         """Check that members can get a zone.
 
-        :raises StackValidationFailed: the definition has a zone, or cannot have one.
+        :raises StackValidationFailed: the definition has a zone, or cannot use one.
         """
         name = definitions.ZONE_PROPERTY
         definition = self._get_resource_definition()
@@ -219,12 +227,23 @@ class PlacedAutoScalingGroup(AutoScalingResourceGroup):
                 message=f'{self.name}: {definition.resource_type} has no property {name}; add a '
                 'parameter of this name to the template'
             )
+        if isinstance(unit, TemplateResource) and not definitions.uses_zone(unit.child_template()):
+            raise exception.StackValidationFailed(
+                message=f'{self.name}: no resource of {unit.template_url} uses its parameter '
+                f'{name}, so the placement would have no effect; add {{get_param: {name}}} to its '
+                'servers'
+            )
 
     def _validate_zones(self) -> None:
         """Check with a worker that the cloud has the zones.
 
+        A zone without a name is known after the creation of another resource.
+
         :raises StackValidationFailed: it lacks one, or no worker replied.
         """
+        zones = self._placement[placement_property.ZONES]
+        if not zones or not all(zone[placement_property.NAME] for zone in zones):
+            return
 
         def validate(client: PolicyClient) -> None:
             client.policy_validate(

@@ -24,6 +24,8 @@ class LocalChooser:
 
         :source: https://en.wikipedia.org/wiki/Sainte-Laguë_method
         """
+        if not self._weights:  # they come from another resource, which does not exist yet
+            return [''] * count
         held = Counter(member.zone for member in members if not member.needs_zone)
         chosen = []
         for _ in range(count):

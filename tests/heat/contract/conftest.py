@@ -1,6 +1,6 @@
 """Heat in this process, without its services and its database."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -14,6 +14,7 @@ from tests.heat.contract.nested import NestedStack
 
 PLACEMENT = {'zones': [{'name': 'az1'}, {'name': 'az2'}, {'name': 'az3'}]}
 SERVER = {'type': 'OS::Nova::Server', 'properties': {'flavor': 'm1', 'image': 'cirros'}}
+OTHER = {'type': 'OS::Heat::Value', 'properties': {'value': ['az1']}}
 Make = Callable[..., Any]
 
 
@@ -31,15 +32,21 @@ def make_group(heat: None) -> Make:
 
     stacks: list[Any] = []
 
-    def make(nested: NestedStack | None = None, type_: str = RESOURCE_TYPE, **more: Any) -> Any:
+    def make(
+        nested: NestedStack | None = None,
+        type_: str = RESOURCE_TYPE,
+        files: Mapping[str, str] | None = None,
+        **more: Any,
+    ) -> Any:
         own = {'placement': PLACEMENT} if type_ == RESOURCE_TYPE else {}
         properties = {'min_size': 0, 'max_size': 9, 'resource': SERVER, **own, **more}
         text = {
             'heat_template_version': '2021-04-16',
-            'resources': {'group': {'type': type_, 'properties': properties}},
+            'resources': {'group': {'type': type_, 'properties': properties}, 'other': OTHER},
         }
         owner = context.RequestContext(user_id='user', project_id='demo', is_admin=False)
-        made = stack.Stack(owner, 'stack', template.Template(text, env=environment.Environment({})))
+        env = environment.Environment({})
+        made = stack.Stack(owner, 'stack', template.Template(text, files=files, env=env))
         group = made['group']
         identity = identifier.HeatIdentifier('demo', 'nested', 'id') if nested else None
         group.nested_identifier = lambda: identity

@@ -1,6 +1,7 @@
 """The parts of Heat that the plugin builds on, in each supported release."""
 
 import inspect
+import json
 from typing import Any
 
 import pytest
@@ -11,13 +12,15 @@ from heat.engine.resources.openstack.nova import server as server_resource
 from heat.rpc import api
 from heat.scaling import template as scaling_template
 
-from placement_worker.engines.heat import members
+from placement_worker.engines.heat import members, worker_client
 from placement_worker.engines.heat.group import PlacedAutoScalingGroup
 from placement_worker.errors import NoWorkerAnswered
 from tests.heat.contract.conftest import PLACEMENT, SERVER, Make
 from tests.heat.contract.nested import NestedStack
 
 PLAIN = 'OS::Heat::AutoScalingGroup'
+UNRESOLVED = {'get_attr': ['other', 'value']}
+"""A value that Heat knows after the creation of another resource."""
 
 
 def server(zone: str | None, **properties: Any) -> dict[str, Any]:
@@ -164,25 +167,145 @@ def test_resource_without_zones_is_refused(make_group: Make) -> None:
         group._validate_unit()
 
 
+AZ1 = {'name': 'az1'}
+
+
+ZONE = {'get_param': 'availability_zone'}
+
+
+def unit(resource: object, **more: Any) -> dict[str, Any]:
+    """Return the files of a template that is a member, with the given resource."""
+    parameters = {
+        'availability_zone': {'type': 'string'},
+        'name': {'type': 'string', 'default': ''},
+    }
+    text = {
+        'heat_template_version': '2021-04-16',
+        'parameters': parameters,
+        'resources': {'server': resource},
+        **more,
+    }
+    return {'unit.yaml': json.dumps(text)}
+
+
+@pytest.mark.parametrize(
+    ('used', 'more'),
+    [
+        (ZONE, {}),
+        ({'get_param': ['availability_zone', 0]}, {}),
+        ({'list_join': ['', [{'str_replace': {'template': 'z', 'params': {'z': ZONE}}}]]}, {}),
+        ({'if': ['in_az1', 'a', 'b']}, {'conditions': {'in_az1': {'equals': [ZONE, 'az1']}}}),
+    ],
+)
+def test_template_that_uses_its_zone_is_a_member(
+    make_group: Make, used: object, more: dict[str, Any]
+) -> None:
+    """The zone may be used by any function, in a resource or in a condition."""
+    files = unit({'type': 'OS::Heat::Value', 'properties': {'value': used}}, **more)
+
+    make_group(resource={'type': 'unit.yaml'}, files=files)._validate_unit()
+
+
+@pytest.mark.parametrize(
+    ('used', 'more'),
+    [
+        ('availability_zone', {}),
+        ({'get_param': 'name'}, {}),
+        ({'get_param': ['name', 'availability_zone']}, {}),
+        ('x', {'outputs': {'zone': {'value': ZONE}}}),
+    ],
+)
+def test_template_that_does_not_use_its_zone_is_refused(
+    make_group: Make, used: object, more: dict[str, Any]
+) -> None:
+    """A zone that reaches no resource of the member would have no effect."""
+    files = unit({'type': 'OS::Heat::Value', 'properties': {'value': used}}, **more)
+    group = make_group(resource={'type': 'unit.yaml'}, files=files)
+
+    with pytest.raises(
+        exception.StackValidationFailed,
+        match=r'group: no resource of unit\.yaml uses its parameter availability_zone, so the '
+        'placement would have no effect',
+    ):
+        group._validate_unit()
+
+
+def test_template_for_cloudformation_may_be_a_member(make_group: Make) -> None:
+    """A template in the format of CloudFormation uses a parameter by Ref."""
+    resource = {'Type': 'OS::Heat::Value', 'Properties': {'value': {'Ref': 'availability_zone'}}}
+    text = {
+        'HeatTemplateFormatVersion': '2012-12-12',
+        'Parameters': {'availability_zone': {'Type': 'String'}},
+        'Resources': {'server': resource},
+    }
+
+    group = make_group(resource={'type': 'unit.yaml'}, files={'unit.yaml': json.dumps(text)})
+    group._validate_unit()
+
+
 @pytest.mark.parametrize(
     ('placement', 'message'),
     [
-        ({'zones': []}, 'out of range'),
-        ({'zones': [{'weight': 5}]}, 'name not assigned'),
-        ({'zones': [{'name': 'az1', 'weight': 0}]}, 'out of range'),
-        ({'zones': [{'name': 'az1'}], 'deletion': {'criteria': 'OLDEST'}}, 'not an allowed value'),
-        ({'zones': [{'name': 'az1'}], 'regions': []}, 'Unknown Property regions'),
-        ({}, 'zones not assigned'),
+        (None, 'placement: Property zones not assigned'),
+        ([], r'placement: "\[\]" is not a map'),
+        ({}, 'placement: Property zones not assigned'),
+        ({'zones': None}, r'placement.zones: length \(0\) is out of range'),
+        ({'zones': []}, r'placement.zones: length \(0\) is out of range'),
+        ({'zones': 'az1'}, r'placement.zones: "\'az1\'" is not a list'),
+        ({'zones': ['az1']}, r'placement.zones\[0\]: "az1" is not a map'),
+        ({'zones': [AZ1, 'az2']}, r'placement.zones\[1\]: "az2" is not a map'),
+        ({'zones': [None]}, r'placement.zones\[0\]: Property name not assigned'),
+        ({'zones': [AZ1, {'weight': 5}]}, r'placement.zones\[1\]: Property name not assigned'),
+        ({'zones': [{'name': ''}]}, r'placement.zones\[0\].name: length \(0\) is out of range'),
+        ({'zones': [{'name': ['a']}]}, r'placement.zones\[0\].name: Value must be a string'),
+        ({'zones': [{**AZ1, 'weight': 0}]}, r'placement.zones\[0\].weight: 0 is out of range'),
+        ({'zones': [{**AZ1, 'weight': 'x'}]}, r'placement.zones\[0\].weight: .* not an integer'),
+        ({'zones': [{**AZ1, 'wieght': 5}]}, r'placement.zones\[0\].* Unknown Property wieght'),
+        ({'zones': [AZ1], 'deletion': []}, r'placement.deletion: "\[\]" is not a map'),
+        (
+            {'zones': [AZ1], 'deletion': {'criteria': 'OLDEST'}},
+            'placement.deletion.criteria: .*not an allowed value',
+        ),
+        ({'zones': [AZ1], 'regions': []}, 'placement: Unknown Property regions'),
     ],
 )
 def test_wrong_placement_is_refused(
     make_group: Make, placement: dict[str, Any], message: str
 ) -> None:
-    """A value that the property does not allow is refused by its schema."""
-    group = make_group(placement=placement)
+    """Heat names the path of a wrong value, when it validates the stack and when it creates it."""
+    match = rf'Property error: resources\.group\.properties\.{message}'
 
+    with pytest.raises(exception.StackValidationFailed, match=match):
+        make_group(placement=placement).stack.validate()
     with pytest.raises(exception.StackValidationFailed, match=message):
-        group.properties.validate()
+        make_group(placement=placement).properties.validate()
+
+
+def test_wrong_placement_of_a_nested_group_is_refused(make_group: Make) -> None:
+    """Heat does not check the values of a nested stack before the group builds its template."""
+    group = make_group(placement={'zones': [AZ1, 'az2']})
+    group.stack.strict_validate = False
+
+    with pytest.raises(exception.StackValidationFailed, match=r'zones\[1\]: "az2" is not a map'):
+        group.stack.validate()
+
+
+@pytest.mark.parametrize(
+    'zones', [UNRESOLVED, [{'name': UNRESOLVED}], [AZ1, {'name': UNRESOLVED, 'weight': UNRESOLVED}]]
+)
+def test_placement_from_another_resource_is_validated_at_its_creation(
+    make_group: Make, monkeypatch: pytest.MonkeyPatch, zones: Any
+) -> None:
+    """The zones are unknown before the other resource exists, so no worker is asked about them."""
+    monkeypatch.setattr(worker_client, 'call', refuse)
+    files = unit({'type': 'OS::Heat::Value', 'properties': {'value': ZONE}})
+    group = make_group(
+        placement={'zones': zones}, desired_capacity=2, resource={'type': 'unit.yaml'}, files=files
+    )
+
+    group.stack.validate()
+
+    assert len(group.child_template().t['resources']) == 2
 
 
 def test_placement_has_defaults(make_group: Make) -> None:
@@ -193,7 +316,7 @@ def test_placement_has_defaults(make_group: Make) -> None:
     assert group._placement['deletion'] == {'criteria': 'OLDEST_FIRST'}
 
 
-def refuse(_self: object, _request: object) -> None:
+def refuse(*_: object) -> None:
     raise NoWorkerAnswered('asked')
 
 

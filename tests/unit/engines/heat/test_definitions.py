@@ -1,6 +1,10 @@
 """The zone in the definition of a member; tests/heat has Heat's own definitions."""
 
+import pytest
+
 from placement_worker.engines.heat import definitions
+
+ZONE = {'get_param': 'availability_zone'}
 
 
 class Definition:
@@ -41,3 +45,24 @@ def test_same_zone_returns_the_same_definition():
     definition = Definition({'availability_zone': 'az1'})
 
     assert definitions.in_zone(definition, 'az1') is definition
+
+
+@pytest.mark.parametrize(
+    ('template', 'expected'),
+    [
+        ({'resources': {'server': {'properties': {'availability_zone': ZONE}}}}, True),
+        ({'resources': {'server': {'properties': {'list': [1, {'a': ZONE}]}}}}, True),
+        ({'resources': {'server': {'value': {'get_param': ['availability_zone', 'x']}}}}, True),
+        ({'conditions': {'is_az1': {'equals': [ZONE, 'az1']}}}, True),
+        ({'Resources': {'server': {'Properties': {'Zone': {'Ref': 'availability_zone'}}}}}, True),
+        ({'resources': {'server': {'get_param': []}}}, False),
+        ({'resources': {'server': {'get_param': ['zones', 'availability_zone']}}}, False),
+        ({'resources': {'server': {'availability_zone': 'availability_zone'}}}, False),
+        ({'resources': {'server': {'text': '{"get_param": "availability_zone"}'}}}, False),
+        ({'resources': None, 'outputs': {'zone': {'value': ZONE}}}, False),
+        ({}, False),
+    ],
+)
+def test_zone_is_used_by_a_resource_or_a_condition(template, expected):
+    """An output shows the zone, but places nothing there."""
+    assert definitions.uses_zone(template) == expected

@@ -32,3 +32,8 @@ def test_local_zones_follow_weights():
     chooser = LocalChooser([{'name': 'az1', 'weight': 100}, {'name': 'az2', 'weight': 300}])
 
     assert chooser.zones([], 4).count('az2') == 3
+
+
+def test_local_zones_of_no_known_zone_are_empty():
+    """Zones that another resource gives are unknown when Heat validates the template."""
+    assert LocalChooser([]).zones([], 2) == ['', '']
