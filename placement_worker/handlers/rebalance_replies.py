@@ -103,7 +103,7 @@ def _details(layout: Layout, steps: Sequence[Step], bound: Bound) -> dict[str, A
         region.name: sum(after[region.name, zone.name] for zone in region.zones)
         for region in layout.regions
     }
-    details: dict[str, Any] = {}
+    details: dict[str, Any] = {'unplaced': len(layout.unplaced)}
     if bound.regions:
         details['regions'] = _rows([one.holding for one in layout.regions], in_regions)
     if bound.zones:

@@ -123,17 +123,25 @@ def plan(request: RebalanceRequest, links: Sequence[Link], state: State) -> Reba
     protected = state.protected(resize)
     criteria = policies.deletion.criteria
     levels = Levels.of(state.places)
-    found = layout(
-        [*victims.order(policies.counted(request.cluster.nodes), criteria, resize.action.id)],
-        {*protected, *_too_young(request, state)},
-        levels,
-        state.cloud,
-    )
+    ordered = [*victims.order(policies.counted(request.cluster.nodes), criteria, resize.action.id)]
+    ranks = {
+        node.id: rank
+        for rank, node in enumerate(ordered if state.criterion else ())
+        if victims.is_healthy(node) and node.id not in protected
+    }
+    staying = {*protected, *_too_young(request, state)}
+    found = layout(ordered, staying, levels, state.cloud, ranks)
     immovable = [node for node in request.cluster.nodes if node.id in protected]
     transfers = list(region_rebalancing.transfers(found.regions, Fraction(str(options.min_gain))))
     surge = _surge(request, state.max_nodes) if transfers else options.max_surge
     chosen = islice(transfers, options.max_moves)
-    steps = _until_probe(rebalancing_steps.steps(found.regions, chosen, surge), found)
+    leaving = {
+        place: [ranks.get(node.id) for node in nodes] for place, nodes in found.movable.items()
+    }
+    new_nodes = 0 if state.criterion is None else -1 if criteria == 'YOUNGEST_FIRST' else 1
+    steps = _until_probe(
+        rebalancing_steps.steps(found.regions, chosen, surge, leaving, new_nodes), found
+    )
     warnings = [
         *policies.warnings(resize, state),
         *protection.unparsed(protected),
@@ -162,15 +170,15 @@ def _first(links: Sequence[Link], kind: type[P]) -> P | None:
 
 
 def _too_young(request: RebalanceRequest, state: State) -> Collection[str]:
-    """Return the ids of the nodes below the minimum age; a node without a time has no age."""
-    min_age = timedelta(seconds=request.options.min_age_s)
-    if not min_age:
+    """Return the ids of the nodes below the minimum age; a node never created may leave at once."""
+    if not request.options.min_age_s:  # a clock that is wrong makes no node too young
         return ()
-    return [node.id for node in request.cluster.nodes if _age(node, state) < min_age]
-
-
-def _age(node: Node, state: State) -> timedelta:
-    return state.now - in_utc(node.created_at) if node.created_at else timedelta()
+    oldest = state.now - timedelta(seconds=request.options.min_age_s)
+    return [
+        node.id
+        for node in request.cluster.nodes
+        if node.created_at and in_utc(node.created_at) > oldest
+    ]
 
 
 def _surge(request: RebalanceRequest, max_nodes: int) -> int:

@@ -94,7 +94,7 @@ def shrink(
     held, final = [before[one.name] for one in known], [after[one.name] for one in known]
     unlisted = _unlisted(places, before)
     unlisted_after = {name: after[name] for name in unlisted}
-    rows = listed_rows(known, held, final, [not place.is_evacuated for place in known])
+    rows = listed_rows(known, held, final, [not place.evacuated for place in known])
     rows += unlisted_rows(places, unlisted, unlisted_after)
     return Plan(with_protected(rows, staying) if staying else rows, before[None] - after[None])
 
@@ -117,7 +117,10 @@ def _no_room(
     Shortages are the cause if there would be enough room without them.
     """
     room = {place.name: top - current.get(place.name, 0) for place, top in ceilings.items()}
-    rows = [(one.name, current.get(one.name, 0), one.cap, one.obstacle) for one in places]
+    rows = [
+        (one.name, held := current.get(one.name, 0), one.cap, _obstacle(one, held))
+        for one in places
+    ]
     shortages = [place.shortage for place in ceilings if place.available and place.shortage]
     held = sum(current.get(place.name, 0) for place in ceilings)
     without = (structs.replace(place, shortage=None) for place in ceilings)
@@ -125,6 +128,13 @@ def _no_room(
     if most < held + count:
         return infeasible(count, room, rows)
     return short_of_capacity(count, room, rows, shortages)
+
+
+def _obstacle(place: Place, held: int) -> str:
+    """Return why a place takes too few nodes; a cordon only if lifting it would help."""
+    if place.cordons and not place.note and not place.is_opened_without_cordons(held):
+        return str(place.shortage or '')
+    return place.obstacle
 
 
 def _check_held(before: Counts, groups: Sequence[Located], count: int) -> None:
@@ -154,7 +164,7 @@ def _after_removal(
     which the count runs out leaves a choice, so one apportionment is enough for a plan.
     """
     after = before.copy()
-    keeping = [place for place in known if not place.is_evacuated]
+    keeping = [place for place in known if not place.evacuated]
     for group in filter(None, groups):
         movable = Counter(group)
         is_ranked = group is groups[-1]

@@ -31,8 +31,9 @@ class Place(Struct, frozen=True):
     """A zone or region that a policy lists.
 
     `known`: the cloud has it. `available`: nodes can be created there now; this implies `known`.
-    `note`: why nodes cannot be created there, for the row of the plan. `cordons`: those in force
-    that close it; see `closed`. `shortage`: why it gets at most one node now, None if it has room.
+    `note`: why the cloud lets no node be created there. `cordons`: those in force that close it;
+    `cordon_note` is what they say. `evacuated`: its nodes leave first, as those of unlisted places
+    do. `shortage`: why it gets at most one node now, None if it has room.
     """
 
     name: str
@@ -42,28 +43,46 @@ class Place(Struct, frozen=True):
     available: bool = True
     note: str = 'unavailable'
     cordons: tuple[Cordon, ...] = ()
+    cordon_note: str = ''
+    evacuated: bool = False
     shortage: Shortage | None = None
 
     @property
     def obstacle(self) -> str:
-        """Why nodes cannot be created there, or why at most one can; else an empty string."""
+        """Why nodes cannot be created there, or why at most one can; else an empty string.
+
+        A cordon is no obstacle where the cloud has no room anyway: lifting it would not help.
+        """
         if self.available:
             return str(self.shortage or '')
-        return self.note if self.known else UNKNOWN
+        return (self.note or self.cordon_note) if self.known else UNKNOWN
 
     @property
-    def is_evacuated(self) -> bool:
-        """Whether its nodes leave first, as those of unlisted places do."""
-        return bool(self.cordons) and any(one.evacuate for one in self.cordons)
+    def remark(self) -> str:
+        """All that keeps nodes from being created in a known place, for the row of the plan."""
+        return '' if self.available else ', '.join(filter(None, (self.note, self.cordon_note)))
+
+    def is_opened_without_cordons(self, held: int = 0) -> bool:
+        """Return whether a node could be created if the cordons were lifted."""
+        has_room = self.cap < 0 or held < self.cap
+        is_short = self.shortage is not None and not self.shortage.room
+        return bool(self.cordons) and not self.note and has_room and not is_short
 
     def cordoned(self, cordon: Cordon | None) -> 'Place':
         """Return the place with its own cordon; a cordon does not hide that a place is unknown."""
-        return self.closed([cordon], cordon.note) if cordon and self.known else self
+        if cordon is None or not self.known:
+            return self
+        return structs.replace(self.closed([cordon], cordon.note), evacuated=cordon.evacuate)
 
     def closed(self, cordons: Sequence[Cordon], note: str) -> 'Place':
         """Return the place with cordons, which keep nodes from being created there."""
-        notes = note if self.available else f'{self.note}, {note}'
-        return structs.replace(self, available=False, note=notes, cordons=tuple(cordons))
+        return structs.replace(
+            self,
+            available=False,
+            note='' if self.available else self.note,
+            cordons=tuple(cordons),
+            cordon_note=note,
+        )
 
 
 T = TypeVar('T', bound=Hashable)

@@ -8,6 +8,7 @@ before it. A tie is no gain, so nodes that are already in place stay there.
 """
 
 import heapq
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -23,7 +24,9 @@ class Holding:
 
     `name`: None if the nodes of a region are not divided by zone. `fixed`: the number of nodes that
     must stay. `most`: the maximum number of nodes, which `held` may exceed. `note`: what keeps the
-    place from having more nodes, for the row of the reply.
+    place from having more nodes, for the row of the reply. `ranks`: those of its healthy,
+    unprotected nodes in the order of victims. Of equal places, growth goes where the next victim
+    stands, and shrinking takes it.
     """
 
     name: str | None
@@ -32,6 +35,12 @@ class Holding:
     fixed: int
     most: int
     note: str = ''
+    ranks: Sequence[int] = ()
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether it stands for nodes of unknown place, which cannot be planned."""
+        return self.name is None and not self.weight
 
 
 class Unit(NamedTuple):
@@ -40,6 +49,7 @@ class Unit(NamedTuple):
     stage: int
     price: Fraction
     weight: int
+    rank: float
     order: int
     place: str | None
 
@@ -78,7 +88,7 @@ def sources(holdings: Sequence[Holding]) -> Iterator[Unit]:
     """Yield the nodes that may leave: those of unlisted places, those above a maximum, the others.
 
     Within each group the most expensive unit is first. Of units of equal cost, the one of the lower
-    weight leaves first, then the later one.
+    weight leaves first, then the next victim, then the later one.
     """
     return heapq.merge(*(_leaving(one, -order) for order, one in enumerate(holdings)))
 
@@ -90,7 +100,11 @@ def destinations(holdings: Sequence[Holding]) -> Iterator[Unit]:
 
 def misplaced(holdings: Sequence[Holding], counts: Mapping[str | None, int]) -> int:
     """Return the number of nodes in unlisted places or above the maximum of a place."""
-    return sum(max(0, counts[one.name] - (one.most if one.weight else 0)) for one in holdings)
+    return sum(
+        max(0, counts[one.name] - (one.most if one.weight else 0))
+        for one in holdings
+        if not one.is_unknown
+    )
 
 
 def deviation(holdings: Sequence[Holding], counts: Mapping[str | None, int]) -> Fraction:
@@ -107,15 +121,18 @@ def deviation(holdings: Sequence[Holding], counts: Mapping[str | None, int]) -> 
 
 def _leaving(holding: Holding, order: int) -> Iterator[Unit]:
     weight = holding.weight or 1
-    for unit in range(holding.held, holding.fixed, -1):
+    unhealthy = holding.held - holding.fixed - len(holding.ranks)
+    for gone, unit in enumerate(range(holding.held, holding.fixed, -1)):
+        rank = next(iter(holding.ranks[max(0, gone - unhealthy) :]), math.inf)
         above = _ABOVE_MOST if unit > holding.most else _OTHER
         stage = above if holding.weight else _UNLISTED
-        yield Unit(stage, -_price(unit, weight), weight, order, holding.name)
+        yield Unit(stage, -_price(unit, weight), weight, rank, order, holding.name)
 
 
 def _arriving(holding: Holding, order: int) -> Iterator[Unit]:
+    rank = min(holding.ranks, default=math.inf)
     for unit in range(holding.held + 1, holding.most + 1):
-        yield Unit(0, _price(unit, holding.weight), -holding.weight, order, holding.name)
+        yield Unit(0, _price(unit, holding.weight), -holding.weight, rank, order, holding.name)
 
 
 def _price(unit: int, weight: int) -> Fraction:

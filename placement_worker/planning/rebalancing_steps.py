@@ -3,10 +3,15 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import count, islice
+from types import MappingProxyType
 
 from placement_worker.planning import rebalancing, region_rebalancing
+from placement_worker.planning.rebalancing import Holding
 from placement_worker.planning.region_rebalancing import Imbalance, Place, Region, Transfer
+
+NEW = 2**31
+"""The rank of a new node is beyond those of all nodes of a cluster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,18 +28,34 @@ class Step:
 
 
 def steps(
-    regions: Sequence[Region], transfers: Iterable[Transfer], max_surge: int
+    regions: Sequence[Region],
+    transfers: Iterable[Transfer],
+    max_surge: int,
+    leaving: Mapping[Place, Sequence[int | None]] = MappingProxyType({}),
+    new_nodes: int = 0,
 ) -> Iterator[Step]:
     """Group transfers into steps that add at most `max_surge` nodes, and exceed no cap.
 
     A step does not mix transfers between regions with transfers within regions.
+
+    :param leaving: the ranks of the nodes that may leave each place, in their order; None for a
+        node that is not healthy.
+    :param new_nodes: 1 if a new node is the last victim, -1 if it is the next one, 0 if victims
+        are chosen at random and break no ties.
     """
     counts = region_rebalancing.held(regions)
+    ranks = {(region.name, zone.name): [*zone.ranks] for region in regions for zone in region.zones}
+    gone = {place: iter(order) for place, order in leaving.items()}
+    newcomers = count(NEW)
     for group in _groups(regions, transfers, max_surge, counts):
-        scale_out = _is_scale_out(regions, counts, group)
+        scale_out = _is_scale_out([_after(one, counts, ranks) for one in regions], group)
         for one in group:
             counts[one.source] -= 1
             counts[one.destination] += 1
+            rank = next(gone[one.source], None) if one.source in gone else None
+            ranks[one.source] = [other for other in ranks[one.source] if other != rank]
+            if new_nodes:
+                ranks[one.destination].append(new_nodes * next(newcomers))
         yield Step(group, scale_out, region_rebalancing.imbalance(regions, counts))
 
 
@@ -59,24 +80,34 @@ def _groups(
         yield group
 
 
-def _is_scale_out(
-    regions: Sequence[Region], counts: Mapping[Place, int], group: Sequence[Transfer]
-) -> bool:
+def _after(
+    region: Region, counts: Mapping[Place, int], ranks: Mapping[Place, Sequence[int]]
+) -> Region:
+    """Return a region as it is after some steps."""
+    zones = [
+        replace(zone, held=counts[place], ranks=ranks[place])
+        for zone in region.zones
+        for place in [(region.name, zone.name)]
+    ]
+    held = sum(zone.held for zone in zones)
+    own = sorted(rank for zone in zones for rank in zone.ranks)
+    return Region(replace(region.holding, held=held, ranks=own), zones)
+
+
+def _is_scale_out(regions: Sequence[Region], group: Sequence[Transfer]) -> bool:
     """Return whether a scale-out would create the nodes of a step in the places of the step."""
-    now = [replace(region.holding, held=_in_region(counts, region.name)) for region in regions]
     wanted = Counter(one.destination[0] for one in group)
-    placed = Counter(unit.place for unit in islice(rebalancing.destinations(now), len(group)))
+    placed = _cheapest([region.holding for region in regions], len(group))
     return placed == wanted and all(
-        _cheapest(region, counts, wanted[region.name])
+        _cheapest(region.zones, wanted[region.name])
         == Counter(one.destination[1] for one in group if one.destination[0] == region.name)
         for region in regions
     )
 
 
-def _cheapest(region: Region, counts: Mapping[Place, int], number: int) -> Counter[str | None]:
-    """Return the zones in which a region creates this number of nodes."""
-    now = [replace(zone, held=counts[region.name, zone.name]) for zone in region.zones]
-    return Counter(unit.place for unit in islice(rebalancing.destinations(now), number))
+def _cheapest(holdings: Sequence[Holding], number: int) -> Counter[str | None]:
+    """Return the places in which a scale-out creates this number of nodes."""
+    return Counter(unit.place for unit in islice(rebalancing.destinations(holdings), number))
 
 
 def _in_region(counts: Mapping[Place, int], region: str | None) -> int:

@@ -48,8 +48,8 @@ class Transfer(NamedTuple):
 class Imbalance(NamedTuple):
     """The distance from the best counts; each transfer leads to a smaller one, as tuples compare.
 
-    `misplaced`: the number of nodes in unlisted places or above a cap. `regions`, `zones`: the
-    chi-square deviations.
+    `misplaced`: the number of nodes in unlisted places or above a cap; nodes of unknown place are
+    not counted. `regions`, `zones`: the chi-square deviations.
     """
 
     misplaced: int
@@ -81,12 +81,13 @@ def imbalance(regions: Sequence[Region], counts: Mapping[Place, int]) -> Imbalan
     for (name, _), count in counts.items():
         by_region[name] += count
     of_regions = [one.holding for one in regions]
-    misplaced, zones = rebalancing.misplaced(of_regions, by_region), Fraction(0)
+    misplaced, zones = 0, Fraction(0)
     for region in regions:
         by_zone = {zone.name: counts[region.name, zone.name] for zone in region.zones}
         zones += rebalancing.deviation(region.zones, by_zone)
-        if region.holding.weight:
-            misplaced += rebalancing.misplaced(region.zones, by_zone)
+        in_region = rebalancing.misplaced([region.holding], by_region)
+        in_zones = rebalancing.misplaced(region.zones, by_zone) if region.holding.weight else 0
+        misplaced += max(in_region, in_zones)  # those that leave the region are in both
     return Imbalance(misplaced, rebalancing.deviation(of_regions, by_region), zones)
 
 

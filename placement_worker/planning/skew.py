@@ -163,9 +163,14 @@ def of_plan(
 
 def _upper_bound(place: Place, row: Row, kind: Kind) -> Bound | None:
     """Return the limit that keeps a place from more nodes, or None."""
-    if place.obstacle and (kind == CREATION or place.is_evacuated or not place.known):
-        return _obstacle(place.obstacle)
-    if 0 <= place.cap <= row.final:
+    is_full = 0 <= place.cap <= row.final
+    if kind == CREATION or not place.known:
+        obstacle = '' if is_full and place.cordons and not place.note else place.obstacle
+    else:
+        obstacle = place.cordon_note if place.evacuated else ''
+    if obstacle:
+        return _obstacle(obstacle)
+    if is_full:
         return AT_CAP if place.cap == row.final else OVER_CAP
     return None if kind == CREATION or row.planned else NO_GROWTH
 

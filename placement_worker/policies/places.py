@@ -25,7 +25,7 @@ from placement_worker.contract.placement_data import Placement
 from placement_worker.planning import cordon
 from placement_worker.planning.capacity_errors import means_no_capacity
 from placement_worker.planning.cordon import Cordon
-from placement_worker.planning.places import NO_CAP, Place
+from placement_worker.planning.places import NO_CAP, NOWHERE, Located, Place
 from placement_worker.planning.shortage import Backoff, Shortage, failed_nodes, shortage
 from placement_worker.policies import place_names
 
@@ -248,7 +248,7 @@ class Places:
             self._regions[kind] = regions
         return self._regions[kind]
 
-    def usable_regions(self, kind: Kind) -> Sequence[Place]:
+    def usable_regions(self, kind: Kind, held: Located = NOWHERE) -> Sequence[Place]:
         """Return the listed regions if nodes can be created or deleted in one of them.
 
         :raises NoUsablePlace: the cloud knows none, or a creation is possible in none; the text
@@ -261,9 +261,14 @@ class Places:
         if kind != CREATION or any(one.available for one in regions):
             return regions
         are_cordoned = all(self.cordon_of(one.name, None) for one in regions if one.known)
-        check_cordons(regions, NO_REGION if are_cordoned else NO_ZONE)
-        without_zone = (one.name for one in regions if one.note == NO_USABLE_ZONE)
-        of_regions = set[str]().union(*(self.cloud.zones(name) for name in without_zone))
+        # Nova of a cordoned region may be down, so it is asked for usable zones only now.
+        with_zone = [
+            one for one in regions if one.known and (not self.listed_zones or self._usable(one))
+        ]
+        check_cordons(with_zone, NO_REGION if are_cordoned else NO_ZONE, held)
+        if with_zone:  # they are full, which is the reason that the planner gives
+            return regions
+        of_regions = set[str]().union(*(self.cloud.zones(one.name) for one in regions if one.known))
         raise place_names.none_usable(
             NO_ZONE, 'availability zone', 'zones', self.zone_names, of_regions
         )
@@ -297,9 +302,9 @@ class Places:
             region = self.cloud.home_region
         return cordon.covering(self.cordons, region, zone)
 
-    def usable_zones(self, region: str) -> list[str]:
+    def _usable(self, region: Place) -> list[str]:
         """Return the zones for new nodes that are available in a region, cordoned or not."""
-        known = self.cloud.zones(region)
+        known = self.cloud.zones(region.name)
         return [name for name in self.zone_names if known.get(name)]
 
     @property
@@ -329,13 +334,26 @@ class Places:
         is_known = listed.name in self.cloud.regions
         cap = listed.cap if isinstance(listed, Region) else NO_CAP
         region = Place(listed.name, listed.weight, cap, known=is_known, available=is_known)
-        return region.cordoned(self.cordon_of(listed.name, None))
+        region = region.cordoned(self.cordon_of(listed.name, None))
+        is_evacuated = region.evacuated or (is_known and self._zones_are_evacuated(listed.name))
+        return structs.replace(region, evacuated=is_evacuated)
+
+    def _zones_are_evacuated(self, region: str) -> bool:
+        """Return whether each listed zone that the region's Nova knows has an evacuating cordon."""
+        if self.listed_zones is None or not any(
+            one.evacuate and one.zone and one.region in (None, region) for one in self.cordons
+        ):
+            return False
+        known = self.cloud.zones(region)
+        names = [zone.name for zone in self.listed_zones.places if zone.name in known]
+        cordons = [self.cordon_of(region, name) for name in names]
+        return bool(cordons) and all(one and one.evacuate for one in cordons)
 
     def _with_zones(self, region: Place) -> Place:
         """Return a region, unavailable if no node can be created in any of its zones."""
         if self.listed_zones is None or not region.available:
             return region
-        usable = self.usable_zones(region.name)
+        usable = self._usable(region)
         if not usable:
             return structs.replace(region, available=False, note=NO_USABLE_ZONE)
         cordons = [self.cordon_of(region.name, zone) for zone in usable]
@@ -364,7 +382,7 @@ class Places:
         """
         if (region.name, None) in short or self.listed_zones is None or not region.available:
             return short.get((region.name, None))
-        usable = self.usable_zones(region.name)
+        usable = self._usable(region)
         opened = [zone for zone in usable if not self.cordon_of(region.name, zone)]
         found = [short[region.name, zone] for zone in opened if (region.name, zone) in short]
         if not found or len(found) < len(opened):
@@ -408,14 +426,19 @@ class Places:
         return {place: one for place, one in found.items() if one}
 
 
-def check_cordons(places: Sequence[Place], reason: str) -> None:
+def check_cordons(places: Sequence[Place], reason: str, held: Located = NOWHERE) -> None:
     """Check that unusable places are not unusable because of cordons.
 
     :param places: places of which none can take a node.
     :param reason: the error without its cause.
-    :raises NoUsablePlace: some are cordoned; the text names the cordons.
+    :raises NoUsablePlace: some could take a node without their cordons; the text names these.
     """
-    cordons = [one for place in places for one in place.cordons]
+    cordons = [
+        one
+        for place in places
+        if place.is_opened_without_cordons(held.get(place.name, 0))
+        for one in place.cordons
+    ]
     if cordons:
         raise cordon.no_open_place(reason, cordons)
 

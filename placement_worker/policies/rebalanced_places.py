@@ -2,8 +2,9 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Self
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import NamedTuple, Self
 
 from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.cloud.stated_places import Location
@@ -74,12 +75,17 @@ class Levels:
 
 
 def layout(
-    ordered: Sequence[Node], staying: Collection[str], levels: Levels, cloud: Snapshot
+    ordered: Sequence[Node],
+    staying: Collection[str],
+    levels: Levels,
+    cloud: Snapshot,
+    ranks: Mapping[str, int] = MappingProxyType({}),
 ) -> Layout:
     """Return the nodes of a cluster by place.
 
     :param ordered: all nodes, in the order in which they leave a place.
     :param staying: the ids of the nodes that must not leave.
+    :param ranks: node id -> rank, of the healthy nodes that break ties between places.
     """
     members: defaultdict[Location, list[Node]] = defaultdict(list)
     for node in ordered:
@@ -95,13 +101,28 @@ def layout(
         place: [node for node in nodes if place not in lost and node.id not in staying]
         for place, nodes in members.items()
     }
-    counts = {place: (len(nodes), len(movable[place])) for place, nodes in members.items()}
+    counts = {
+        place: _Count(
+            len(nodes),
+            len(movable[place]),
+            tuple(ranks[node.id] for node in nodes if node.id in ranks),
+        )
+        for place, nodes in members.items()
+    }
     return Layout(
         _regions(levels.regions, levels.zones, counts, len(ordered)),
         movable,
         [node for place in lost for node in members[place]],
         _probed(levels.regions or (), levels.zones),
     )
+
+
+class _Count(NamedTuple):
+    """The nodes in a place, those of them that may leave, and the ranks that break ties."""
+
+    held: int
+    movable: int
+    ranks: Sequence[int]
 
 
 def _probed(
@@ -132,34 +153,44 @@ def places_not_emptied(levels: Levels, protected: Sequence[Node], cloud: Snapsho
     return found
 
 
-Counts = Mapping[Location, tuple[int, int]]
-"""Place -> the number of nodes there, and the number of those that may leave."""
-
-
 def _regions(
     listed: Sequence[Place] | None,
     divided: Mapping[str | None, Sequence[Place]],
-    counts: Counts,
+    counts: Mapping[Location, _Count],
     size: int,
 ) -> list[Region]:
     places: dict[str | None, Place | None] = {None: EVERYWHERE}
     if listed is not None:
         places = {one.name: one for one in listed}
         places.update({name: None for name, _ in sorted(counts, key=str) if name not in places})
-    return [
-        _region(name, place, _zones(name, divided.get(name), counts, size), size)
-        for name, place in places.items()
-    ]
+    return [_region(name, one, divided.get(name), counts, size) for name, one in places.items()]
 
 
-def _region(name: str | None, place: Place | None, zones: Sequence[Holding], size: int) -> Region:
+def _region(
+    name: str | None,
+    place: Place | None,
+    listed: Sequence[Place] | None,
+    counts: Mapping[Location, _Count],
+    size: int,
+) -> Region:
+    zones = _zones(name, listed, counts, size)
     held = sum(zone.held for zone in zones)
     movable = sum(zone.held - zone.fixed for zone in zones)
-    return Region(_holding(name, place, held, movable, size), zones)
+    ranks = tuple(sorted(rank for zone in zones for rank in zone.ranks))
+    holding = _holding(name, place, _Count(held, movable, ranks), size)
+    if all(zone.most <= zone.held for zone in zones):
+        # The nodes of an evacuated zone go to another region if their own has no room for them.
+        evacuated = {one.name for one in listed or () if one.evacuated}
+        stranded = sum(zone.held - zone.fixed for zone in zones if zone.name in evacuated)
+        holding = replace(holding, most=min(holding.most, held - stranded))
+    return Region(holding, zones)
 
 
 def _zones(
-    region: str | None, listed: Sequence[Place] | None, counts: Counts, size: int
+    region: str | None,
+    listed: Sequence[Place] | None,
+    counts: Mapping[Location, _Count],
+    size: int,
 ) -> list[Holding]:
     """Return the zones of a region; one without a name if the region is not divided by zone."""
     places: dict[str | None, Place | None] = {None: EVERYWHERE}
@@ -168,22 +199,23 @@ def _zones(
         unlisted = (zone for name, zone in counts if name == region and zone not in places)
         places.update(dict.fromkeys(sorted(unlisted, key=str)))
     return [
-        _holding(name, place, *counts.get((region, name), (0, 0)), size)
+        _holding(name, place, counts.get((region, name), _Count(0, 0, ())), size)
         for name, place in places.items()
     ]
 
 
-def _holding(name: str | None, place: Place | None, held: int, movable: int, size: int) -> Holding:
+def _holding(name: str | None, place: Place | None, count: _Count, size: int) -> Holding:
     """Return the holding of a listed place, or of another one (None)."""
+    held, fixed = count.held, count.held - count.movable
     if place is None:
         note = NO_KNOWN_PLACE if name is None else NOT_LISTED
-        return Holding(name, NO_WEIGHT, held, held - movable, held, note)
+        return Holding(name, NO_WEIGHT, held, fixed, held, note, count.ranks)
     note = note_of(place, held) if place.known else UNKNOWN
-    if not place.known or place.is_evacuated:
-        return Holding(name, NO_WEIGHT, held, held - movable, held, note)
+    if not place.known or place.evacuated:
+        return Holding(name, NO_WEIGHT, held, fixed, held, note, count.ranks)
     most = place.cap if place.cap >= 0 else held + size
     if not place.available:
         most = min(most, held)
     elif place.shortage:
         most = min(most, held + place.shortage.room)
-    return Holding(name, place.weight, held, held - movable, most, note)
+    return Holding(name, place.weight, held, fixed, most, note, count.ranks)

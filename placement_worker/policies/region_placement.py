@@ -8,7 +8,7 @@ from placement_worker.cloud.ports import Cloud
 from placement_worker.contract.model import BindRequest, CheckRequest, SupportStatus
 from placement_worker.planning import sizing
 from placement_worker.planning.infeasible import infeasible
-from placement_worker.planning.places import NO_CAP
+from placement_worker.planning.places import NO_CAP, total
 from placement_worker.policies import place_names
 from placement_worker.policies.base import BindingOutcome, Outcome, State, skipped
 from placement_worker.policies.places import (
@@ -57,7 +57,7 @@ class RegionPlacement(PlacementPolicy[RegionPlacementProperties]):
             return skipped(task.skip_reason)
         nodes = sizing.current_nodes(request.action, request.cluster)
         held = task.held(nodes, state.cloud.by_region, without_failed=self.on_shortage is not None)
-        places = state.places.usable_regions(task.size.kind)
+        places = state.places.usable_regions(task.size.kind, total([*held.groups, held.staying]))
         share = self._share(task.size, places, held)
         return self._applied(task, [share], self.unknown(state))
 

@@ -342,7 +342,7 @@ def not_emptied(places: Sequence[Place], staying: Located, what: str) -> list[st
         f'Cannot evacuate {what} {place.name}: {counted(staying[place.name], "protected node")} '
         f'must not be deleted there'
         for place in places
-        if place.is_evacuated and staying.get(place.name)
+        if place.evacuated and staying.get(place.name)
     ]
 
 

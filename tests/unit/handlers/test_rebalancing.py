@@ -68,7 +68,11 @@ def after(members, step, number):
     """Return the members after a step; its new nodes have ids of their own."""
     gone = {one['id'] for one in step['delete']}
     new = [
-        {**node(28, f'{number}-{i}'), 'id': f'new{number}-{i}', 'data': {'placement': place}}
+        {
+            **node(28, created_at=f'2026-01-28T00:{number:02}:{i:02}Z'),
+            'id': f'new{number}-{i}',
+            'data': {'placement': place},
+        }
         for i, place in enumerate(step['create'])
     ]
     return [one for one in members if one['id'] not in gone] + new
@@ -121,7 +125,7 @@ def test_rebalance_moves_unhealthy_nodes_first(plan):
 
 
 def test_rebalance_moves_no_node_below_the_minimum_age(plan):
-    """Young nodes, and nodes without a time of creation, stay."""
+    """Young nodes stay; a node that was never created has no age, and leaves first."""
     members = nodes(az1=4)
     members[0]['created_at'] = '2026-01-01T11:59:00Z'
     members[1]['created_at'] = None
@@ -131,7 +135,7 @@ def test_rebalance_moves_no_node_below_the_minimum_age(plan):
 
     reply = plan(rebalance_of(policies, members, options={'min_age_s': 3600}))
 
-    assert [one[0] for one in moves(reply)] == ['n3', 'n4']
+    assert [one[0] for one in moves(reply)] == ['n2', 'n3']
 
 
 def test_rebalance_within_its_limits_finds_the_rest_later(plan):
@@ -282,6 +286,98 @@ def test_rebalance_that_cannot_empty_a_place_warns_of_protected_nodes(
     assert reply['warnings'] == [
         f'{warning}: 1 protected node must not be deleted there' for warning in warnings
     ]
+
+
+BOTH = [region_policy('R1', 'R2'), zone_policy('az1', 'az2')]
+
+
+@pytest.mark.parametrize(
+    ('regions', 'cordons', 'places', 'moved', 'misplaced'),
+    [
+        (
+            {'R1': {'az1': True}, 'R2': {'az1': False, 'az2': True}},
+            [{'zone': 'az2', 'evacuate': True}],
+            [('az1', 'R2'), ('az1', 'R1')],
+            [],
+            0,
+        ),
+        (
+            {'R1': {'az1': True}, 'R2': {'az1': True, 'az2': True}},
+            [{'zone': 'az1', 'region': 'R2'}, {'zone': 'az2', 'region': 'R2', 'evacuate': True}],
+            [('az1', 'R2'), ('az1', 'R1')],
+            [],
+            0,
+        ),
+        (
+            {'R1': {'az1': True}, 'R2': {'az2': False}},
+            [{'zone': 'az2', 'evacuate': True}],
+            [('az2', 'R2'), ('az2', 'R2'), ('az1', 'R1')],
+            ['n1', 'n2'],
+            2,
+        ),
+        (
+            {'R1': {'az1': True}, 'R2': {'az1': True, 'az2': True}},
+            [{'region': 'R2', 'evacuate': True}],
+            [('az1', 'R2'), ('az2', 'R2')],
+            ['n1', 'n2'],
+            2,
+        ),
+        (
+            {'R1': {'az1': True}, 'R2': {'az1': True, 'az2': True}},
+            [{'zone': 'az1', 'region': 'R2'}, {'zone': 'az2', 'region': 'R2', 'evacuate': True}],
+            [('az1', 'R2'), ('az2', 'R2'), ('az1', 'R1')],
+            ['n2'],
+            1,
+        ),
+        (
+            {'R1': {'az1': True}, 'R2': {'az1': True, 'az2': True}},
+            [{'zone': 'az2', 'region': 'R2', 'evacuate': True}],
+            [('az2', 'R2'), (None, 'R2'), (None, None)],
+            ['n1'],
+            1,
+        ),
+    ],
+    ids=[
+        'an unavailable zone keeps its nodes',
+        'a zone that is merely cordoned keeps its nodes',
+        'a region whose zones are all evacuated is evacuated, available or not',
+        'a cordon that names the region evacuates it',
+        'an evacuated zone gives its nodes to another region if its own has no room',
+        'nodes of unknown place are not misplaced',
+    ],
+)
+def test_rebalance_with_evacuated_places_moves_the_nodes_of_these_places_only(
+    registry, regions, cordons, places, moved, misplaced
+):
+    """Only nodes of evacuated places must leave; they are counted once."""
+    until = NOW.replace(year=2027)
+    worker = Endpoints(
+        Inventory.parse({'regions': {k: {'zones': v} for k, v in regions.items()}}, 'test'),
+        registry,
+        now=lambda: NOW,
+        cordons=lambda _: [Cordon(until=until, **one) for one in cordons],
+    )
+    members = [node(number, *place) for number, place in enumerate(places, start=1)]
+    policies = [*BOTH, deletion_policy()]
+
+    reply = worker.policy_rebalance(rebalance_of(policies, members))
+
+    assert [one[0] for one in moves(reply)] == moved
+    assert reply['imbalance']['misplaced'] == misplaced
+    assert reply['details']['unplaced'] == sum(None in place for place in places)
+
+
+def test_misplaced_node_above_the_cap_of_its_region_counts_once(plan):
+    """A node of an unlisted zone in a region that is over its cap is one misplaced node."""
+    regions = {'R1': {'zones': {'az1': True, 'old': True}}, 'R2': {'zones': {'az1': True}}}
+    policy = region_policy('R1', 'R2')
+    policy['spec']['properties']['regions'][0]['cap'] = 1
+    members = [node(1, 'az1', 'R1'), node(2, 'old', 'R1')]
+
+    reply = plan(rebalance_of([policy, zone_policy('az1')], members), regions=regions)
+
+    assert reply['imbalance']['misplaced'] == 1
+    assert [one[0] for one in moves(reply)] == ['n2']
 
 
 @pytest.mark.parametrize('zones', [ZONES, {'az1': False}], ids=['planned', 'refused'])
@@ -493,7 +589,10 @@ def test_no_step_names_a_protected_or_young_node_or_exceeds_the_surge(asked, reg
 
 @given(asked=clusters(shortages=False))
 def test_a_rebalance_carried_out_halfway_continues_with_the_rest(asked, registry):
-    """After each step, another rebalance plans the remaining steps, with the same victims."""
+    """After each step, another rebalance plans the remaining steps, with the same victims.
+
+    Of equally good places it may prefer another one, since new nodes have become victims, too.
+    """
     worker = Endpoints(Inventory.parse(cloud_of(asked), 'test'), registry, now=lambda: NOW)
     steps = worker.policy_rebalance(asked)['steps']
     distances = []
@@ -502,6 +601,7 @@ def test_a_rebalance_carried_out_halfway_continues_with_the_rest(asked, registry
         asked = {**asked, 'cluster': {**asked['cluster'], 'nodes': members}}
         reply = worker.policy_rebalance(asked)
         distances.append(tuple(reply['imbalance'].values()))
-        assert reply['steps'] == steps[number + 1 :]
+        rest = [(one['delete'], one['imbalance']) for one in reply['steps']]
+        assert rest == [(one['delete'], one['imbalance']) for one in steps[number + 1 :]]
 
     assert all(later < earlier for earlier, later in itertools.pairwise(distances))

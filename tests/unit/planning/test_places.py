@@ -25,11 +25,12 @@ def test_obstacle_of_a_place_says_why_no_node_can_be_created_there(place, obstac
 
 
 @pytest.mark.parametrize('evacuate', [True, False])
-def test_closed_place_takes_no_node_and_is_evacuated_if_a_cordon_says_so(evacuate):
+def test_cordoned_place_takes_no_node_and_is_evacuated_if_a_cordon_says_so(evacuate):
     """A cordon makes a place unavailable; only `evacuate` lets its nodes leave first."""
-    place = Place('a').closed([Cordon(zone='a', until=NOW, evacuate=evacuate)], 'closed')
+    cordon = Cordon(zone='a', until=NOW, evacuate=evacuate)
+    place = Place('a').cordoned(cordon)
 
-    assert (place.available, place.obstacle, place.is_evacuated) == (False, 'closed', evacuate)
+    assert (place.available, place.obstacle, place.evacuated) == (False, cordon.note, evacuate)
 
 
 def test_total_of_groups_adds_the_nodes_of_each_place():

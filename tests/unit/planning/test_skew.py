@@ -119,7 +119,7 @@ ALL_CAPPED = [A, Place('az2', cap=2), Place('az3', cap=2)]
             'zones az2 and az3 have no usable zone',
         ),
         (
-            [A, B.closed([CORDON], CORDON.note)],
+            [A, B.cordoned(CORDON)],
             {},
             4,
             'Zone az1 would hold 4 nodes, ideal 2.0, allowed skew 1: '
@@ -232,7 +232,7 @@ def test_skew_that_only_rounding_explains_blames_the_weights():
         ),
         ([A, Place('az2', cap=2)], {'az1': 9, 'az2': 4}, 1, {}, 'zone az2 is over its cap'),
         (
-            [A, B.closed([CORDON], CORDON.note)],
+            [A, B.cordoned(CORDON)],
             {'az1': 5, 'az2': 5},
             4,
             {},
