@@ -20,6 +20,7 @@ from placement_worker.contract.cluster import Cluster
 from placement_worker.contract.model import CheckReply, CheckRequest, Decision
 from placement_worker.contract.placement_data import Placement
 from placement_worker.planning.places import NO_PLACE
+from placement_worker.planning.plan_rows import NO_KNOWN_PLACE
 from placement_worker.planning.sizing import Size
 from placement_worker.policies.region_placement import RegionPlacement
 from placement_worker.policies.zone_placement import ZonePlacement
@@ -49,13 +50,13 @@ class _Explained:
 
     :ivar kind: `regions` or `zones`.
     :ivar by_region: whether the zones belong to a region each.
-    :ivar unplaced: the number of nodes to delete whose place is unknown.
+    :ivar unplaced: the nodes whose place is unknown.
     """
 
     kind: str
     rows: Sequence[PlaceChange]
     by_region: bool
-    unplaced: int
+    unplaced: PlaceChange
 
     @classmethod
     def of(cls, decisions: Iterable[Decision]) -> Iterator['_Explained']:
@@ -64,7 +65,9 @@ class _Explained:
             kind = _KINDS.get(decision.policy_type.rstrip('0123456789.'))
             if kind is None or decision.outcome != 'APPLIED' or kind not in decision.details:
                 continue
-            listed = decision.details[kind]
+            listed = [row for row in decision.details[kind] if row['note'] != NO_KNOWN_PLACE]
+            unknown = [row for row in decision.details[kind] if row['note'] == NO_KNOWN_PLACE]
+            before, after = (sum(row[key] for row in unknown) for key in ('current', 'final'))
             rows = [
                 PlaceChange(
                     named(row.get('region_name'), row['name']),
@@ -75,7 +78,7 @@ class _Explained:
                 for row in listed
             ]
             by_region = any('region_name' in row for row in listed)
-            yield cls(kind, rows, by_region, decision.details.get('unplaced', 0))
+            yield cls(kind, rows, by_region, PlaceChange(NO_PLACE, before, after))
 
     def changes(self, moves: _Moves, held: Counter[Location]) -> list[PlaceChange]:
         """Return the explained changes, or those of the reply if they differ.
@@ -84,8 +87,7 @@ class _Explained:
         """
         moved = self._named(moves.places)
         if self._agrees(moved, moves.total):
-            unplaced = PlaceChange(NO_PLACE, self.unplaced, 0)
-            return [*self.rows, *[unplaced] * bool(self.unplaced)]
+            return [*self.rows, *[self.unplaced] * bool(self.unplaced.before)]
         before = self._named(held)
         before[NO_PLACE] = 0 if moves.is_creation else moved[NO_PLACE]
         return _changed(self.rows, moves, moved, before)
@@ -94,9 +96,10 @@ class _Explained:
         """Return whether the reply may have this plan: the places of some nodes are unknown."""
         planned = Counter({row.name: abs(row.after - row.before) for row in self.rows})
         known = Counter({name: count for name, count in moved.items() if name != NO_PLACE})
+        unplaced = self.unplaced.before - self.unplaced.after
         if total is None:
-            total = known.total() + self.unplaced
-        return known <= planned and planned.total() + self.unplaced <= total
+            total = known.total() + unplaced
+        return known <= planned and planned.total() + unplaced <= total
 
     def _named(self, places: Counter[Location]) -> Counter[str]:
         """Return the number of nodes by name of a row."""

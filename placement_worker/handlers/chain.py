@@ -108,7 +108,7 @@ def _completed(
         except Rejected as exc:
             return _reply(request, progress, 'ERROR', str(exc))
         if any(link.skip_reason is None for link in links):
-            _warn_of_size(request, progress, state.max_nodes)
+            _warn_of_size(request, progress, state)
         if request.action.action == actions.CLUSTER_RESIZE:
             _complete_resize(request, progress, state.max_nodes)
     return _reply(request, progress, 'OK', progress.data.get('reason', COMPLETED))
@@ -123,9 +123,10 @@ def _check_victims(request: CheckRequest, state: State) -> None:
     victim_selection.check_named(request, state)
 
 
-def _warn_of_size(request: CheckRequest, progress: _Progress, max_nodes: int) -> None:
+def _warn_of_size(request: CheckRequest, progress: _Progress, state: State) -> None:
     """Put the warnings of the size first."""
-    of_size = warnings_of(request, ActionData(progress.data), max_nodes)
+    data, protections = ActionData(progress.data), state.protected(request)
+    of_size = warnings_of(request, data, state.max_nodes, protections)
     progress.warnings = [*of_size, *progress.warnings]
 
 

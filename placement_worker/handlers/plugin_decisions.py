@@ -165,8 +165,8 @@ def _check_before(
 ) -> None:
     """Check a plan that the engine is about to carry out.
 
-    :raises InvalidInput: the counts by place are not those of the entries, there are more victims
-        than nodes to delete, or the cluster grows too large.
+    :raises InvalidInput: the counts by place are not those of the entries, or the cluster grows too
+        large.
     """
     if new & {CREATION, PLACEMENT} and CREATION in decided.data:
         _check_entries(decided)
@@ -177,13 +177,6 @@ def _check_before(
             raise InvalidInput(f'{str(exc).rstrip(".")} - at `{PATH}.creation.count`') from exc
         except Rejected:  # an input that the plugin replaces need not be valid
             pass
-    if DELETION in new and 'count' in decided.data.get(DELETION, {}):
-        deletion = decided.deletion
-        if len(deletion.candidates or ()) > deletion.count:
-            raise InvalidInput(
-                f'Expected at most {counted(deletion.count, "victim")}, got '
-                f'{len(deletion.candidates or ())} - at `{deletion.path}.candidates`'
-            )
 
 
 def _check_entries(decided: ActionData) -> None:

@@ -106,6 +106,10 @@ class Held(Generic[T]):
         """The number of nodes in all places."""
         return sum(sum(group.values()) for group in (*self.groups, self.staying))
 
+    def unplaced(self, unknown: T) -> int:
+        """Return the number of nodes in an unknown place."""
+        return sum(group.get(unknown, 0) for group in (*self.groups, self.staying))
+
 
 def total(groups: Sequence[Located]) -> Counts:
     """Return the number of nodes of all groups by place."""

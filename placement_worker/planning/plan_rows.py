@@ -8,6 +8,7 @@ from msgspec import Struct, structs
 from placement_worker.planning.places import NO_CAP, UNKNOWN, Located, Place
 
 NOT_LISTED = 'not listed'
+NO_KNOWN_PLACE = 'no known place'
 
 
 class Row(Struct, frozen=True):

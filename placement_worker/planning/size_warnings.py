@@ -1,11 +1,15 @@
 """Warnings about the number of nodes that an action adds or removes."""
 
+from collections.abc import Mapping
+
 from placement_worker.contract import actions
 from placement_worker.contract.action_data import CREATION, DELETION, ActionData
 from placement_worker.contract.cluster import Cluster
 from placement_worker.contract.model import Action, CheckRequest
 from placement_worker.errors import Rejected
 from placement_worker.formats.text import counted
+from placement_worker.planning import protection
+from placement_worker.planning.protection import Protection
 from placement_worker.planning.resizing import asked_size, bound_of, desired_size, exceeds
 from placement_worker.planning.sizing import current_nodes, size_of
 
@@ -15,21 +19,30 @@ GROWING = frozenset({actions.CLUSTER_SCALE_OUT, actions.NODE_CREATE})
 """The actions that only add nodes."""
 
 
-def warnings_of(request: CheckRequest, data: ActionData, max_nodes: int) -> list[str]:
+def warnings_of(
+    request: CheckRequest,
+    data: ActionData,
+    max_nodes: int,
+    protections: Mapping[str, Protection],
+) -> list[str]:
     """Return the sentences about a resize that a bound changes, and about too few or many nodes.
 
     :param data: the action's data after all policies have decided.
+    :param protections: the protected nodes, by id; if no policy has chosen victims, the engine
+        must not choose them.
     """
     action, cluster = request.action, request.cluster
     try:
         if action.action in GROWING:
             return _too_many(action, cluster, data, max_nodes)
-        removed = _removed(action, cluster, data, max_nodes)
+        asked = _removed(action, cluster, data, max_nodes)
+        removed = min(asked, len(cluster.nodes) - len(protections))
         found = [
             _percentage_of_nothing(action, cluster),
             _limited(action, cluster, max_nodes),
             _emptied(action, cluster, removed),
             _too_few_left(action, cluster, removed),
+            _too_few_leave(cluster, asked, removed, protections),
         ]
     except Rejected:  # the invalid value did not matter to any policy
         return []
@@ -109,6 +122,13 @@ def _too_few_left(action: Action, cluster: Cluster, removed: int) -> str | None:
         f"The action leaves {left}, fewer than the cluster's min_size ({cluster.min_size}): the "
         'engine must refuse it'
     )
+
+
+def _too_few_leave(
+    cluster: Cluster, asked: int, removed: int, protections: Mapping[str, Protection]
+) -> str | None:
+    wanted = min(asked, len(cluster.nodes))
+    return protection.too_few(removed, wanted, protections) if removed < wanted else None
 
 
 def _too_many(action: Action, cluster: Cluster, data: ActionData, max_nodes: int) -> list[str]:

@@ -1,6 +1,6 @@
 """The deletion policy, senlin.policy.deletion."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -90,11 +90,15 @@ class Deletion(Policy[DeletionProperties]):
         protected = rows.of_protected(request.cluster.nodes, is_full)
         if too_few and self._is_strict:
             raise NodeProtected(too_few[0], protected)
+        plan: Mapping[str, Any] = {}
+        if too_few:
+            deletion, leaving = state.action_data.deletion, (*kept, *choice.victims)
+            plan = victim_selection.counts_by_place(leaving, deletion, state.cloud)
         explained = GENERATED if chosen or not too_few else ALL_PROTECTED
         return Outcome(
             'APPLIED',
             size.explained(explained),
-            self._data(state, chosen, explained),
+            self._data(state, chosen, explained, plan),
             details={**rows.of_choice(is_full), **protected},
             warnings=victim_selection.warnings(choice, chosen, count, request.cluster),
         )
@@ -104,9 +108,19 @@ class Deletion(Policy[DeletionProperties]):
         """Whether the check fails if protected nodes leave too few victims."""
         return False
 
-    def _data(self, state: State, chosen: Sequence[str], reason: str) -> dict[str, Any]:
-        """Return the new data of the action."""
+    def _data(
+        self,
+        state: State,
+        chosen: Sequence[str],
+        reason: str,
+        plan: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """Return the new data of the action.
+
+        :param plan: the numbers by place if fewer nodes leave than planned.
+        """
         deletion = state.action_data.deletion.updated(
+            **(plan or {}),
             count=len(chosen),
             candidates=list(chosen),
             destroy_after_deletion=self.properties.destroy_after_deletion,

@@ -12,7 +12,7 @@ from placement_worker.contract.action_data import CREATION
 from placement_worker.contract.cluster import Node
 from placement_worker.errors import NoUsablePlace
 from placement_worker.planning.places import UNKNOWN, Place
-from placement_worker.planning.plan_rows import NOT_LISTED, note_of
+from placement_worker.planning.plan_rows import NO_KNOWN_PLACE, NOT_LISTED, note_of
 from placement_worker.planning.rebalancing import NO_WEIGHT, Holding
 from placement_worker.planning.region_rebalancing import Region
 from placement_worker.policies.places import NO_ZONE, Places, check_cordons
@@ -20,8 +20,6 @@ from placement_worker.policies.shared_placement import not_emptied
 
 EVERYWHERE = Place('', 1)
 """The only region if no policy places by region."""
-NO_KNOWN_PLACE = 'no known place'
-"""The note of nodes whose place is unknown."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,11 +55,12 @@ class RegionPlacement(PlacementPolicy[RegionPlacementProperties]):
             return self._check_named(request, state, profile.region)
         if task.skip_reason:
             return skipped(task.skip_reason)
-        nodes = sizing.current_nodes(request.action, request.cluster)
-        held = task.held(nodes, state.cloud.by_region, without_failed=self.on_shortage is not None)
+        nodes = task.counted(without_failed=self.on_shortage is not None)
+        held = task.held(nodes, state.cloud.by_region)
         places = state.places.usable_regions(task.size.kind, total([*held.groups, held.staying]))
         share = self._share(task.size, places, held)
-        return self._applied(task, [share], self.unknown(state))
+        unplaced = state.cloud.by_region(nodes).get(None, ())
+        return self._applied(task, [share], self.unknown(state), unplaced)
 
     @override
     def attach(self, request: BindRequest, state: State) -> BindingOutcome:

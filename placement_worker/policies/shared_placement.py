@@ -5,24 +5,25 @@ from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from operator import attrgetter
 from typing import Any, ClassVar, Literal, Self, TypeVar
 
 from msgspec import structs
 
 from placement_worker.contract import actions
 from placement_worker.contract.action_data import CREATION, DELETION
-from placement_worker.contract.cluster import Node
+from placement_worker.contract.cluster import Cluster, Node
 from placement_worker.contract.model import CheckRequest, NodePatch
 from placement_worker.contract.placement_data import Placement
 from placement_worker.errors import TooSkewed
 from placement_worker.formats.text import counted, escaped, shortened
-from placement_worker.planning import skew, victims
+from placement_worker.planning import sizing, skew, victims
 from placement_worker.planning.alternatives import alternatives
 from placement_worker.planning.cordon import Cordon
 from placement_worker.planning.interleaving import interleave_groups
 from placement_worker.planning.placement import plan_for
 from placement_worker.planning.places import NO_CAP, Held, Located, Place
-from placement_worker.planning.plan_rows import Plan, Row
+from placement_worker.planning.plan_rows import NO_KNOWN_PLACE, Plan, Row
 from placement_worker.planning.protection import ALL_PROTECTED
 from placement_worker.planning.shortage import Shortage, failed_nodes
 from placement_worker.planning.sizing import Size
@@ -38,6 +39,7 @@ from placement_worker.policies.places import (
     Zone,
 )
 
+NAMED_NODES = 3
 NOTHING_TO_DO = 'No node is to be created or deleted.'
 T = TypeVar('T', bound=Hashable)
 P = TypeVar('P', bound=PlacementProperties)
@@ -73,18 +75,25 @@ class Task:
         """The reason not to plan, or None."""
         if not self.size.count:
             return self.size.explained(NOTHING_TO_DO)
-        if not self.possible.count:
-            return self.size.explained(ALL_PROTECTED)
         if self.size.kind == CREATION:
             return None
         return min_size.refusal(self.request, self.possible.count)
+
+    def counted(self, *, without_failed: bool) -> Sequence[Node]:
+        """Return the nodes that exist before the action.
+
+        :param without_failed: whether those whose own creation failed hold no room for others.
+        """
+        nodes: Sequence[Node] = sizing.current_nodes(self.request.action, self.request.cluster)
+        if not without_failed or self.size.kind != CREATION:
+            return nodes
+        failed = {node.id for node in failed_nodes(self._exceptional(nodes))}
+        return [node for node in nodes if node.id not in failed] if failed else nodes
 
     def held(
         self,
         nodes: Sequence[Node],
         locate: Callable[[Sequence[Node]], Mapping[T, Sequence[Node]]],
-        *,
-        without_failed: bool = False,
     ) -> Held[T]:
         """Count nodes by place, in the groups in which they leave, and those that stay.
 
@@ -92,8 +101,6 @@ class Task:
 
         :param nodes: members of the cluster.
         :param locate: returns some nodes by place.
-        :param without_failed: whether a creation does not count the nodes whose own creation
-            failed.
         :raises InvalidInput: the victims that are already chosen are malformed.
         """
 
@@ -102,9 +109,7 @@ class Task:
 
         everywhere = count(nodes)
         if self.size.kind == CREATION:
-            failed = failed_nodes(self._exceptional(nodes)) if without_failed else []
-            groups = [everywhere - count(failed) if failed else everywhere]
-            return Held(groups, Counter(), self._ranks(nodes, locate, ()))
+            return Held([everywhere], Counter(), self._ranks(nodes, locate, ()))
         staying: Counter[T] = Counter()
         first: Sequence[Sequence[Node]] = victims.before_healthy(self._exceptional(nodes))
         chosen = self._chosen_ids()
@@ -161,7 +166,7 @@ class Share:
     """The plan of one level: of all regions, or of the zones of one region.
 
     :ivar region: the region of the zones; None for regions, or if no policy planned by region.
-    :ivar held: the number of nodes before the action.
+    :ivar held: the number of nodes before the action, and `unplaced` that of unknown place.
     :ivar plan: None if the region has no usable zone.
     :ivar skew: None if the policy tolerates the skew of the plan.
     :ivar retries: the planned places with the places to try next.
@@ -170,6 +175,7 @@ class Share:
     what: Literal['region', 'zone']
     size: Size
     held: int
+    unplaced: int
     plan: Plan | None
     region: str | None = None
     warnings: Sequence[str] = ()
@@ -178,9 +184,16 @@ class Share:
 
     @property
     def rows(self) -> Sequence[Row]:
-        """The rows of the plan; a region without a usable zone has one row."""
+        """The rows of the plan; a region without a usable zone has one row.
+
+        Nodes of unknown place have a row of their own, so that the counts add up.
+        """
         if self.plan is not None:
-            return self.plan.rows
+            left = self.unplaced - self.plan.unplaced
+            unknown = Row(
+                '-', 0, NO_CAP, False, self.unplaced, 0.0, self.plan.unplaced, left, NO_KNOWN_PLACE
+            )
+            return [*self.plan.rows, *[unknown] * bool(self.unplaced)]
         count = self.size.count
         final = self.held + (count if self.size.kind == CREATION else -count)
         return (Row('-', 0, NO_CAP, False, self.held, 0.0, count, final, NO_USABLE_ZONE),)
@@ -253,6 +266,7 @@ class PlacementPolicy(Policy[P]):
             self.what,
             size,
             held.number,
+            held.unplaced(None),
             plan,
             region,
             [
@@ -268,15 +282,19 @@ class PlacementPolicy(Policy[P]):
         task: 'Task',
         shares: Sequence[Share],
         warnings: Sequence[str],
+        unplaced: Sequence[Node],
         more: Mapping[str, Any] | None = None,
     ) -> Outcome:
         """Return the outcome of a plan, unless its skew is refused.
 
+        :param unplaced: the nodes whose place is unknown.
         :param more: other keys of the plan than its counts.
         :raises TooSkewed: the mode of `spread` is strict; a deletion never fails.
         """
         skews = [one.skew.explained(self.what, one.region) for one in shares if one.skew]
         details = self._details(shares)
+        if not task.possible.count:
+            return Outcome('SKIPPED', task.size.explained(ALL_PROTECTED), warnings=warnings)
         is_creation = task.size.kind == CREATION
         if skews and is_creation and self._is_strict:
             raise TooSkewed(skews[0], details)
@@ -297,7 +315,13 @@ class PlacementPolicy(Policy[P]):
             task.state.action_data.planned(task.size.kind, task.size.count, plan, entries),
             placed_node(task.request, task.state, entries),
             details=details,
-            warnings=[*warnings, *skews, *of_places, *self._replaced(task, entries)],
+            warnings=[
+                *warnings,
+                *_unplaced(unplaced, task.request.cluster),
+                *skews,
+                *of_places,
+                *self._replaced(task, entries),
+            ],
         )
 
     @property
@@ -313,7 +337,7 @@ class PlacementPolicy(Policy[P]):
             region = {} if share.region is None else {'region_name': share.region}
             rows += [{**region, **_row(row)} for row in share.rows]
             skewed += [{**region, **row} for row in share.skew.details] if share.skew else []
-        unplaced = sum(share.plan.unplaced for share in shares if share.plan)
+        unplaced = sum(share.unplaced for share in shares if share.plan)
         details = {f'{self.what}s': rows, 'unplaced': unplaced}
         return {**details, 'skewed': skewed} if skewed else details
 
@@ -343,6 +367,20 @@ def not_emptied(places: Sequence[Place], staying: Located, what: str) -> list[st
         f'must not be deleted there'
         for place in places
         if place.evacuated and staying.get(place.name)
+    ]
+
+
+def _unplaced(nodes: Sequence[Node], cluster: Cluster) -> list[str]:
+    """Return a sentence about nodes of unknown place, or none; they are probably a mistake."""
+    if not nodes:
+        return []
+    first = sorted(nodes, key=attrgetter('index', 'id'))[:NAMED_NODES]
+    names = [shortened(node.id) for node in first]
+    if len(nodes) > NAMED_NODES:
+        names.append('...')
+    return [
+        f'The place of {len(nodes)} of {counted(len(cluster.nodes), "node")} is unknown; the plan '
+        f'does not count them: {", ".join(names)}'
     ]
 
 

@@ -3,10 +3,11 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.contract import actions
-from placement_worker.contract.action_data import DELETION
+from placement_worker.contract.action_data import DELETION, Deletion
 from placement_worker.contract.cluster import Cluster, Node
 from placement_worker.contract.model import CheckRequest
 from placement_worker.errors import InvalidInput, NodeProtected
@@ -113,8 +114,6 @@ def choose(
     staying = [node for node in members if node.id in protected] if protected else []
     gone = {*protected, *(node.id for node in kept)}
     eligible = _without(members, gone)
-    if count > len(eligible):
-        count = max(len(eligible), count - len(staying))
 
     def ordered(nodes: Sequence[Node], exceptional: Sequence[Node], count: int) -> Iterator[Node]:
         exceptional = _without(exceptional, gone)
@@ -130,9 +129,48 @@ def choose(
             _without(held.get(location, ()), gone), first.get(location, ()), number
         ),
         counts.unknown,
-        lambda location: sum(location_of(node) == location for node in staying),
+        lambda location: _staying_in(location, staying, location_of),
     )
     return replace(choice, protected=protected) if protected else choice, location_of
+
+
+def _staying_in(
+    location: victims.Location, staying: Sequence[Node], location_of: LocationOf
+) -> int:
+    """Return how many protected nodes explain that too few nodes leave a location.
+
+    A plan by place that takes account of protection leaves a rest that no node of unknown place
+    must make up for.
+    """
+    if location == victims.UNKNOWN:
+        return len(staying)
+    return sum(location_of(node) == location for node in staying)
+
+
+def counts_by_place(nodes: Sequence[Node], deletion: Deletion, cloud: Snapshot) -> dict[str, Any]:
+    """Return the plan by place of a deletion with the numbers of these victims.
+
+    A plan that asks for more would let an engine delete nodes that protection has spared.
+    """
+    plan: dict[str, Any] = {}
+    if deletion.regions is not None:
+        regions = Counter(map(cloud.region_of, nodes))
+        plan['regions'] = {name: regions[name] for name in deletion.regions if regions[name]}
+    if deletion.zones is not None:
+        zones = Counter(map(cloud.zone_of, nodes))
+        plan['zones'] = {name: zones[name] for name in deletion.zones if zones[name]}
+    if deletion.places is not None:
+        planned = [(one.region, one.zone) for one in deletion.places]
+        places = Counter(map(cloud.place_of, nodes))
+        for (region, zone), number in [*places.items()]:
+            if (region, zone) not in planned:
+                places[region, None] += number
+        plan['places'] = [
+            {'region_name': region, **({} if zone is None else {'zone': zone}), 'count': number}
+            for region, zone in planned
+            if (number := places[region, zone])
+        ]
+    return plan
 
 
 def too_few(

@@ -11,9 +11,9 @@ from placement_worker.cloud.ports import Cloud
 from placement_worker.cloud.stated_places import Location
 from placement_worker.contract import actions
 from placement_worker.contract.action_data import CREATION
+from placement_worker.contract.cluster import Node
 from placement_worker.contract.model import BindRequest, CheckRequest, SupportStatus
 from placement_worker.errors import CloudUnavailable
-from placement_worker.planning import sizing
 from placement_worker.planning.places import Held
 from placement_worker.planning.sizing import Size
 from placement_worker.policies import place_names
@@ -70,14 +70,21 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
             return _check_named(profile.zone, task)
         if task.skip_reason:
             return skipped(task.skip_reason)
+        nodes = task.counted(without_failed=self.on_shortage is not None)
         regions = state.action_data.change(size.kind).regions_of(size.count)
         if regions is None:
-            region = _region_of(task)
-            share = self._share_alone(task, region)
-            return self._applied(task, [share], self.unknown([state.cloud.zones(region)]))
-        shares = self._shares_in(regions, task)
+            return self._planned_alone(task, nodes)
+        located = state.cloud.by_place(nodes, regions=regions)
+        held = task.held(nodes, partial(state.cloud.by_place, regions=regions))
+        shares = [
+            self._share_of(name, Size(size.kind, count), _in(name, held), state, name)
+            for name, count in sorted(regions.items())
+            if count
+        ]
+        divided = {share.region for share in shares if share.plan}
+        unplaced = [node for name in divided for node in located.get((name, None), ())]
         by_region = {'regions': regions, 'places': _places(shares)}
-        return self._applied(task, shares, self.unknown_in(regions, state), by_region)
+        return self._applied(task, shares, self.unknown_in(regions, state), unplaced, by_region)
 
     @override
     def attach(self, request: BindRequest, state: State) -> BindingOutcome:
@@ -123,7 +130,7 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
             return []
         return [place_names.unknown('availability zone', unknown, set().union(*known))]
 
-    def _share_alone(self, task: Task, region: str | None) -> Share:
+    def _planned_alone(self, task: Task, nodes: Sequence[Node]) -> Outcome:
         """Plan among the zones of one region, because no policy planned by region.
 
         A NODE_CREATE counts the nodes of the new node's region only.
@@ -131,30 +138,18 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
         :raises NoUsablePlace: no zone is usable there.
         :raises NoFeasiblePlan: there are too few nodes to delete.
         """
-        cloud, request = task.state.cloud, task.request
-        nodes: Sequence[Any] = sizing.current_nodes(request.action, request.cluster)
-        if request.action.action == actions.NODE_CREATE:
+        cloud, region = task.state.cloud, _region_of(task)
+        if task.request.action.action == actions.NODE_CREATE:
             nodes = cloud.in_region(region, nodes)
-        held = task.held(nodes, cloud.by_zone, without_failed=self.on_shortage is not None)
+        held = task.held(nodes, cloud.by_zone)
         share = self._share_of(None, task.size, held, task.state, region)
+        known = cloud.zones(region)
         if share.plan is None:
-            names, known = [zone.name for zone in self.properties.zones], cloud.zones(region)
+            names = [zone.name for zone in self.properties.zones]
             raise place_names.none_usable(NO_ZONE, 'availability zone', 'zones', names, known)
-        return share
-
-    def _shares_in(self, regions: Mapping[str, int], task: Task) -> list[Share]:
-        """Plan each region's share among its own zones, for its own nodes.
-
-        :raises NoFeasiblePlan: there are too few nodes to delete.
-        """
-        nodes = sizing.current_nodes(task.request.action, task.request.cluster)
-        located = partial(task.state.cloud.by_place, regions=regions)
-        held = task.held(nodes, located, without_failed=self.on_shortage is not None)
-        return [
-            self._share_of(name, Size(task.size.kind, count), _in(name, held), task.state, name)
-            for name, count in sorted(regions.items())
-            if count
-        ]
+        return self._applied(
+            task, [share], self.unknown([known]), cloud.by_zone(nodes).get(None, ())
+        )
 
     def _share_of(
         self,
@@ -173,7 +168,7 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
         if any(zone.available if size.kind == CREATION else zone.known for zone in zones):
             return self._share(size, zones, held, of)
         check_cordons(zones, NO_ZONE)
-        return Share('zone', size, held.number, None, of)
+        return Share('zone', size, held.number, 0, None, of)
 
 
 def _check_named(zone: str, task: Task) -> Outcome:

@@ -62,20 +62,23 @@ class NodeRemoval:
         refusal = min_size.refusal(request, count)
         if refusal:
             return skipped(refusal)
-        return self._choose(count) if named is None else self._leave(named, None)
+        return self._choose() if named is None else self._leave(named, None)
 
-    def _choose(self, count: int) -> Outcome:
+    def _choose(self) -> Outcome:
         """Choose victims at random after those that a resize names, and remove their members."""
         request, state = self.request, self.state
         named = request.action.candidate_inputs.candidates or []
         victim_selection.check_deletable(named, request, state)
         kept, _unknown = selection.find(request, named)
-        choice, _ = victim_selection.choose(request, state, count, 'RANDOM', kept)
+        size = state.size(request)
+        choice, _ = victim_selection.choose(request, state, size.count, 'RANDOM', kept)
         victims = [*named, *(node.id for node in choice.victims)]
-        outcome = self._leave(victims, self._with_candidates(victims))
-        of_size = victim_selection.warnings(
-            choice, victims, state.size(request).count, request.cluster
-        )
+        plan: Mapping[str, Any] = {}
+        if len(victims) < size.count:
+            deletion, leaving = state.action_data.deletion, (*kept, *choice.victims)
+            plan = victim_selection.counts_by_place(leaving, deletion, state.cloud)
+        outcome = self._leave(victims, self._with_candidates(victims, plan))
+        of_size = victim_selection.warnings(choice, victims, size.count, request.cluster)
         return replace(outcome, warnings=(*outcome.warnings, *of_size))
 
     def _without_victims(self, named: Sequence[str] | None) -> Outcome:
@@ -173,10 +176,15 @@ class NodeRemoval:
             warnings=(*outcome.warnings, warning),
         )
 
-    def _with_candidates(self, node_ids: Sequence[str]) -> dict[str, Any]:
-        """Return the action's data with the chosen victims, and with a grace period since 1.4."""
+    def _with_candidates(
+        self, node_ids: Sequence[str], plan: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Return the action's data with the chosen victims, and with a grace period since 1.4.
+
+        :param plan: the numbers by place if fewer nodes leave than planned.
+        """
         deletion = self.state.action_data.deletion
-        chosen = deletion.updated(count=len(node_ids), candidates=list(node_ids))
+        chosen = deletion.updated(**(plan or {}), count=len(node_ids), candidates=list(node_ids))
         if self._drains:
             chosen.setdefault('grace_period', GRACE_PERIOD_S)
         return {**self.state.data, DELETION: chosen}

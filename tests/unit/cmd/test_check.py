@@ -309,7 +309,7 @@ def test_check_of_lines_replies_to_each_line(run):
         {'type': 'InvalidRequest', 'message': 'Expected `object`, got `array` - at `$`'},
         'OK',
     ]
-    assert all(', ' not in line.split('"decisions"')[0] for line in out.splitlines()[:1])
+    assert all('": ' not in line.split('"decisions"')[0] for line in out.splitlines()[:1])
 
 
 def test_check_of_lines_with_errors_names_the_file_and_the_line(run):

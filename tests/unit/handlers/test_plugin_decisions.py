@@ -90,10 +90,6 @@ STATUS = f'Expected `"OK"`, got `"ERROR"`; to reject an action, raise Rejected -
             f'Expected the counts of the placements, none, got r1 1 - at `{AT}.creation.regions`',
         ),
         (
-            {'data': {'deletion': {'count': 1, 'candidates': ['n1', 'n2']}}},
-            f'Expected at most 1 victim, got 2 - at `{AT}.deletion.candidates`',
-        ),
-        (
             {'data': {'creation': {'count': 10**9}}},
             'The target capacity (1000000003) is greater than the maximum number of nodes allowed '
             f'per cluster (1000) - at `{AT}.creation.count`',

@@ -5,17 +5,19 @@ import pytest
 from placement_worker.contract import codec
 from placement_worker.contract.action_data import ActionData
 from placement_worker.contract.model import CheckRequest
+from placement_worker.planning.protection import Protection
 from placement_worker.planning.size_warnings import excess_removal, warnings_of
 from tests.factories import node, nodes, request
 
 
-def warnings(action, decided=None, members=3, **more):
+def warnings(action, decided=None, members=3, protected=(), **more):
     """Return the warnings about an action.
 
     :param decided: the action's data after all policies.
     """
     asked = codec.decode(request(action, [], nodes(a=members), **more), CheckRequest)
-    return warnings_of(asked, ActionData(asked.action.data if decided is None else decided), 1000)
+    data = ActionData(asked.action.data if decided is None else decided)
+    return warnings_of(asked, data, 1000, {name: Protection() for name in protected})
 
 
 def resized(number, **more):
@@ -177,3 +179,18 @@ def test_excess_removal_warns_of_more_nodes_than_exist(count, expected):
     cluster = codec.decode(request('CLUSTER_SCALE_IN', [], nodes(a=3)), CheckRequest).cluster
 
     assert excess_removal(count, cluster) == expected
+
+
+@pytest.mark.parametrize(
+    ('decided', 'expected'),
+    [
+        ({}, ['Only 1 of 2 nodes can be deleted: n1 is protected']),
+        ({'deletion': {'count': 1, 'candidates': ['n2']}}, []),
+    ],
+    ids=['the engine chooses', 'a policy has chosen'],
+)
+def test_warning_of_a_removal_counts_the_nodes_that_can_leave(decided, expected):
+    """A cluster with a protected node is not emptied; the engine must not choose that node."""
+    found = warnings('CLUSTER_SCALE_IN', decided, 2, ['n1'], inputs={'count': 2})
+
+    assert found == expected

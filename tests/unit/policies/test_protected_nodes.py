@@ -380,3 +380,68 @@ def test_load_balancing_keeps_the_members_of_named_protected_nodes(action, more)
         'Protected nodes must not be deleted: n1 is protected; remove their protection first'
     )
     assert left(lab) == ['n1', 'n2', 'n3']
+
+
+@pytest.mark.parametrize(
+    ('plan', 'members', 'left'),
+    [
+        ({'zones': {'a': 1}}, [('a', True), (None, False)], {'zones': {}}),
+        ({'zones': {'a': 2}}, [('a', True), ('a', False)], {'zones': {'a': 1}}),
+        ({'regions': {'R1': 2}}, [('a', True), ('a', False)], {'regions': {'R1': 1}}),
+        (
+            {
+                'regions': {'R1': 2},
+                'zones': {'a': 2},
+                'places': [{'region_name': 'R1', 'zone': 'a', 'count': 2}],
+            },
+            [('a', True), ('a', False)],
+            {
+                'regions': {'R1': 1},
+                'zones': {'a': 1},
+                'places': [{'region_name': 'R1', 'zone': 'a', 'count': 1}],
+            },
+        ),
+    ],
+    ids=['unknown place', 'zones', 'regions', 'both'],
+)
+@pytest.mark.parametrize('chooser', ['deletion', 'load balancing'])
+def test_plan_of_another_policy_follows_the_trimmed_count(plan, members, left, chooser):
+    """Protected nodes leave a plan of fewer nodes; others of unknown place leave as asked."""
+    nodes = [
+        connected(number, metadata={'protected': 'true'} if is_protected else None)
+        | {'data': {'placement': {'zone': zone, 'region_name': 'R1'}} if zone else {}}
+        for number, (zone, is_protected) in enumerate(members, start=1)
+    ]
+    data = {'deletion': {'count': 2, **plan}}
+    policy = deletion_policy(version='1.2') if chooser == 'deletion' else BALANCER
+    lab = Lab() if chooser == 'deletion' else BALANCED
+
+    reply = lab.check(request(SCALE_IN, [policy], nodes, data=data, dry_run=True))
+
+    deletion = reply['action']['data']['deletion']
+    assert {key: deletion.get(key) for key in left} == left
+    assert (deletion['count'], deletion['candidates']) == (1, ['n2'])
+    assert 'Only 1 of 2 nodes can be deleted: n1 is protected' in reply['warnings']
+
+
+@pytest.mark.parametrize(
+    ('count', 'names', 'reason'),
+    [
+        (2, ('a', 'b'), 'There is no feasible plan to handle all nodes.'),
+        (1, ('x', 'y'), 'No availability zone found available.'),
+        (1, ('a', 'b'), 'All nodes are protected.'),
+    ],
+    ids=['more nodes than there are', 'unknown zones', 'valid'],
+)
+def test_placement_alone_checks_the_action_before_it_finds_all_nodes_protected(
+    check, count, names, reason
+):
+    """Protection does not hide that an action cannot be carried out anyway."""
+    members = [node(1, 'a', metadata={'protected': 'true'})]
+
+    reply = check(
+        request(SCALE_IN, [zone_policy(*names)], members, inputs={'count': count}),
+        zones=['a', 'b'],
+    )
+
+    assert reply['decisions'][0]['reason'] == reason
