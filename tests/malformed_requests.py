@@ -107,6 +107,18 @@ def _shortage(name: str, given: Any, message: str) -> Malformed:
     return _row(name, _set('policies', [policy]), SPEC, message)
 
 
+def _recorded(failures: Any, message: str) -> Malformed:
+    """Return a row with these `placement_failures`; `{}` in the message stands for their path."""
+    key = 'placement_failures'
+    return _row(
+        f'{key} = {failures!r}',
+        _set('cluster.data', {key: failures}),
+        REQUEST,
+        message.format(f'$.cluster.data.{key}'),
+    )
+
+
+RECORD = {'zone': 'a', 'at': '2026-01-01T11:59:00Z', 'attempts': 1}
 ZONE, DELETION, REGION = (f'$.policies[{i}].spec.properties' for i in range(3))
 SPREAD, SHORTAGE = f'{ZONE}.spread', f'{ZONE}.on_shortage'
 FIELDS = '`criteria`, `destroy_after_deletion`, `grace_period`, `reduce_desired_capacity`, `hooks`'
@@ -284,6 +296,18 @@ TABLE = [
         {'availability_zone': ['a']},
         'Expected `str | null`, got `array` - at `$.cluster.profile.properties.availability_zone`',
     ),
+    # The failures that an earlier check recorded.
+    _recorded({}, 'Expected `array`, got `object` - at `{}`'),
+    _recorded(None, 'Expected `array`, got `null` - at `{}`'),
+    _recorded(['a'], 'Expected `object`, got `str` - at `{}[0]`'),
+    _recorded([RECORD, {**RECORD, 'at': 'noon'}], f'{TIME}, got `noon` - at `{{}}[1].at`'),
+    _recorded([{**RECORD, 'attempts': 0}], 'Expected `int` >= 1, got `0` - at `{}[0].attempts`'),
+    _recorded([{**RECORD, 'zone': 7}], 'Expected `str | null`, got `int` - at `{}[0].zone`'),
+    _recorded(
+        [{**RECORD, 'zone': None}],
+        'Expected `region_name`, `zone` or both, got none - at `{}[0]`',
+    ),
+    _recorded([{'zone': 'a', 'attempts': 1}], 'Object missing required field `at` - at `{}[0]`'),
     # The policies.
     _typed('policies', {}, 'Expected `array`, got `object` - at `$.policies`'),
     _missing('policies.0.id', 'Object missing required field `id` - at `$.policies[0]`'),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from placement_worker import errors
 from placement_worker.contract import codec, document_kinds, schema_errors
 from placement_worker.contract.model import Spec
-from placement_worker.contract.placement_data import NodePlacements
+from placement_worker.contract.placement_data import PlacesInData
 from placement_worker.contract.schema_errors import SchemaError
 from placement_worker.decisions import masking
 from placement_worker.formats import paths, positions
@@ -110,7 +110,7 @@ def _all(
             if is_local and kind is not Spec:
                 yield from _missing_type(spec, path, registry)
         return
-    yield from schema_errors.all_errors(raw, kind, NodePlacements)
+    yield from schema_errors.all_errors(raw, kind, PlacesInData)
 
 
 def type_of(

@@ -1,14 +1,43 @@
-"""A typed view of the `placement` in the data of an action or a node."""
+"""Typed views of places in free-form data: `placement` and `placement_failures`."""
 
+import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, repeat
-from typing import Any, Self
+from typing import Annotated, Any, Self
+
+import msgspec
+from msgspec import Meta
 
 from placement_worker.contract import values
 from placement_worker.contract.cluster import Wire
 from placement_worker.contract.model import PlaceOfNode
 from placement_worker.errors import InvalidInput
+
+
+FAILURES = 'placement_failures'
+MOST_ATTEMPTS = 2**31 - 1
+
+
+class RecordedFailure(Wire, frozen=True, kw_only=True):
+    """The failed attempts to create nodes in a place, which outlive their nodes.
+
+    `at`: the time of the latest failure. `attempts`: the number of attempts in a row up to then.
+    """
+
+    region_name: str | None = None
+    zone: str | None = None
+    at: datetime.datetime
+    attempts: Annotated[int, Meta(ge=1, le=MOST_ATTEMPTS)]
+
+    def __post_init__(self) -> None:
+        if not self.region_name and not self.zone:
+            raise ValueError('Expected `region_name`, `zone` or both, got none')
+
+
+def recorded_failures(data: Mapping[str, Any]) -> list[RecordedFailure]:
+    """Return the `placement_failures` in the data of a cluster, which are validated."""
+    return msgspec.convert(data.get(FAILURES, []), list[RecordedFailure])
 
 
 class _NodeData(Wire, frozen=True):
@@ -19,19 +48,24 @@ class _Node(Wire, frozen=True):
     data: _NodeData = _NodeData()
 
 
+class _ClusterData(Wire, frozen=True):
+    placement_failures: list[RecordedFailure] = []
+
+
 class _Cluster(Wire, frozen=True):
     nodes: list[_Node] = []
+    data: _ClusterData = _ClusterData()
 
 
 class _Action(Wire, frozen=True):
     node: _Node | None = None
 
 
-class NodePlacements(Wire, frozen=True):
-    """The shape of the `placement` of each node of a request; any other key may be anything.
+class PlacesInData(Wire, frozen=True):
+    """The shape of the places in the free-form data of a request; other keys may be anything.
 
-    `Node.data` is free-form, so decoding a request does not check it. A zone that is no string
-    would count as absent, or become the key of a plan.
+    Decoding a request does not check this data. A zone that is no string would count as absent, or
+    become the key of a plan.
     """
 
     action: _Action = _Action()

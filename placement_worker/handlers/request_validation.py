@@ -8,7 +8,7 @@ import msgspec
 from placement_worker.contract import actions
 from placement_worker.contract.cluster import Cluster
 from placement_worker.contract.model import Action, Binding, CheckRequest
-from placement_worker.contract.placement_data import NodePlacements
+from placement_worker.contract.placement_data import PlacesInData
 from placement_worker.errors import InvalidRequest, UnsupportedAction
 from placement_worker.formats.text import shortened
 
@@ -20,10 +20,10 @@ def validate_check(request: CheckRequest) -> None:
     """Check the action and the cluster of a check.
 
     :raises UnsupportedAction: Senlin has no such action.
-    :raises InvalidRequest: the placement of a node is malformed, the node of the action is missing,
-        the cluster has a node twice, or two policies have one id.
+    :raises InvalidRequest: a place in the data of a node or the cluster is malformed, the node of
+        the action is missing, the cluster has a node twice, or two policies have one id.
     """
-    _check_placements(action=request.action, cluster=request.cluster)
+    _check_places(action=request.action, cluster=request.cluster)
     name = request.action.action
     if name not in actions.ALL:
         near = difflib.get_close_matches(shortened(name), sorted(actions.ALL), n=1, cutoff=SIMILAR)
@@ -38,12 +38,11 @@ def validate_check(request: CheckRequest) -> None:
 
 
 def validate_cluster(cluster: Cluster) -> None:
-    """Check that a cluster has each node once, with a well-formed placement.
+    """Check that a cluster has each node once, and well-formed places in its data.
 
-    :raises InvalidRequest: it has a node twice, or the placement of a node is malformed; the text
-        names the first.
+    :raises InvalidRequest: it has a node twice, or a place is malformed; the text names the first.
     """
-    _check_placements(cluster=cluster)
+    _check_places(cluster=cluster)
     _check_distinct([node.id for node in cluster.nodes], 'node', '$.cluster.nodes')
 
 
@@ -55,13 +54,13 @@ def validate_policies(bindings: Sequence[Binding]) -> None:
     _check_distinct([binding.id for binding in bindings], 'policy', '$.policies')
 
 
-def _check_placements(**parts: Action | Cluster) -> None:
-    """Check the placements before the other rules.
+def _check_places(**parts: Action | Cluster) -> None:
+    """Check the places in free-form data before the other rules.
 
-    The command line searches a refused file for malformed placements, but for no other rule.
+    The command line searches a refused file for malformed places, but for no other rule.
     """
     try:
-        msgspec.convert(parts, NodePlacements, from_attributes=True)
+        msgspec.convert(parts, PlacesInData, from_attributes=True)
     except msgspec.ValidationError as exc:
         raise InvalidRequest(str(exc)) from None
 

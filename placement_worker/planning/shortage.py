@@ -1,23 +1,28 @@
 """Capacity shortages of places, derived from the failed creations in a request.
 
 A failed attempt delays the next one there: the n-th in a row by ``initial_s * 2**(n-1)`` seconds,
-at most by ``max_s``. Until then the place gets no node, afterwards one node as a probe. Nothing is
-stored: the failed nodes of the cluster are the evidence, and the time is part of the decision.
+at most by ``max_s``. Until then the place gets no node, afterwards one node as a probe. The failed
+nodes of the cluster are the evidence. They are also the first victims, so a record in the data of
+the cluster replaces those that are deleted: without it, the next node would go to the full place.
 """
 
 import datetime
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from placement_worker.contract.cluster import Node, in_utc
+from placement_worker.contract.placement_data import MOST_ATTEMPTS, Placement, RecordedFailure
 from placement_worker.formats import moments
+from placement_worker.formats.text import counted
+from placement_worker.planning.capacity_errors import means_no_capacity
 
+P = TypeVar('P', bound=Hashable)
 FAILED = 'ERROR'
-CLOCK_TOLERANCE = datetime.timedelta(minutes=1)
-"""The difference between two clocks that counts as normal."""
-_MOST_DOUBLINGS = 32
-"""A bound of the exponent, which keeps the numbers small; any `max_s` is reached by then."""
+CLOCK_TOLERANCE = datetime.timedelta(minutes=1)  # a normal difference between two clocks
+_MOST_DOUBLINGS = 32  # bounds the exponent; any `max_s` is reached by then
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +48,44 @@ class Shortage:
     :ivar attempts: the number of failed attempts in a row; 0 if their times are unknown.
     :ivar until: the time of the next probe.
     :ivar room: the number of nodes that may be created there now: 0, or 1 for a probe.
+    :ivar remembered: whether a record is part of the evidence, rather than nodes alone.
+    :ivar failed: the node that failed last, unless it is deleted.
     """
 
     attempts: int
     until: datetime.datetime
     room: int
+    remembered: bool = field(default=False, compare=False)
+    failed: Node | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         if self.room:
             return 'short of capacity: one probe'
         return f'short of capacity until {moments.shown(self.until)}'
+
+    @property
+    def cause(self) -> str:
+        """The failed attempts in words."""
+        if not self.attempts:
+            return 'failed at an unknown time or in the future; check the clock of the engine'
+        attempts = counted(self.attempts, 'failed attempt')
+        return f'{attempts}, remembered' if self.remembered else attempts
+
+
+@dataclass(slots=True)
+class _Evidence:
+    """The nodes of a place that found no room, and the times at which others were created."""
+
+    failed: list[Node] = field(default_factory=list)
+    created_at: list[datetime.datetime] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """The recorded failures of a cluster; `longest_s` is the age at which they end."""
+
+    failures: Sequence[RecordedFailure] = ()
+    longest_s: int = 0
 
 
 def failed_nodes(nodes: Iterable[Node]) -> list[Node]:
@@ -60,53 +93,194 @@ def failed_nodes(nodes: Iterable[Node]) -> list[Node]:
     return [node for node in nodes if node.created_at is None and node.status == FAILED]
 
 
+def is_evidence(node: Node) -> bool:
+    """Return whether a node failed because its place has no room.
+
+    A node whose data have no placement proves nothing: no policy chose its place.
+    """
+    if node.created_at is not None or node.status != FAILED:
+        return False
+    return means_no_capacity(node.status_reason) and bool(Placement.of(node.data.get('placement')))
+
+
+def last_failed(nodes: Iterable[Node]) -> Node | None:
+    """Return the node that failed last, if any; an unknown time comes before all others."""
+    unknown = datetime.datetime.min
+    return max(nodes, key=lambda node: in_utc(node.updated_at or unknown), default=None)
+
+
+def shortages(
+    nodes: Sequence[Node],
+    memory: Memory,
+    locate: Callable[[Node], P],
+    backoff: Backoff,
+    now: datetime.datetime,
+) -> dict[P, Shortage]:
+    """Return the shortages of places that failed nodes and recorded failures prove.
+
+    :param locate: returns the place of a node.
+    """
+    if not memory.failures and not any(map(is_evidence, nodes)):
+        return {}
+    evidence = _by_place(nodes, locate)
+    recorded = _in_force(memory, evidence, locate, now)
+    found: dict[P, Shortage] = {}
+    for place in dict.fromkeys([*evidence, *recorded]):
+        of_place = evidence.get(place, _Evidence())
+        if of_place.failed or place in recorded:
+            failed_at = [node.updated_at for node in of_place.failed]
+            short = shortage(failed_at, of_place.created_at, backoff, now, recorded.get(place))
+            if short:
+                found[place] = replace(short, failed=last_failed(of_place.failed))
+    return found
+
+
+def remembered(
+    deleted: Collection[str],
+    nodes: Sequence[Node],
+    memory: Memory,
+    locate: Callable[[Node], tuple[str | None, str | None]],
+    backoff: Backoff,
+    now: datetime.datetime,
+) -> list[RecordedFailure] | None:
+    """Return the recorded failures after nodes are deleted, or None if they do not change.
+
+    The record of a place covers all of its failures so far, so that repeated checks of the same
+    nodes, and checks that delete some of them, count no attempt twice.
+
+    :param deleted: the ids of the nodes to delete, which are among `nodes`.
+    :param locate: returns region and zone of a node.
+    """
+    evidence = _by_place(nodes, locate)
+    recorded = _in_force(memory, evidence, locate, now)
+    for place, of_place in evidence.items():
+        times = _known_times((node.updated_at for node in of_place.failed), now)
+        if times and any(node.id in deleted for node in of_place.failed):
+            created = of_place.created_at
+            attempts, last, until = _in_a_row(times, created, backoff, recorded.get(place))
+            # A node of the same attempt, which was created later, must not end the record.
+            at = max([last, *(when for when in created if when < until and when <= now)])
+            record = RecordedFailure(
+                region_name=place[0],
+                zone=place[1],
+                at=at,
+                attempts=min(attempts, MOST_ATTEMPTS),
+            )
+            recorded |= _in_force(replace(memory, failures=[record]), evidence, locate, now)
+    found = sorted(recorded.values(), key=_by_name)
+    return None if found == sorted(memory.failures, key=_by_name) else found
+
+
+def _in_force(
+    memory: Memory,
+    evidence: Mapping[P, _Evidence],
+    locate: Callable[[Node], P],
+    now: datetime.datetime,
+) -> dict[P, RecordedFailure]:
+    """Return the recorded failures that have not ended, by place.
+
+    One ends by its age, or when a node is created in its place. One in the future does not count:
+    waiting for its end could last forever.
+    """
+    found: dict[P, RecordedFailure] = {}
+    oldest = now - datetime.timedelta(seconds=memory.longest_s)
+    for failure in sorted(memory.failures, key=lambda one: in_utc(one.at)):
+        at, place = in_utc(failure.at), locate(_node_at(failure))
+        created = evidence[place].created_at if place in evidence else []
+        if oldest <= at <= now + CLOCK_TOLERANCE and not (created and created[-1] > at):
+            found[place] = failure
+    return found
+
+
+def _by_name(failure: RecordedFailure) -> tuple[str, str]:
+    return failure.region_name or '', failure.zone or ''
+
+
+def _node_at(failure: RecordedFailure) -> Node:
+    """Return a node in the place of a failure, which is located by the rules of all nodes."""
+    placement = {'region_name': failure.region_name, 'zone': failure.zone}
+    return Node('', data={'placement': placement})
+
+
+def _by_place(nodes: Iterable[Node], locate: Callable[[Node], P]) -> dict[P, _Evidence]:
+    found: defaultdict[P, _Evidence] = defaultdict(_Evidence)
+    for node in nodes:
+        if node.created_at is not None:
+            found[locate(node)].created_at.append(in_utc(node.created_at))
+        elif is_evidence(node):
+            found[locate(node)].failed.append(node)
+    for of_place in found.values():
+        of_place.created_at.sort()
+    return found
+
+
 def shortage(
     failed_at: Iterable[datetime.datetime | None],
     created_at: Iterable[datetime.datetime],
     backoff: Backoff,
     now: datetime.datetime,
+    recorded: RecordedFailure | None = None,
 ) -> Shortage | None:
     """Return the shortage of one place, or None if it has recovered.
 
-    Failures in the same minute are one attempt. A node that was created after the delay of an
-    attempt was a successful probe: attempts before it no longer count. Nodes that were created
-    earlier prove nothing, because they may belong to the action that filled the place.
+    Failures within `initial_s` of the first one of an attempt belong to it, unless the delay has
+    passed: the later node was a probe. A node that was created after the delay of an attempt was a
+    successful probe: attempts before it no longer count. Nodes that were created earlier prove
+    nothing, because they may belong to the action that filled the place.
 
     A failure of unknown time cannot delay an attempt, and neither can one in the future: the clock
     of the engine is wrong, and waiting for it could last forever. If a place has no other failures,
     it gets one node as a probe.
 
-    :param failed_at: the times of the failures in the place, at least one.
+    :param failed_at: the times of the failures in the place, at least one without `recorded`.
     :param created_at: the times at which the existing nodes of the place were created.
+    :param recorded: the failures of the place up to a time, if they are recorded and still count.
     """
-    latest = now + CLOCK_TOLERANCE
-    attempts_at = _last_of_each_minute(
-        when for when in map(in_utc, filter(None, failed_at)) if when <= latest
-    )
-    if not attempts_at:
+    times, created = _known_times(failed_at, now), sorted(map(in_utc, created_at))
+    if not times and not recorded:
         return Shortage(0, now, 1)
-    created = sorted(when for when in map(in_utc, created_at) if when >= attempts_at[0])
-    attempts, until = _in_a_row(attempts_at, created, backoff)
+    attempts, _, until = _in_a_row(times, created, backoff, recorded)
     if created and created[-1] >= until:
         return None
     until = _in_whole_seconds(until)
-    return Shortage(attempts, until, int(until <= now))
+    return Shortage(attempts, until, int(until <= now), remembered=recorded is not None)
+
+
+def _known_times(
+    failed_at: Iterable[datetime.datetime | None], now: datetime.datetime
+) -> list[datetime.datetime]:
+    """Return the times of failures in order, without those that show that a clock is wrong."""
+    latest = now + CLOCK_TOLERANCE
+    return sorted(when for when in map(in_utc, filter(None, failed_at)) if when <= latest)
 
 
 def _in_a_row(
-    attempts_at: Sequence[datetime.datetime],
+    failed_at: Sequence[datetime.datetime],
     created: Sequence[datetime.datetime],
     backoff: Backoff,
-) -> tuple[int, datetime.datetime]:
-    """Return the number of failed attempts since the last success, and the end of their delay.
+    recorded: RecordedFailure | None,
+) -> tuple[int, datetime.datetime, datetime.datetime]:
+    """Return the number of failed attempts since the last success, the last failure, its delay.
 
-    :param created: the times of the creations since the first attempt, in order.
+    A record covers all failures up to its time, also those whose nodes still exist: they must not
+    count twice.
+
+    :param failed_at: the times of failures in order, at least one without `recorded`.
+    :param created: the times of creations in order.
     """
-    attempts, until = 0, attempts_at[0]
-    for when in attempts_at:
-        attempts = 1 if _any_between(created, until, when) else attempts + 1
-        until = when + backoff.after(attempts)
-    return attempts, until
+    if recorded:
+        attempts, first = recorded.attempts, in_utc(recorded.at)
+        until = first + backoff.after(attempts)
+        failed_at = [when for when in failed_at if when > first]
+    else:
+        attempts, first, until = 0, failed_at[0], failed_at[0]
+    last, window = first, datetime.timedelta(seconds=backoff.initial_s)
+    for last in failed_at:
+        if last >= until or last > first + window:
+            attempts = 1 if _any_between(created, until, last) else attempts + 1
+            first = last
+        until = last + backoff.after(attempts)
+    return attempts, last, until
 
 
 def in_future(failed: Iterable[Node], now: datetime.datetime) -> list[Node]:
@@ -127,8 +301,3 @@ def _any_between(
     """Return whether a time is in a period, which includes its start."""
     i = bisect_left(ordered, start)
     return i < len(ordered) and ordered[i] < end
-
-
-def _last_of_each_minute(times: Iterable[datetime.datetime]) -> Sequence[datetime.datetime]:
-    """Return the last time in each minute that has one, in order."""
-    return list({when.replace(second=0, microsecond=0): when for when in sorted(times)}.values())

@@ -7,13 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement_worker.contract.cluster import Node
+from placement_worker.contract.placement_data import MOST_ATTEMPTS, RecordedFailure
 from placement_worker.planning.shortage import (
     CLOCK_TOLERANCE,
     Backoff,
+    Memory,
     Shortage,
     failed_nodes,
     in_future,
+    remembered,
     shortage,
+    shortages,
 )
 
 START = datetime.datetime(2026, 11, 22, 12, tzinfo=datetime.UTC)
@@ -43,15 +47,26 @@ def test_delay_doubles_with_each_attempt_up_to_the_maximum(attempts, minutes):
     [
         ([0], 1, 5),
         ([0, 0, 0], 1, 5),
-        ([0, 0.5], 1, 5.5),
-        ([0, 1], 2, 11),
-        ([1, 0], 2, 11),
+        ([0.99, 1.05], 1, 6.05),
+        ([0, 1, 2, 3, 4, 5], 1, 10),
+        ([4, 0], 1, 9),
+        ([0, 5], 2, 15),
         ([0, 5, 15], 3, 35),
+        ([0, 4, 8], 2, 18),
     ],
-    ids=['one', 'three nodes', 'same minute', 'two minutes', 'any order', 'three attempts'],
+    ids=[
+        'one',
+        'three nodes',
+        'two minutes of the clock',
+        'a minute apart',
+        'any order',
+        'a probe right after the delay',
+        'three attempts',
+        'long after the first failure',
+    ],
 )
-def test_attempts_are_distinct_minutes_of_failures(failed, attempts, until):
-    """Failures in one minute are one attempt; the delay starts at the last failure."""
+def test_failures_within_initial_s_of_the_first_one_are_one_attempt(failed, attempts, until):
+    """Slow failures of one action are one attempt; the delay starts at the last failure."""
     now = at(16)
 
     found = shortage(map(at, failed), [], BACKOFF, now)
@@ -76,6 +91,7 @@ def test_place_gets_one_node_when_the_delay_has_passed(now, room):
         ([0, 9], [4], 2),
         ([0, 9], [6, 14], None),
         ([0, 9], [9.5], 2),
+        ([0, 6, 8], [5.5], 1),
     ],
     ids=[
         'created before the failure',
@@ -85,6 +101,7 @@ def test_place_gets_one_node_when_the_delay_has_passed(now, room):
         'two failures, a node during the delay',
         'a success after each failure',
         'a node of the second attempt',
+        'two failures of one attempt after a successful probe',
     ],
 )
 def test_successful_probe_ends_the_shortage(failed, created, attempts):
@@ -122,6 +139,128 @@ def test_failure_of_unknown_or_future_time_allows_a_probe(when):
 def test_failure_within_the_tolerance_of_clocks_counts():
     """Clocks that differ by less than a minute do not end a shortage."""
     assert shortage([at(0.9)], [], BACKOFF, at(0)) == Shortage(1, at(5.9), 0)
+
+
+def in_words(failed, created, backoff):
+    """Return the attempts in a row and the end of the delay, by the words of the manual."""
+    attempts, first, until = 0, None, None
+    for when in sorted(failed):
+        is_probe = until is None or when >= until
+        if is_probe or when - first > datetime.timedelta(seconds=backoff.initial_s):
+            succeeded = is_probe and any(until <= one < when for one in created if until)
+            attempts, first = (0 if succeeded else attempts) + 1, when
+        delay_s = backoff.initial_s
+        for _ in range(attempts - 1):
+            delay_s = min(2 * delay_s, backoff.max_s)
+        until = when + datetime.timedelta(seconds=delay_s)
+    return attempts, until
+
+
+@given(st.lists(times, min_size=1, max_size=9), st.lists(times, max_size=4), backoffs)
+def test_shortage_agrees_with_the_words_of_the_manual(failed, created, backoff):
+    """Attempts and delay are those of a slow definition, for any failures and creations."""
+    attempts, until = in_words(failed, created, backoff)
+
+    found = shortage(failed, created, backoff, at(60))
+
+    if any(when >= until for when in created):
+        assert found is None
+    else:
+        assert found.attempts == attempts
+        assert 0 <= (found.until - until).total_seconds() < 1
+
+
+def failed_in(place, number, when):
+    """Return a node that found no room in a place."""
+    return Node(
+        f'{place}{number}',
+        status='ERROR',
+        status_reason='No valid host was found.',
+        updated_at=when,
+        data={'placement': {'zone': place}},
+    )
+
+
+def zone_of(node):
+    return None, node.data['placement']['zone']
+
+
+def record(zone, minutes, attempts=1):
+    return RecordedFailure(zone=zone, at=at(minutes), attempts=attempts)
+
+
+@given(
+    st.lists(st.tuples(times, st.sampled_from('ab')), min_size=1, max_size=8), backoffs, st.data()
+)
+def test_shortage_is_the_same_after_failed_nodes_are_deleted(failures, backoff, data):
+    """A record of deleted nodes neither loses an attempt nor counts one twice.
+
+    The age of a record is not limited here.
+    """
+    nodes = [failed_in(zone, i, when) for i, (when, zone) in enumerate(failures)]
+    before = shortages(nodes, Memory(), zone_of, backoff, at(60))
+    memory = Memory((), 10**6)
+    for batch in data.draw(st.lists(st.sets(st.sampled_from([one.id for one in nodes])))):
+        known = remembered(batch, nodes, memory, zone_of, backoff, at(60))
+        memory = memory if known is None else Memory(known, memory.longest_s)
+        assert remembered(batch, nodes, memory, zone_of, backoff, at(60)) is None
+        nodes = [node for node in nodes if node.id not in batch]
+        assert shortages(nodes, memory, zone_of, backoff, at(60)) == before
+        assert len(memory.failures) <= 2
+
+
+def test_node_of_the_same_attempt_that_was_created_later_ends_no_record():
+    """A place with room for one of two nodes stays full after the failed node is deleted."""
+    created = Node('ok', created_at=at(1), data={'placement': {'zone': 'a'}})
+    nodes = [failed_in('a', 1, at(0)), created]
+
+    known = remembered({'a1'}, nodes, Memory((), 3600), zone_of, BACKOFF, at(2))
+
+    assert known == [record('a', 1)]
+    found = shortages([created], Memory(known, 3600), zone_of, BACKOFF, at(2))
+    assert found == {(None, 'a'): Shortage(1, at(6), 0)}
+
+
+@pytest.mark.parametrize(
+    ('recorded', 'created', 'attempts'),
+    [
+        (record('a', 0), None, 1),
+        (record('a', 0, 3), None, 3),
+        (record('a', -0.01), None, None),
+        (record('a', 62), None, None),
+        (record('a', 30), 31, None),
+        (record('a', 30), 29, 1),
+        (record('b', 0), None, None),
+    ],
+    ids=['young', 'third attempt', 'old', 'future', 'created since', 'created before', 'elsewhere'],
+)
+def test_recorded_failure_ends_by_age_or_by_a_new_node(recorded, created, attempts):
+    """A record counts until it is older than the longest delay, or its place gets a node."""
+    when = None if created is None else at(created)
+    nodes = [Node('n', created_at=when, data={'placement': {'zone': 'a'}})]
+
+    found = shortages(nodes, Memory([recorded], 3600), zone_of, BACKOFF, at(60))
+
+    assert getattr(found.get((None, 'a')), 'attempts', None) == attempts
+
+
+def test_deletion_records_the_places_of_its_nodes_and_drops_ended_records():
+    """Other places keep their records; a failure of unknown time leaves none."""
+    nodes = [failed_in('a', 1, at(9)), failed_in('b', 1, at(8)), failed_in('c', 1, None)]
+    memory = Memory([record('a', 0, 2), record('d', 5), record('e', -99)], 3600)
+
+    known = remembered({'a1', 'c1'}, nodes, memory, zone_of, BACKOFF, at(10))
+
+    assert known == [record('a', 9, 3), record('d', 5)]
+
+
+def test_attempts_of_a_record_have_a_maximum():
+    """A record that an engine stores is valid in its next request."""
+    memory = Memory([record('a', 0, MOST_ATTEMPTS)], 3600)
+
+    (known,) = remembered({'a1'}, [failed_in('a', 1, at(59))], memory, zone_of, BACKOFF, at(60))
+
+    assert known == record('a', 59, MOST_ATTEMPTS)
 
 
 def test_failed_nodes_were_never_created_and_are_in_error():

@@ -101,7 +101,7 @@ def test_deletion_is_planned_without_shortages():
 
 def test_all_places_short_of_capacity_fail_the_action_with_the_next_probe():
     """The reason has each delay, and the time at which a probe is possible."""
-    members = [refused(1, 'a'), refused(2, 'b', minutes=3), refused(3, 'b', minutes=2)]
+    members = [refused(1, 'a'), refused(2, 'b', minutes=8), refused(3, 'b', minutes=2)]
     policy = redistributing(zone_policy('a', 'b'))
 
     reply = decide(scale_out(1, policy, members=members))
