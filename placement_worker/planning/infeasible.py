@@ -6,8 +6,9 @@ from typing import Any
 from placement_worker.errors import NoFeasiblePlan
 from placement_worker.formats import moments
 from placement_worker.formats.text import counted, escaped, listed, shortened
-from placement_worker.planning.shortage import Shortage
+from placement_worker.planning.shortage import Shortage, last_failed
 
+QUOTED = 200  # characters of an error of Nova that the reason of a check quotes
 INFEASIBLE = 'There is no feasible plan to handle all nodes.'
 Row = tuple[str, int, int, str]
 """A place: its name, its nodes, its cap, and why nodes cannot be created there."""
@@ -40,6 +41,9 @@ def short_of_capacity(
 ) -> NoFeasiblePlan:
     """Return the error of a creation that fails because places are short of capacity.
 
+    The text quotes the latest failure, since some errors of Nova have other causes: a bad image
+    makes the build fail on each host, and Nova reports "Exceeded maximum number of retries".
+
     :param shortages: those of the places; other parameters are those of `infeasible`.
     """
     possible = sum(room.values())
@@ -48,8 +52,11 @@ def short_of_capacity(
     obstacles = listed(causes, lambda one: f'{escaped(shortened(one[0]))} ({one[1]})')
     later = [one.until for one in shortages if not one.room]
     probe = f'; the next probe is possible at {moments.shown(min(later))}' if later else ''
+    failed = last_failed(one.failed for one in shortages if one.failed)
+    cause = escaped(shortened(failed.status_reason or '', QUOTED)) if failed else ''
+    quote = f'; the latest failure was "{cause}"' if cause else ''
     details = _details(asked, room, places)
-    return NoFeasiblePlan(f'{first} can be created: {obstacles}{probe}', details)
+    return NoFeasiblePlan(f'{first} can be created: {obstacles}{quote}{probe}', details)
 
 
 def _details(asked: int, room: Mapping[str, int], places: Sequence[Row]) -> dict[str, Any]:

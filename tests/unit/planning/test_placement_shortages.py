@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from placement_worker.contract.cluster import Node
 from placement_worker.errors import NoFeasiblePlan
 from placement_worker.planning.placement import grow
 from placement_worker.planning.places import NO_CAP, Place
@@ -16,6 +17,12 @@ from placement_worker.planning.shortage import Shortage
 NOON = datetime.datetime(2026, 11, 22, 12, tzinfo=datetime.UTC)
 WAITING = Shortage(1, NOON, 0)
 PROBING = Shortage(1, NOON, 1)
+
+
+def refused(text, hour):
+    """Return a shortage with the node that failed last."""
+    failed = Node('n', status_reason=text, updated_at=NOON.replace(hour=hour))
+    return Shortage(1, NOON, 0, failed=failed)
 
 
 @st.composite
@@ -134,12 +141,25 @@ def test_row_notes_the_shortage_of_its_place(place, held, note):
             'Only 1 of 2 nodes can be created: a (short of capacity: one probe), b (unavailable)',
         ),
         (
+            [
+                Place('a', shortage=refused('first', 10)),
+                Place('b', shortage=refused('No "host"\n' + 'x' * 191, 11)),
+                Place('c', shortage=WAITING),
+            ],
+            1,
+            'No node can be created: a (short of capacity until 2026-11-22T12:00:00Z), '
+            'b (short of capacity until 2026-11-22T12:00:00Z), '
+            'c (short of capacity until 2026-11-22T12:00:00Z); '
+            f'the latest failure was "No "host"\\n{"x" * 190}..."; '
+            'the next probe is possible at 2026-11-22T12:00:00Z',
+        ),
+        (
             [Place('a', cap=1, shortage=WAITING)],
             2,
             'There is no feasible plan to handle all nodes.',
         ),
     ],
-    ids=['all wait', 'one is probed', 'none waits', 'a cap leaves no room either'],
+    ids=['all wait', 'one is probed', 'none waits', 'a quote', 'a cap leaves no room either'],
 )
 def test_creation_beyond_the_room_names_the_shortages_and_the_next_probe(places, count, reason):
     """The error says how many nodes are possible now, why, and when to try again."""
