@@ -135,13 +135,16 @@ def _protect(engine: Engine, which: Any, _: Ask, seed: str) -> Taken:
 
 
 def _replace_failed(engine: Engine, _: bool, ask: Ask, __: str) -> Taken:
-    """Delete the failed nodes and create as many; without permission to delete, do nothing."""
+    """Create as many nodes as have failed, then delete the failed ones.
+
+    In this order the failed nodes are evidence of a shortage when their replacements are placed.
+    """
     failed = engine.world.nodes.failed
     if not failed:
         return Taken('replace failed nodes: there are none')
-    checks = ask(actions.CLUSTER_DEL_NODES, {'candidates': failed})
+    checks = ask(actions.CLUSTER_SCALE_OUT, {'count': len(failed)})
     if checks[0].status == 'OK':
-        checks += ask(actions.CLUSTER_SCALE_OUT, {'count': len(failed)})
+        checks += ask(actions.CLUSTER_DEL_NODES, {'candidates': failed})
     return Taken(f'replace {counted(len(failed), "failed node")}', checks)
 
 

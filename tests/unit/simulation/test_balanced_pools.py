@@ -32,9 +32,9 @@ def test_members_of_failed_nodes_stay_until_their_nodes_are_replaced(run, balanc
     ]
     phases = [(check.action, check.phase) for check in records[-1].checks]
     assert phases == [
-        ('CLUSTER_DEL_NODES', 'BEFORE'),
         ('CLUSTER_SCALE_OUT', 'BEFORE'),
         ('CLUSTER_SCALE_OUT', 'AFTER'),
+        ('CLUSTER_DEL_NODES', 'BEFORE'),
     ]
 
 

@@ -44,7 +44,7 @@ def test_legend_of_the_first_chart_names_places_outages_and_flags(lost):
         ('outage', 'outage: az2 (steps 5 to 10)'),
         ('flag', 'step 3: 1 node fails'),
         ('flag', 'step 5: zone az2 is lost'),
-        ('flag', 'step 7: 9 nodes fail in az2'),
+        ('flag', 'step 7: 10 nodes fail in az2'),
         ('flag', 'step 11: zone az2 is back'),
     ]
 
@@ -135,7 +135,7 @@ def test_load_balancers_have_panels_of_members_updates_and_grace_periods(registr
     ]
     assert [(line.name, line.values[6]) for line in members.lines] == [
         ('members', 18),
-        ('healthy nodes', 9),
+        ('healthy nodes', 10),
     ]
     assert (updates.areas[0].values[7], grace.areas[0].values[7]) == (2, 30)
 
@@ -149,7 +149,9 @@ def test_panels_describe_their_values_in_words(lost):
     )
     assert 'placement-worker between 0.0 and 12.0' in misplaced.panels[0].described
     described = deviations.panels[1].described
-    assert described.startswith('Deviation of az2 in nodes: placement-worker between -12.0 and 9.0')
+    assert described.startswith(
+        'Deviation of az2 in nodes: placement-worker between -12.0 and 10.0'
+    )
 
 
 def test_values_of_all_charts_are_within_their_scales(lost):

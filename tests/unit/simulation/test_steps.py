@@ -49,7 +49,7 @@ def test_play_of_failing_nodes_fails_the_given_number(run, which, failed):
 
 
 def test_play_replaces_failed_nodes_in_usable_zones(run):
-    """Failed nodes are deleted, and their replacements are created in usable zones."""
+    """Replacements are created in usable zones, then the failed nodes are deleted."""
     records = run(
         [
             {'scale_out': 6},
@@ -61,8 +61,8 @@ def test_play_replaces_failed_nodes_in_usable_zones(run):
 
     assert held(records[-1]) == {'a': 0, 'b': 3, 'c': 3}
     assert [check.action for check in records[-1].checks] == [
-        'CLUSTER_DEL_NODES',
         'CLUSTER_SCALE_OUT',
+        'CLUSTER_DEL_NODES',
     ]
     assert records[-1].failed == 0
 
@@ -87,18 +87,28 @@ class Guard(Policy):
         raise errors.Rejected('Deletion is forbidden.')
 
 
-def test_play_with_a_refused_deletion_creates_no_replacement(load):
-    """Failed nodes that must not be deleted stay without replacement."""
+def test_play_with_a_refused_deletion_keeps_failed_nodes_and_replacements(load):
+    """Failed nodes that must not be deleted stay beside their replacements."""
     policy = {'id': 'guard', 'spec': {'type': 'test.guard', 'version': '1.0'}}
     steps = [{'scale_out': 3}, {'fail_nodes': 1}, {'replace_failed': True, 'expect': 'ERROR'}]
 
     *_, record = play(load(steps, [policy]), Registry([('test.guard-1.0', Guard)]))
 
-    assert (record.size, record.failed, [check.reason for check in record.checks]) == (
-        3,
-        1,
-        ['Deletion is forbidden.'],
-    )
+    assert (record.size, record.failed) == (4, 1)
+    assert [check.reason for check in record.checks] == [
+        'Completed policy checking.',
+        'Deletion is forbidden.',
+    ]
+
+
+def test_play_with_a_refused_creation_deletes_no_failed_node(run):
+    """Failed nodes stay if their replacements cannot be planned."""
+    lost = [{'lose_zone': zone} for zone in 'abc']
+    steps = [{'scale_out': 3}, {'fail_nodes': 1}, *lost, {'replace_failed': True}]
+
+    record = run([*steps[:-1], {**steps[-1], 'expect': 'ERROR'}])[-1]
+
+    assert (record.size, record.failed, len(record.checks)) == (3, 1, 1)
 
 
 def test_play_without_failed_nodes_needs_no_check(run):
