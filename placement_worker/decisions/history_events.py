@@ -9,13 +9,18 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from placement_worker.cloud.stated_places import stated_place
+from placement_worker.contract import placement_data
 from placement_worker.contract.cluster import Node
 from placement_worker.contract.model import BindReply, BindRequest, CheckReply, CheckRequest
 from placement_worker.decisions import final_places
 from placement_worker.decisions.records import Entry
+from placement_worker.formats import moments
+from placement_worker.formats.text import counted
+from placement_worker.planning.shortage import is_evidence
+from placement_worker.policies import recorded_failures
 from placement_worker.policies.load_balancing.node_patches import MEMBER
 
-Kind = Literal['placed', 'chosen', 'spared', 'unnamed', 'joined', 'left', 'failed']
+Kind = Literal['placed', 'chosen', 'spared', 'unnamed', 'joined', 'left', 'failed', 'recorded']
 
 
 class Event(Struct, frozen=True, omit_defaults=True):
@@ -97,6 +102,22 @@ def placed(record: Record, node: Node) -> Event:
     place = place_of(Node(node.id, data=patch.data if patch else node.data))
     text = f'in {place}' if place else f'nowhere: {reason(record)}'
     return record.event('placed', node, text, plans=True)
+
+
+def recorded(record: Record, nodes: Iterable[Node]) -> Iterator[Event]:
+    """Yield the failures that the cluster remembers for nodes that the action deletes."""
+    check = record.request
+    if not isinstance(check, CheckRequest):
+        return
+    deleted = recorded_failures.deleted_ids(check, data_of_action(record))
+    kept = placement_data.recorded_failures((record.reply.cluster or check.cluster).data)
+    by_place = {(one.region_name, one.zone): one for one in kept}
+    for node in nodes:
+        failure = by_place.get(recorded_failures.place_of(node, check))
+        if failure and node.id in deleted and is_evidence(node):
+            attempts = counted(failure.attempts, 'failed attempt')
+            text = f'{attempts} in {place_of(node)}, the latest at {moments.shown(failure.at)}'
+            yield record.event('recorded', node, text)
 
 
 def pool_changes(record: Record, nodes: Iterable[Node]) -> Iterator[Event]:

@@ -79,6 +79,7 @@ def _events(record: Record, name: str, registry: Registry) -> list[Event]:
         events += (history_events.placed(record, node) for node in nodes)
     else:
         events += deletion_history.events(record, nodes, registry)
+        events += history_events.recorded(record, nodes)
     return events
 
 

@@ -109,7 +109,7 @@ def last_failed(nodes: Iterable[Node]) -> Node | None:
     return max(nodes, key=lambda node: in_utc(node.updated_at or unknown), default=None)
 
 
-def shortages(
+def shortages_by_place(
     nodes: Sequence[Node],
     memory: Memory,
     locate: Callable[[Node], P],
@@ -135,7 +135,7 @@ def shortages(
     return found
 
 
-def remembered(
+def failures_after_deletion(
     deleted: Collection[str],
     nodes: Sequence[Node],
     memory: Memory,
@@ -151,6 +151,9 @@ def remembered(
     :param deleted: the ids of the nodes to delete, which are among `nodes`.
     :param locate: returns region and zone of a node.
     """
+    is_concerned = any(node.id in deleted and is_evidence(node) for node in nodes)
+    if not memory.failures and not is_concerned:
+        return None
     evidence = _by_place(nodes, locate)
     recorded = _in_force(memory, evidence, locate, now)
     for place, of_place in evidence.items():

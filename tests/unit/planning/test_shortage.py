@@ -14,10 +14,10 @@ from placement_worker.planning.shortage import (
     Memory,
     Shortage,
     failed_nodes,
+    failures_after_deletion,
     in_future,
-    remembered,
     shortage,
-    shortages,
+    shortages_by_place,
 )
 
 START = datetime.datetime(2026, 11, 22, 12, tzinfo=datetime.UTC)
@@ -198,14 +198,14 @@ def test_shortage_is_the_same_after_failed_nodes_are_deleted(failures, backoff, 
     The age of a record is not limited here.
     """
     nodes = [failed_in(zone, i, when) for i, (when, zone) in enumerate(failures)]
-    before = shortages(nodes, Memory(), zone_of, backoff, at(60))
+    before = shortages_by_place(nodes, Memory(), zone_of, backoff, at(60))
     memory = Memory((), 10**6)
     for batch in data.draw(st.lists(st.sets(st.sampled_from([one.id for one in nodes])))):
-        known = remembered(batch, nodes, memory, zone_of, backoff, at(60))
+        known = failures_after_deletion(batch, nodes, memory, zone_of, backoff, at(60))
         memory = memory if known is None else Memory(known, memory.longest_s)
-        assert remembered(batch, nodes, memory, zone_of, backoff, at(60)) is None
+        assert failures_after_deletion(batch, nodes, memory, zone_of, backoff, at(60)) is None
         nodes = [node for node in nodes if node.id not in batch]
-        assert shortages(nodes, memory, zone_of, backoff, at(60)) == before
+        assert shortages_by_place(nodes, memory, zone_of, backoff, at(60)) == before
         assert len(memory.failures) <= 2
 
 
@@ -214,10 +214,10 @@ def test_node_of_the_same_attempt_that_was_created_later_ends_no_record():
     created = Node('ok', created_at=at(1), data={'placement': {'zone': 'a'}})
     nodes = [failed_in('a', 1, at(0)), created]
 
-    known = remembered({'a1'}, nodes, Memory((), 3600), zone_of, BACKOFF, at(2))
+    known = failures_after_deletion({'a1'}, nodes, Memory((), 3600), zone_of, BACKOFF, at(2))
 
     assert known == [record('a', 1)]
-    found = shortages([created], Memory(known, 3600), zone_of, BACKOFF, at(2))
+    found = shortages_by_place([created], Memory(known, 3600), zone_of, BACKOFF, at(2))
     assert found == {(None, 'a'): Shortage(1, at(6), 0)}
 
 
@@ -239,7 +239,7 @@ def test_recorded_failure_ends_by_age_or_by_a_new_node(recorded, created, attemp
     when = None if created is None else at(created)
     nodes = [Node('n', created_at=when, data={'placement': {'zone': 'a'}})]
 
-    found = shortages(nodes, Memory([recorded], 3600), zone_of, BACKOFF, at(60))
+    found = shortages_by_place(nodes, Memory([recorded], 3600), zone_of, BACKOFF, at(60))
 
     assert getattr(found.get((None, 'a')), 'attempts', None) == attempts
 
@@ -249,7 +249,7 @@ def test_deletion_records_the_places_of_its_nodes_and_drops_ended_records():
     nodes = [failed_in('a', 1, at(9)), failed_in('b', 1, at(8)), failed_in('c', 1, None)]
     memory = Memory([record('a', 0, 2), record('d', 5), record('e', -99)], 3600)
 
-    known = remembered({'a1', 'c1'}, nodes, memory, zone_of, BACKOFF, at(10))
+    known = failures_after_deletion({'a1', 'c1'}, nodes, memory, zone_of, BACKOFF, at(10))
 
     assert known == [record('a', 9, 3), record('d', 5)]
 
@@ -258,7 +258,9 @@ def test_attempts_of_a_record_have_a_maximum():
     """A record that an engine stores is valid in its next request."""
     memory = Memory([record('a', 0, MOST_ATTEMPTS)], 3600)
 
-    (known,) = remembered({'a1'}, [failed_in('a', 1, at(59))], memory, zone_of, BACKOFF, at(60))
+    (known,) = failures_after_deletion(
+        {'a1'}, [failed_in('a', 1, at(59))], memory, zone_of, BACKOFF, at(60)
+    )
 
     assert known == record('a', 59, MOST_ATTEMPTS)
 
