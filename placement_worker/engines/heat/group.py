@@ -1,6 +1,7 @@
 """The resource type OS::Heat::PlacedAutoScalingGroup."""
 
 import functools
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -34,6 +35,7 @@ from placement_worker.errors import PlacementWorkerError
 
 HOT_VERSION = ('heat_template_version', '2015-04-30')
 FUNCTIONS = ('get_attr', 'get_resource')
+DATA = 'placement_worker'  # the key of the group's data in Heat's database
 
 options.register(cfg.CONF)
 
@@ -176,7 +178,7 @@ class PlacedAutoScalingGroup(AutoScalingResourceGroup):
 
     def _chooser(self) -> plans.Chooser:
         if self._asks_worker:
-            return WorkerChooser(self._check, self._group())
+            return WorkerChooser(self._check, self._group(), self._store)
         return local_choice.LocalChooser(self._placement[placement_property.ZONES])
 
     @property
@@ -199,7 +201,11 @@ class PlacedAutoScalingGroup(AutoScalingResourceGroup):
             project=self.stack.tenant_id,
             placement=self._placement,
             credentials=Credentials(owner.trust_id),
+            data=json.loads(self.data().get(DATA, '{}')),
         )
+
+    def _store(self, data: dict[str, Any]) -> None:
+        self.data_set(DATA, json.dumps(data))
 
     def _check(self, request: CheckRequest) -> CheckReply:
         """Send a request to a worker."""

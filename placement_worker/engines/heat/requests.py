@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from placement_worker.contract import actions
@@ -19,6 +19,7 @@ class Group:
     """A group as the workers see it.
 
     :ivar placement: the property `placement`.
+    :ivar data: the data that the workers have changed, and that Heat stores.
     """
 
     id: str
@@ -27,16 +28,22 @@ class Group:
     project: str | None
     placement: Mapping[str, Any]
     credentials: Credentials
+    data: Mapping[str, Any] = field(default_factory=dict)
 
 
 def growth(group: Group, members: Sequence[Member], count: int) -> CheckRequest:
     """Return the request for the zones of members to create."""
-    return _request(group, members, actions.CLUSTER_SCALE_OUT, count)
+    return _request(group, members, actions.CLUSTER_SCALE_OUT, {'count': count})
 
 
 def shrinkage(group: Group, members: Sequence[Member], count: int) -> CheckRequest:
     """Return the request for the victims."""
-    return _request(group, members, actions.CLUSTER_SCALE_IN, count)
+    return _request(group, members, actions.CLUSTER_SCALE_IN, {'count': count})
+
+
+def removal(group: Group, members: Sequence[Member], names: Sequence[str]) -> CheckRequest:
+    """Return the request that announces members that Heat deletes without a choice."""
+    return _request(group, members, actions.CLUSTER_DEL_NODES, {'candidates': list(names)})
 
 
 def zone_spec(placement: Mapping[str, Any]) -> Spec:
@@ -44,11 +51,13 @@ def zone_spec(placement: Mapping[str, Any]) -> Spec:
     return Spec('senlin.policy.zone_placement', '1.1', {'zones': placement['zones']})
 
 
-def _request(group: Group, members: Sequence[Member], action: str, count: int) -> CheckRequest:
+def _request(
+    group: Group, members: Sequence[Member], action: str, inputs: dict[str, Any]
+) -> CheckRequest:
     deletion = Spec('senlin.policy.deletion', '1.1', dict(group.placement['deletion']))
     return CheckRequest(
         target='BEFORE',
-        action=Action(id=str(uuid.uuid4()), action=action, inputs={'count': count}),
+        action=Action(id=str(uuid.uuid4()), action=action, inputs=inputs),
         cluster=Cluster(
             id=group.id,
             name=group.name,
@@ -57,6 +66,7 @@ def _request(group: Group, members: Sequence[Member], action: str, count: int) -
             profile=Profile(PROFILE_TYPE),
             nodes=[_node(i, member) for i, member in enumerate(members)],
             desired_capacity=len(members),
+            data=dict(group.data),
         ),
         policies=[
             Binding('placement', zone_spec(group.placement), name='placement'),

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from placement_worker.contract.model import CheckReply, CheckRequest
@@ -12,17 +13,19 @@ from placement_worker.errors import Rejected, WorkerFailed
 
 LOG = logging.getLogger(__name__)
 Check = Callable[[CheckRequest], CheckReply]
+Store = Callable[[dict[str, Any]], object]
 
 
 class WorkerChooser:
     """Choose victims and zones by the policies of a worker."""
 
-    def __init__(self, check: Check, group: Group) -> None:
+    def __init__(self, check: Check, group: Group, store: Store) -> None:
         """Set the group.
 
         :param check: sends a request to a worker and returns its reply.
+        :param store: stores the data of the group for later requests.
         """
-        self._check, self._group = check, group
+        self._check, self._group, self._store = check, group, store
 
     def victims(self, members: Sequence[Member], count: int) -> list[str]:
         """Return the victims that the deletion policy chose.
@@ -37,9 +40,15 @@ class WorkerChooser:
     def zones(self, members: Sequence[Member], count: int) -> list[str]:
         """Return the zones that zone placement planned.
 
+        Heat forgets why a member failed when it creates the member again. The worker must record
+        the failures before, or later members would go to a full zone.
+
         :raises Rejected: a policy cannot decide.
         :raises WorkerFailed: the reply has another number of zones.
         """
+        renewed = [member.name for member in members if member.needs_zone]
+        if renewed:
+            self._decide(requests.removal(self._group, members, renewed))
         data = self._decide(requests.growth(self._group, members, count))
         planned = data.get('placement', {}).get('placements', [])
         return self._complete([entry['zone'] for entry in planned], count, 'zones')
@@ -49,6 +58,9 @@ class WorkerChooser:
         reply = self._check(request)
         for warning in reply.warnings:
             LOG.warning('Group %s: %s', self._group.name, warning)
+        if reply.cluster is not None:
+            self._group = replace(self._group, data=reply.cluster.data)
+            self._store(reply.cluster.data)
         data = reply.action.data
         LOG.info('Group %s: %s: %s', self._group.name, data['status'], data['reason'])
         if data['status'] != 'OK':

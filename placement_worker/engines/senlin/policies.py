@@ -18,6 +18,12 @@ MIN_ONLINE, PROTECTION = 'min_online', 'protection'
 SPREAD, ON_SHORTAGE = 'spread', 'on_shortage'
 MODES = constraints.AllowedValues(['best_effort', 'strict'])
 PLACEMENT_VERSION = {'1.1': [{'status': consts.SUPPORTED, 'since': SINCE}]}
+# Placement plans nothing for these actions, but the worker must see the policy: it records the
+# failures of deleted nodes for a policy that reacts to shortages, and only then.
+DELETIONS = [
+    ('BEFORE', name)
+    for name in (consts.CLUSTER_DEL_NODES, consts.CLUSTER_REPLACE_NODES, consts.NODE_DELETE)
+]
 PLACEMENT_PROPERTIES = {
     SPREAD: schema.Map(
         'How evenly nodes are spread over the places.',
@@ -122,6 +128,7 @@ class RegionPlacementPolicy(DecidedByWorker, regions.RegionPlacementPolicy):  # 
     """Region placement 1.1: Senlin's properties and those of `PLACEMENT_PROPERTIES`."""
 
     VERSIONS = {**regions.RegionPlacementPolicy.VERSIONS, **PLACEMENT_VERSION}
+    TARGET = [*regions.RegionPlacementPolicy.TARGET, *DELETIONS]
     properties_schema = {
         **regions.RegionPlacementPolicy.properties_schema,
         **PLACEMENT_PROPERTIES,
@@ -132,6 +139,7 @@ class ZonePlacementPolicy(DecidedByWorker, zones.ZonePlacementPolicy):  # type: 
     """Zone placement 1.1: Senlin's properties and those of `PLACEMENT_PROPERTIES`."""
 
     VERSIONS = {**zones.ZonePlacementPolicy.VERSIONS, **PLACEMENT_VERSION}
+    TARGET = [*zones.ZonePlacementPolicy.TARGET, *DELETIONS]
     properties_schema = {
         **zones.ZonePlacementPolicy.properties_schema,
         **PLACEMENT_PROPERTIES,

@@ -121,6 +121,24 @@ def test_old_members_keep_their_zone_and_definition(make_group: Make) -> None:
     assert {name: found[name] for name in old} == old
 
 
+def test_data_of_the_worker_are_stored_with_the_group(
+    make_group: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next request has the data of the last reply, from Heat's database."""
+    database: dict[str, str] = {}
+    group = make_group()
+    monkeypatch.setattr(group, 'data', lambda: database)
+    monkeypatch.setattr(group, 'data_set', database.__setitem__)
+    monkeypatch.setattr(group.stack, 'stored_context', lambda: group.context)
+    monkeypatch.setattr(type(group), 'uuid', 'id', raising=False)
+    failures = {'placement_failures': [{'zone': 'az1'}]}
+
+    before = group._group().data
+    group._store(failures)
+
+    assert (before, group._group().data) == ({}, failures)
+
+
 def test_renewed_member_keeps_its_zone(make_group: Make) -> None:
     """A rolling update changes so many members, the oldest first, within their zones."""
     old = {'a': server('az1', flavor='old'), 'b': server('az2', flavor='old')}

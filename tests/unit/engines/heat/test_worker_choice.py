@@ -26,7 +26,7 @@ class Worker:
     """Decide in this process, and keep the requests."""
 
     def __init__(self):
-        self.requests = []
+        self.requests, self.stored = [], []
         self._caller = InProcessCaller(CLOUD, Registry.installed(), now=lambda: NOW)
 
     def check(self, request):
@@ -40,10 +40,12 @@ def worker():
 
 
 def chooser(worker, **placement):
+    """Return a chooser for the group with the data that the worker has stored last."""
+    data = worker.stored[-1] if worker.stored else {}
     group = Group(
-        'id', 'stack/group', 'user', 'demo', {**PLACEMENT, **placement}, Credentials('trust')
+        'id', 'stack/group', 'user', 'demo', {**PLACEMENT, **placement}, Credentials('trust'), data
     )
-    return WorkerChooser(worker.check, group)
+    return WorkerChooser(worker.check, group, worker.stored.append)
 
 
 def member(name, zone, age_s=100, **more):
@@ -154,7 +156,7 @@ def test_reply_without_the_expected_number_is_refused(worker, data):
         decided = {'status': 'OK', 'reason': '', **data}
         return CheckReply(action=ActionPatch('id', decided), cluster=None, nodes={}, decisions=[])
 
-    incomplete = WorkerChooser(check, chooser(worker)._group)
+    incomplete = WorkerChooser(check, chooser(worker)._group, None)
 
     with pytest.raises(WorkerFailed, match='expected 1'):
         incomplete.zones([], 1)
@@ -169,6 +171,6 @@ def test_warnings_of_the_worker_are_logged(worker, caplog):
         reply = worker.check(request)
         return msgspec.structs.replace(reply, warnings=['Zone az9 is unknown'])
 
-    WorkerChooser(check, chooser(worker)._group).zones([], 1)
+    WorkerChooser(check, chooser(worker)._group, None).zones([], 1)
 
     assert 'Group stack/group: Zone az9 is unknown' in caplog.text
