@@ -14,7 +14,6 @@ from placement_worker.contract.cluster import Wire
 from placement_worker.contract.model import PlaceOfNode
 from placement_worker.errors import InvalidInput
 
-
 FAILURES = 'placement_failures'
 MOST_ATTEMPTS = 2**31 - 1
 

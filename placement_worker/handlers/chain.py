@@ -24,7 +24,12 @@ from placement_worker.handlers import plugin_decisions
 from placement_worker.handlers.chain_links import Link, conflict, described
 from placement_worker.planning.size_warnings import warnings_of
 from placement_worker.planning.sizing import with_size_of_resize
-from placement_worker.policies import ignored_deletion, plugin_errors, victim_selection
+from placement_worker.policies import (
+    ignored_deletion,
+    plugin_errors,
+    recorded_failures,
+    victim_selection,
+)
 from placement_worker.policies.base import BEFORE, Outcome, State
 from placement_worker.policies.plugin_interface import is_built_in
 
@@ -111,6 +116,10 @@ def _completed(
             _warn_of_size(request, progress, state)
         if request.action.action == actions.CLUSTER_RESIZE:
             _complete_resize(request, progress, state.max_nodes)
+        recorded = recorded_failures.patch_after_deletion(
+            request, progress.data, progress.cluster, state.places.backoffs, state.now
+        )
+        progress.cluster = recorded or progress.cluster
     return _reply(request, progress, 'OK', progress.data.get('reason', COMPLETED))
 
 

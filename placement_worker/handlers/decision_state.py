@@ -21,6 +21,7 @@ from placement_worker.policies.base import Policy, State
 from placement_worker.policies.deletion import Deletion
 from placement_worker.policies.places import Listed, Places
 from placement_worker.policies.region_placement import RegionPlacement
+from placement_worker.policies.shared_placement import PlacementPolicy
 from placement_worker.policies.zone_placement import ZonePlacement
 
 LOG = logging.getLogger(__name__)
@@ -75,6 +76,11 @@ def state_for_check(request: CheckRequest, links: Sequence[Link], conditions: Co
         snapshot,
         conditions.cordons,
         conditions.now,
+        [
+            link.policy.backoff
+            for link in links
+            if isinstance(link.policy, PlacementPolicy) and link.policy.backoff
+        ],
         _listed(consulted, RegionPlacement),
         _listed(consulted, ZonePlacement),
     )
@@ -116,7 +122,7 @@ def _listed(
     """Return the places that the policy of a type lists, or None if none is consulted."""
     for policy in policies:
         if isinstance(policy, kind):
-            return Listed(policy.listed, policy.on_shortage)
+            return Listed(policy.listed, policy.backoff)
     return None
 
 

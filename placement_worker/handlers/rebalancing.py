@@ -69,7 +69,7 @@ class Policies:
     def counted(self, nodes: Sequence[Node]) -> Sequence[Node]:
         """Return the nodes that hold room in their place, as a creation counts them."""
         policies = [one for one in (self.regions, self.zones) if one]
-        if not any(one.on_shortage for one in policies):
+        if not any(one.backoff for one in policies):
             return nodes
         failed = {node.id for node in failed_nodes(nodes)}
         return [node for node in nodes if node.id not in failed]

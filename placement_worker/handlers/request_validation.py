@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from placement_worker.contract import actions
+from placement_worker.contract import actions, codec
 from placement_worker.contract.cluster import Cluster
 from placement_worker.contract.model import Action, Binding, CheckRequest
 from placement_worker.contract.placement_data import PlacesInData
@@ -61,8 +61,9 @@ def _check_places(**parts: Action | Cluster) -> None:
     """
     try:
         msgspec.convert(parts, PlacesInData, from_attributes=True)
-    except msgspec.ValidationError as exc:
-        raise InvalidRequest(str(exc)) from None
+    except msgspec.ValidationError:
+        codec.decode(parts, PlacesInData)  # explains the error
+        raise
 
 
 def _check_distinct(ids: Sequence[str], what: str, path: str) -> None:

@@ -8,7 +8,6 @@ must not fail because Nova of another region does not respond.
 """
 
 import datetime
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Literal, NamedTuple
@@ -21,13 +20,11 @@ from placement_worker.contract import actions
 from placement_worker.contract.action_data import CREATION, Kind
 from placement_worker.contract.cluster import Node, Profile
 from placement_worker.contract.model import CheckRequest
-from placement_worker.contract.placement_data import Placement
 from placement_worker.planning import cordon
-from placement_worker.planning.capacity_errors import means_no_capacity
 from placement_worker.planning.cordon import Cordon
 from placement_worker.planning.places import NO_CAP, NOWHERE, Located, Place
-from placement_worker.planning.shortage import Backoff, Shortage, failed_nodes, shortage
-from placement_worker.policies import place_names
+from placement_worker.planning.shortage import Backoff, Shortage, shortages_by_place
+from placement_worker.policies import place_names, recorded_failures
 
 NO_REGION = 'No region is found usable.'
 NO_ZONE = 'No availability zone found available.'
@@ -122,11 +119,6 @@ class OnShortage(Struct, frozen=True, forbid_unknown_fields=True):
                 f'Expected `max_s` >= `initial_s`, got `{self.max_s}` < `{self.initial_s}`'
             )
 
-    @property
-    def backoff(self) -> Backoff:
-        """The delays between attempts."""
-        return Backoff(self.initial_s, self.max_s)
-
 
 SpreadProperty = Annotated[
     Spread, Meta(description='How evenly nodes are spread over the places. New in 1.1.')
@@ -153,10 +145,12 @@ class PlacementProperties(Struct, frozen=True, forbid_unknown_fields=True):
         return None
 
     @property
-    def redistribution(self) -> OnShortage | None:
+    def backoff(self) -> Backoff | None:
         """The delays of `on_shortage`; None if shortages have no effect."""
         found = self.on_shortage
-        return found if found is not None and found.mode == 'redistribute' else None
+        if found is None or found.mode == 'ignore':
+            return None
+        return Backoff(found.initial_s, found.max_s)
 
 
 class ZonePlacementProperties(PlacementProperties, frozen=True, forbid_unknown_fields=True):
@@ -210,16 +204,18 @@ def check_distinct(property_name: str, names: Sequence[str]) -> None:
 
 
 class Listed(NamedTuple):
-    """The places that a placement policy lists; None in `on_shortage` if none is ever short."""
+    """The places that a placement policy lists; no `backoff` means that none is ever short."""
 
     places: Sequence[Zone | Region]
-    on_shortage: OnShortage | None
+    backoff: Backoff | None
 
 
 @dataclass(slots=True)
 class Places:
     """The places of one check.
 
+    :ivar backoffs: those of all enabled placement policies that react to shortages, also of those
+        that do not handle the action.
     :ivar listed_regions: None if no policy places by region.
     :ivar listed_zones: None if no policy places by zone; a region then stands alone.
     """
@@ -228,6 +224,7 @@ class Places:
     cloud: Snapshot
     cordons: Sequence[Cordon]
     now: datetime.datetime
+    backoffs: Sequence[Backoff] = ()
     listed_regions: Listed | None = None
     listed_zones: Listed | None = None
     _regions: dict[Kind, list[Place]] = field(init=False, default_factory=dict)
@@ -397,33 +394,19 @@ class Places:
         by_region: bool,
         by_zone: bool = True,
     ) -> dict[Location, Shortage]:
-        """Return the shortages that failed nodes prove, by region and zone.
+        """Return the shortages that failed nodes and recorded failures prove, by region and zone.
 
-        A part of the place that does not matter is None. A node whose data have no placement proves
-        nothing: no policy chose its place.
+        A part of the place that does not matter is None.
         """
-        if listed is None or listed.on_shortage is None:
+        if listed is None or listed.backoff is None:
             return {}
 
         def locate(node: Node) -> Location:
             region = self.cloud.region_of(node) if by_region else None
             return region, self.cloud.zone_of(node) if by_zone else None
 
-        failed_at: defaultdict[Location, list[datetime.datetime | None]] = defaultdict(list)
-        for node in failed_nodes(nodes):
-            if means_no_capacity(node.status_reason) and Placement.of(node.data.get('placement')):
-                failed_at[locate(node)].append(node.updated_at)
-        if not failed_at:
-            return {}
-        created_at: defaultdict[Location, list[datetime.datetime]] = defaultdict(list)
-        for node in nodes:
-            if node.created_at is not None:
-                created_at[locate(node)].append(node.created_at)
-        found = {
-            place: shortage(times, created_at[place], listed.on_shortage.backoff, self.now)
-            for place, times in failed_at.items()
-        }
-        return {place: one for place, one in found.items() if one}
+        memory = recorded_failures.memory_of(self.request, self.backoffs)
+        return shortages_by_place(nodes, memory, locate, listed.backoff, self.now)
 
 
 def check_cordons(places: Sequence[Place], reason: str, held: Located = NOWHERE) -> None:

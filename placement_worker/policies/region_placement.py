@@ -55,7 +55,7 @@ class RegionPlacement(PlacementPolicy[RegionPlacementProperties]):
             return self._check_named(request, state, profile.region)
         if task.skip_reason:
             return skipped(task.skip_reason)
-        nodes = task.counted(without_failed=self.on_shortage is not None)
+        nodes = task.counted(without_failed=self.backoff is not None)
         held = task.held(nodes, state.cloud.by_region)
         places = state.places.usable_regions(task.size.kind, total([*held.groups, held.staying]))
         share = self._share(task.size, places, held)

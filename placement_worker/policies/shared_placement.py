@@ -25,14 +25,13 @@ from placement_worker.planning.placement import plan_for
 from placement_worker.planning.places import NO_CAP, Held, Located, Place
 from placement_worker.planning.plan_rows import NO_KNOWN_PLACE, Plan, Row
 from placement_worker.planning.protection import ALL_PROTECTED
-from placement_worker.planning.shortage import Shortage, failed_nodes
+from placement_worker.planning.shortage import Backoff, failed_nodes
 from placement_worker.planning.sizing import Size
 from placement_worker.planning.skew import Skew
 from placement_worker.policies import min_size
 from placement_worker.policies.base import BEFORE, Outcome, Policy, State, on
 from placement_worker.policies.places import (
     NO_USABLE_ZONE,
-    OnShortage,
     PlacementProperties,
     Region,
     Spread,
@@ -235,9 +234,9 @@ class PlacementPolicy(Policy[P]):
         return self.properties.spread
 
     @cached_property
-    def on_shortage(self) -> OnShortage | None:
-        """The reaction to a lack of capacity; None for nothing."""
-        return self.properties.redistribution
+    def backoff(self) -> Backoff | None:
+        """The delays after a lack of capacity; None if the policy does not react to it."""
+        return self.properties.backoff
 
     def _share(
         self,
@@ -259,7 +258,7 @@ class PlacementPolicy(Policy[P]):
                 size.kind, self.spread.max_skew, own, plan, held.groups, held.staying
             )
         retries: Mapping[str, Sequence[str]] = {}
-        if self.on_shortage and size.kind == CREATION and not self._is_strict:
+        if self.backoff and size.kind == CREATION and not self._is_strict:
             known = [place for place in places if place.known]
             retries = alternatives(plan, known, held.ranks)
         return Share(
@@ -389,7 +388,7 @@ def short_of_capacity(places: Sequence[Place], what: str, region: str | None = N
     of_region = f' of region {escaped(shortened(region))}' if region else ''
     return [
         f'{what.capitalize()} {escaped(shortened(place.name))}{of_region} is {place.shortage} '
-        f'({_attempts(place.shortage)})'
+        f'({place.shortage.cause})'
         for place in places
         if place.available and place.shortage
     ]
@@ -420,12 +419,6 @@ def placed_node(
     if placement.is_at(place):
         return {}
     return {node.id: NodePatch(data={**data, 'placement': placement.moved(place)})}
-
-
-def _attempts(found: Shortage) -> str:
-    if found.attempts:
-        return counted(found.attempts, 'failed attempt')
-    return 'failed at an unknown time or in the future; check the clock of the engine'
 
 
 def _counts(shares: Sequence[Share]) -> dict[str, int]:

@@ -70,7 +70,7 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
             return _check_named(profile.zone, task)
         if task.skip_reason:
             return skipped(task.skip_reason)
-        nodes = task.counted(without_failed=self.on_shortage is not None)
+        nodes = task.counted(without_failed=self.backoff is not None)
         regions = state.action_data.change(size.kind).regions_of(size.count)
         if regions is None:
             return self._planned_alone(task, nodes)

@@ -72,7 +72,7 @@ class GreedyZonePlacement(ZonePlacement):
     """Zone placement by the greedy rule, which knows neither skew nor shortages."""
 
     spread = None
-    on_shortage = None
+    backoff = None
     planner = staticmethod(plan_for)
 
 
@@ -80,7 +80,7 @@ class GreedyRegionPlacement(RegionPlacement):
     """Region placement by the greedy rule, which knows neither skew nor shortages."""
 
     spread = None
-    on_shortage = None
+    backoff = None
     planner = staticmethod(plan_for)
 
 

@@ -2,6 +2,9 @@
 
 import pytest
 from senlin.common import consts
+from senlin.engine.cluster import Cluster
+from senlin.engine.node import Node
+from senlin.objects import node as nodes
 
 from tests.senlin import cloud, engine
 from tests.senlin.specs import spec
@@ -55,6 +58,28 @@ def test_scale_out_after_a_lack_of_capacity_goes_to_the_other_zone(cluster, full
 
     assert data['status'] == 'OK'
     assert data['creation']['zones'] == {'az2': 2}
+
+
+@pytest.mark.parametrize(
+    'action', [consts.CLUSTER_DEL_NODES, consts.CLUSTER_REPLACE_NODES, consts.NODE_DELETE]
+)
+def test_scale_out_after_the_deletion_of_a_failed_node_goes_to_the_other_zone(
+    cluster, full, action
+):
+    """Senlin stores the record of the failure, also if only a placement policy is bound."""
+    full('az1')
+    failed = failed_node(cluster)
+    target = Node.load(engine.context(), failed.id) if action == consts.NODE_DELETE else cluster
+    named = {failed.id: 'new'} if action == consts.CLUSTER_REPLACE_NODES else [failed.id]
+    candidates = {} if action == consts.NODE_DELETE else {'candidates': named}
+
+    deleted = engine.check(target, action, **candidates)
+    nodes.Node.delete(engine.context(), failed.id)
+    data = engine.check(cluster, consts.CLUSTER_SCALE_OUT, count=2)
+
+    assert (deleted['status'], data['creation']['zones']) == ('OK', {'az2': 2})
+    (record,) = Cluster.load(engine.context(), cluster.id).data['placement_failures']
+    assert (record['zone'], record['attempts']) == ('az1', 1)
 
 
 def test_scale_out_after_another_fault_uses_both_zones(cluster, full):

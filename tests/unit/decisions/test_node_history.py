@@ -8,8 +8,12 @@ import pytest
 from placement_worker.decisions import node_history
 from placement_worker.decisions.log_records import InvalidLine
 from tests.factories import (
+    NOW,
+    deletion_policy,
     node,
     nodes,
+    redistributing,
+    refused,
     request,
     zone_policy,
 )
@@ -146,3 +150,22 @@ def test_rebalance_is_no_event_of_its_nodes(decide, history):
 
     assert len(reply['steps']) == 1
     assert history('n1', [line]) == []
+
+
+@pytest.mark.parametrize(('attempts', 'words'), [(1, '1 failed attempt'), (2, '2 failed attempts')])
+def test_deleted_node_has_the_record_of_its_failure(decide, history, attempts, words):
+    """A node that found no room is listed with the record that replaces it; others are not."""
+    policies = [redistributing(zone_policy('a', 'b')), deletion_policy()]
+    members = [*nodes(a=1), refused(4, 'a'), refused(5, 'b'), refused(6, 'b')]
+    failures = [{'zone': 'a', 'at': '2026-01-01T11:50:00Z', 'attempts': 1}][: attempts - 1]
+    asked = request('CLUSTER_DEL_NODES', policies, members, inputs={'candidates': ['n1', 'n4']})
+    asked['cluster']['data'] = {'placement_failures': failures}
+    line, _ = decide(asked, now=lambda: NOW)
+
+    assert [event.event for name in ('n1', 'n5') for event in history(name, [line])] == [
+        'chosen',
+        'spared',
+    ]
+    chosen, recorded = history('n4', [line])
+    assert (chosen.event, recorded.event) == ('chosen', 'recorded')
+    assert recorded.text == f'{words} in zone a, the latest at 2026-01-01T11:59:00Z'

@@ -65,6 +65,20 @@ def test_replay_of_a_check_gives_the_same_reply(decide, registry):
         assert replay.differences(entry(line), registry) == []
 
 
+def test_replay_of_a_shortage_gives_the_same_records(decide, registry):
+    """Recorded failures are read and written on replay as they were at the recorded time."""
+    policies = [redistributing(zone_policy('a', 'b'), max_s=600), deletion_policy()]
+    for action in ('CLUSTER_SCALE_IN', 'CLUSTER_SCALE_OUT'):
+        asked = request(action, policies, [*nodes(a=1), refused(2, 'a')], inputs={'count': 1})
+        asked['cluster']['data'] = {
+            'placement_failures': [{'zone': 'b', 'at': '2026-01-01T11:55:00Z', 'attempts': 2}]
+        }
+        line, reply = decide(asked, now=lambda: NOW)
+
+        assert (reply['cluster'] is None) == (action == 'CLUSTER_SCALE_OUT')
+        assert replay.differences(entry(line), registry) == []
+
+
 def test_replay_of_an_attachment_gives_the_same_reply(decide, registry):
     """An attachment is replayed with the same reply."""
     asked = {'cluster': request('CLUSTER_UPDATE', [])['cluster'], 'policy': zone_policy('a')}

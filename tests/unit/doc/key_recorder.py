@@ -1,20 +1,22 @@
 """Record which keys of an action's inputs and data each policy reads and writes."""
 
 import itertools
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import msgspec
 
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.ports import OctaviaSettings
-from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.contract.action_data import ActionData
-from placement_worker.contract.model import Binding, CheckRequest, Credentials, Phase
+from placement_worker.contract.model import Binding, CheckRequest, Phase
 from placement_worker.errors import Rejected
+from placement_worker.handlers.chain_links import Link
+from placement_worker.handlers.decision_state import Conditions, state_for_check
 from placement_worker.handlers.endpoints import Endpoints
-from placement_worker.policies.base import State
 from placement_worker.policies.registry import Registry
 from tests.factories import (
     NOW,
@@ -150,15 +152,15 @@ class Consulted:
         """Consult the policy once without changes, and add the keys that it used."""
         bound = msgspec.convert(self._binding, Binding)
         asked = self._request(phase, action, Recorded(inputs, keys.inputs))
-        state = State(
-            ActionData(Recorded(data, keys.data)),
-            Snapshot(self._cloud.acting_for(Credentials(), 'p1'), asked.cluster, OctaviaSettings()),
-            max_nodes=100,
-            now=NOW,
+        policy = self._registry.policy(bound.spec, '$')
+        conditions = Conditions(self._cloud, OctaviaSettings(), 100, NOW, lambda: math.inf)
+        state = replace(
+            state_for_check(asked, [Link.of(bound, policy, asked)], conditions),
+            action_data=ActionData(Recorded(data, keys.data)),
             binding=bound,
         )
         try:
-            outcome = self._registry.policy(bound.spec, '$').check(asked, state)
+            outcome = policy.check(asked, state)
         except Rejected:
             return
         if outcome.data is not None:

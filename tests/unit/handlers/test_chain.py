@@ -26,6 +26,7 @@ from placement_worker.policies.base import (
     on,
     skipped,
 )
+from placement_worker.policies.places import Places
 from tests.events import Events
 from tests.factories import (
     NOW,
@@ -82,7 +83,9 @@ def run(
         binding = Binding(id=f'p{number}', spec=Spec('test.scripted', '1.0'), priority=priority)
         bound.append(Link.of(binding, Scripted(does), asked))
     clock = (ticks or itertools.count(0, 0.001)).__next__
-    state = State(ActionData(asked.action.data), None, 1000, NOW)
+    state = State(
+        ActionData(asked.action.data), None, 1000, NOW, _places=Places(asked, None, (), NOW)
+    )
     return chain.run(in_order(bound), asked, state, clock, events)
 
 
@@ -300,7 +303,9 @@ def ran(*policies):
         binding = Binding(id=f'p{number}', spec=Spec(policy.name, '1.0'), priority=priority)
         bound.append(Link.of(binding, policy, asked))
     return chain.run(
-        in_order(bound), asked, State(ActionData(asked.action.data), None, 1000, NOW)
+        in_order(bound),
+        asked,
+        State(ActionData(asked.action.data), None, 1000, NOW, _places=Places(asked, None, (), NOW)),
     ).action.data['ran']
 
 

@@ -56,22 +56,22 @@ def test_malformed_on_shortage_is_refused_with_its_path(registry, kind, given, m
     ('version', 'given', 'expected'),
     [
         ('1.0', {}, None),
-        ('1.1', {}, OnShortage()),
+        ('1.1', {}, Backoff(300, 3600)),
         ('1.1', {'on_shortage': {'mode': 'ignore'}}, None),
     ],
 )
-def test_redistribution_is_that_of_version_1_1_unless_it_is_ignored(
+def test_backoff_is_that_of_version_1_1_unless_it_is_ignored(
     registry, kind, version, given, expected
 ):
     """Version 1.0 and the mode `ignore` never redistribute nodes."""
     properties = registry.policy(spec(kind, version, **given), '$').properties
 
-    assert properties.redistribution == expected
+    assert properties.backoff == expected
 
 
-def test_backoff_has_the_delays_of_the_spec():
+def test_backoff_doubles_up_to_its_maximum():
     """The planner waits as long as the spec says."""
-    backoff = OnShortage(initial_s=60, max_s=90).backoff
+    backoff = Backoff(60, 90)
 
-    assert backoff == Backoff(60, 90)
+    assert backoff.after(1) == datetime.timedelta(seconds=60)
     assert backoff.after(2) == datetime.timedelta(seconds=90)

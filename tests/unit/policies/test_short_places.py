@@ -109,7 +109,8 @@ def test_all_places_short_of_capacity_fail_the_action_with_the_next_probe():
     assert reply['action']['data']['status'] == 'ERROR'
     assert reply['action']['data']['reason'] == (
         f'No node can be created: a ({UNTIL}), '
-        'b (short of capacity until 2026-01-01T12:08:00Z); '
+        'b (short of capacity until 2026-01-01T12:08:00Z); the latest failure was '
+        '"No valid host was found. There are not enough hosts available."; '
         'the next probe is possible at 2026-01-01T12:04:00Z'
     )
 

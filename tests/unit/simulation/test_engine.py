@@ -37,6 +37,19 @@ def test_play_with_all_zones_exhausted_ends_in_an_error_until_the_next_probe(run
     assert record.checks[0].reason.endswith('the next probe is possible at 2026-01-01T00:06:00Z')
 
 
+def test_play_replaces_a_failed_node_in_the_zone_with_room(run):
+    """After one failure no replacement goes to the full zone, though the failed node is gone."""
+    policy = redistributing(zone_policy('a', 'b'), initial_s=3600)
+    failing = [{'fail_nodes': 1}, {'replace_failed': True}]
+    replace = [{'replace_failed': True}, *failing * 4]
+
+    records = run([{'exhaust': 'a'}, {'scale_out': 1}, *replace], [policy, deletion_policy()])
+
+    refused = [sum(check.refused for check in record.checks) for record in records]
+    assert refused == [0, 1, *[0] * 9]
+    assert held(records[-1]) == {'a': 0, 'b': 1}
+
+
 @pytest.mark.parametrize(
     ('policy', 'error'),
     [

@@ -82,6 +82,31 @@ def test_full_zone_is_avoided_while_it_is_short(worker):
     assert chooser(worker).zones(members, 1) == ['az3']
 
 
+FULL = 'ResourceInError: resources.a: No valid host was found.'
+
+
+@pytest.mark.parametrize('is_removed', [True, False], ids=['removed', 'created again'])
+def test_full_zone_is_avoided_after_its_failed_member_is_gone(worker, is_removed):
+    """A zone stays full when its failed member is removed, or created again in another zone."""
+    members = [failed('a', 'az2', FULL), member('b', 'az1')]
+    if is_removed:
+        assert chooser(worker).victims(members, 1) == ['a']
+    else:
+        assert chooser(worker).zones(members, 1) == ['az3']
+
+    assert 'az2' not in chooser(worker).zones([member('b', 'az1'), member('c', 'az3')], 2)
+    assert len(worker.stored) == 1
+
+
+def test_members_to_place_know_the_failures_of_victims(worker):
+    """The request for zones has the data that the reply about victims has changed."""
+    asked = chooser(worker)
+
+    asked.victims([failed('a', 'az2', FULL), member('b', 'az1')], 1)
+
+    assert 'az2' not in asked.zones([member('b', 'az1')], 3)
+
+
 def test_unhealthy_member_is_created_again_in_the_emptiest_zone(worker):
     """A member that Heat replaces takes no room, so a balanced group stays balanced."""
     members = [member('a', 'az1'), failed('b', 'az2', 'lost'), member('c', 'az3')]
