@@ -6,7 +6,6 @@ Each value is requested once, so all policies of the check see the same state.
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 from types import MappingProxyType
 
 from placement_worker.cloud.ports import (
@@ -17,7 +16,7 @@ from placement_worker.cloud.ports import (
     Resource,
     Subnet,
 )
-from placement_worker.cloud.stated_places import Location, by_stated_place, stated_place
+from placement_worker.cloud.stated_places import Location, stated_place
 from placement_worker.contract.cluster import Cluster, Node, ServerDetails
 
 
@@ -41,10 +40,6 @@ class Snapshot:
     _zones: dict[str | None, Mapping[str, bool]] = field(init=False, default_factory=dict)
     _regions: Collection[str] | None = field(init=False, default=None)
     _home: tuple[str | None] | None = field(init=False, default=None)
-    _members: Mapping[Location, Sequence[Node]] | None = field(init=False, default=None)
-    _zones_of_members: dict[Location, Mapping[str | None, Sequence[Node]]] = field(
-        init=False, default_factory=dict
-    )
     _servers: Mapping[str, ServerDetails] | None = field(init=False, default=None)
 
     def zones(self, region: str | None) -> Mapping[str, bool]:
@@ -103,16 +98,9 @@ class Snapshot:
         """
         return self.named_region_of(node) or self.home_region
 
-    def region_of_each(self, nodes: Sequence[Node]) -> list[str | None]:
-        """Return the regions of nodes, located by the rules of `region_of`."""
-        regions = [stated_place(node)[0] for node in nodes]
-        default = self._default_region if None in regions else None
-        return [region or default for region in regions]
-
     def place_of(self, node: Node) -> Location:
         """Return the region and the zone of a node, by the rules of `region_of` and `zone_of`."""
-        region, zone = stated_place(node)
-        return region or self._default_region, zone or self._unstated_zone_of(node)
+        return self.region_of(node), self.zone_of(node)
 
     def named_region_of(self, node: Node) -> str | None:
         """Return the region that the request names for the node, or None for the home region."""
@@ -126,12 +114,9 @@ class Snapshot:
         request, Nova, the profile of the node or else of the cluster.
         """
         _, zone = stated_place(node)
-        return zone or self._unstated_zone_of(node)
-
-    def _unstated_zone_of(self, node: Node) -> str | None:
-        """Return the zone of a node that the request does not name, or None if it is unknown."""
-        server = self._unplaced_servers.get(node.physical_id) if node.physical_id else None
-        zone = server.availability_zone if server else None
+        if zone is None and node.physical_id:
+            server = self._unplaced_servers.get(node.physical_id)
+            zone = server.availability_zone if server else None
         return zone or (node.profile or self._cluster.profile).zone
 
     def in_region(self, region: str | None, nodes: Sequence[Node]) -> Sequence[Node]:
@@ -168,7 +153,7 @@ class Snapshot:
         by_region: bool = True,
         by_zone: bool = True,
         regions: Collection[str] | None = None,
-    ) -> dict[Location, Sequence[Node]]:
+    ) -> dict[Location, list[Node]]:
         """Return nodes by region and zone, by the rules of `region_of` and `zone_of`.
 
         None stands for an unknown part, and for a part that is not asked for.
@@ -176,65 +161,19 @@ class Snapshot:
         :param regions: those whose nodes are returned; None for all. The zones of others need no
             lookup.
         """
-        groups: dict[Location, list[Sequence[Node]]] = defaultdict(list)
-        for place, located in self._by_stated_place(nodes).items():
-            region = (place[0] or self._default_region) if by_region else None
-            if regions is not None and region not in regions:
-                continue
-            zones = self._by_zone(place, located) if by_zone else {None: located}
-            for zone, members in zones.items():
-                groups[region, zone].append(members)
-        return {
-            one: parts[0] if len(parts) == 1 else [*chain(*parts)] for one, parts in groups.items()
-        }
-
-    @property
-    def _default_region(self) -> str | None:
-        """The region of nodes whose data and own profile name no region."""
-        return self._cluster.profile.region or self.home_region
-
-    def _by_zone(
-        self, place: Location, located: Sequence[Node]
-    ) -> Mapping[str | None, Sequence[Node]]:
-        """Return the nodes of each zone among those of one stated place.
-
-        Those of the cluster are cached because several policies need them.
-        """
-        _, stated = place
-        if stated:
-            return {stated: located}
-        if place in self._zones_of_members and self._is_of_members(place, located):
-            return self._zones_of_members[place]
-        found: dict[str | None, list[Node]] = defaultdict(list)
-        for node in located:
-            found[self.zone_of(node)].append(node)
-        if self._is_of_members(place, located):
-            self._zones_of_members[place] = found
-        return found
-
-    def _is_of_members(self, place: Location, located: Sequence[Node]) -> bool:
-        """Return whether these are all members of the cluster in a stated place."""
-        return self._members is not None and self._members.get(place) is located
-
-    def _by_stated_place(self, nodes: Sequence[Node]) -> Mapping[Location, Sequence[Node]]:
-        """Return nodes by location in the request.
-
-        Those of the cluster are cached because several policies need them.
-        """
-        if nodes is not self._cluster.nodes:
-            return by_stated_place(nodes)
-        if self._members is None:
-            self._members = by_stated_place(nodes)
-        return self._members
+        located: defaultdict[Location, list[Node]] = defaultdict(list)
+        for node in nodes:
+            region = self.region_of(node) if by_region else None
+            if regions is None or region in regions:
+                located[region, self.zone_of(node) if by_zone else None].append(node)
+        return dict(located)
 
     @property
     def _unplaced_servers(self) -> Mapping[str, ServerDetails]:
         """The servers of all cluster members whose zone the request does not name."""
         if self._servers is None:
-            nodes = self._cluster.nodes
-            members = self._by_stated_place(nodes)
-            unplaced = {node.id for place in members if not place[1] for node in members[place]}
-            self._servers = self.servers_of([node for node in nodes if node.id in unplaced])
+            unplaced = [node for node in self._cluster.nodes if stated_place(node)[1] is None]
+            self._servers = self.servers_of(unplaced)
         return self._servers
 
     def servers_of(self, nodes: Iterable[Node]) -> Mapping[str, ServerDetails]:

@@ -123,7 +123,7 @@ def plan(request: RebalanceRequest, links: Sequence[Link], state: State) -> Reba
     protected = state.protected(resize)
     criteria = policies.deletion.criteria
     levels = Levels.of(state.places)
-    ordered = [*victims.order(policies.counted(request.cluster.nodes), criteria, resize.action.id)]
+    ordered = victims.order(policies.counted(request.cluster.nodes), criteria, resize.action.id)
     ranks = {
         node.id: rank
         for rank, node in enumerate(ordered if state.criterion else ())

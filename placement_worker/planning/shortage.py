@@ -286,12 +286,6 @@ def _in_a_row(
     return attempts, last, until
 
 
-def in_future(failed: Iterable[Node], now: datetime.datetime) -> list[Node]:
-    """Return the failed nodes whose times show that a clock is wrong."""
-    latest = now + CLOCK_TOLERANCE
-    return [node for node in failed if node.updated_at and in_utc(node.updated_at) > latest]
-
-
 def _in_whole_seconds(moment: datetime.datetime) -> datetime.datetime:
     """Round a time up, so that a request at the time that a note shows is not too early."""
     whole = moment.astimezone(datetime.UTC).replace(microsecond=0)

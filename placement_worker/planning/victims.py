@@ -2,13 +2,11 @@
 
 import datetime
 import hashlib
-import math
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, compress, islice
-from operator import attrgetter, itemgetter, not_
-from typing import Any, Literal
+from operator import attrgetter, itemgetter
+from typing import Literal
 
 from placement_worker.contract.cluster import Node, in_utc
 from placement_worker.errors import NoFeasiblePlan
@@ -27,8 +25,6 @@ PLACE_UNKNOWN = 'place unknown'
 _UNHEALTHY, _NEVER_CREATED, _HEALTHY = range(3)
 _REASONS = {_UNHEALTHY: 'unhealthy', _NEVER_CREATED: 'never created'}
 FAILING = frozenset({'ERROR', 'WARNING'})
-_MANY = 256  # nodes of which the first ones are separated before the sort
-_SAMPLE, _MARGIN = 64, 5  # keys that estimate the limit; so many beyond it are rarely too few
 _OLDEST = datetime.datetime.min.replace(tzinfo=datetime.UTC)
 _CRITERION = {
     'RANDOM': 'random',
@@ -42,50 +38,29 @@ _CRITERION = {
 class Choice:
     """The victims in the order of the reply, and the other nodes in the order of preference.
 
-    `spared` can be read only once, because the order is read as far as needed. `unplaced`: the ids
-    of the victims that were chosen because their place is unknown.
+    `unplaced`: the ids of the victims that were chosen because their place is unknown.
     `protected`: the nodes that could not be chosen, by id.
     """
 
     victims: Sequence[Node]
-    spared: Iterator[Node]
+    spared: Sequence[Node]
     unplaced: frozenset[str] = frozenset()
     protected: Mapping[str, Protection] = field(default_factory=dict)
 
 
-def order(
-    nodes: Sequence[Node],
-    criteria: Criteria,
-    seed: str,
-    exceptional: Sequence[Node] | None = None,
-    count: int | None = None,
-) -> Iterator[Node]:
-    """Yield all nodes, the preferred victims first, independent of the order of the request.
+def order(nodes: Iterable[Node], criteria: Criteria, seed: str) -> list[Node]:
+    """Return all nodes, the preferred victims first, independent of the order of the request.
 
     Unhealthy nodes come first, then nodes that were never created, then healthy nodes by criteria.
     Ties are broken by index, then id.
 
     :param seed: of the random order; the same seed and node ids give the same order.
-    :param exceptional: those of the nodes that may be unhealthy or never created; None for all.
-    :param count: how many nodes are read if all goes well, which takes less time; None for all.
     """
-    count = len(nodes) if count is None else count
-    by_index = _by_index(nodes)
-    unhealthy, never_created = before_healthy(
-        by_index if exceptional is None else _by_index(exceptional)
-    )
-    first = [*unhealthy, *never_created]
-    yield from first
-    if not first:
-        yield from _by_criteria(by_index, criteria, seed, count)
-        return
-    ids = {node.id for node in first}
-    if any(None in (node.created_at, node.profile_created_at) for node in first):
-        # A missing time makes the sort several times slower.
-        by_index = [node for node in by_index if node.id not in ids]
-    for node in _by_criteria(by_index, criteria, seed, count):
-        if node.id not in ids:
-            yield node
+    groups: tuple[list[Node], list[Node], list[Node]] = ([], [], [])
+    for node in sorted(nodes, key=attrgetter('index', 'id')):
+        groups[_group(node)].append(node)
+    unhealthy, never_created, healthy = groups
+    return [*unhealthy, *never_created, *_by_criteria(healthy, criteria, seed)]
 
 
 def is_healthy(node: Node) -> bool:
@@ -103,46 +78,41 @@ def before_healthy(nodes: Iterable[Node]) -> tuple[list[Node], list[Node]]:
 
 
 def choose(
-    ordered: Iterable[Node],
+    ordered: Sequence[Node],
     count: int,
     removal_counts: Mapping[Location, int] | None,
-    ordered_in: Callable[[Location, int], Iterable[Node]],
+    location_of: Callable[[Node], Location],
     unknown: Collection[Location] = (UNKNOWN,),
     protected_in: Callable[[Location], int] = lambda _: 0,
 ) -> Choice:
     """Choose the first `count` nodes, from each location as many as its removal count says.
-
-    Each location's nodes are ordered on their own, which takes less time than to locate the first
-    ones of all nodes.
 
     If the removal counts add up to less than `count`, the rest comes from nodes of unknown place.
     The victims stand in the order of `_in_rounds`. Without removal counts, the place does not
     matter and `count` may exceed the number of nodes. A location gives fewer victims than its
     removal count if its other nodes are protected.
 
-    :param ordered: the result of `order`; it is read for `spared` or without removal counts.
+    :param ordered: the result of `order`.
     :param removal_counts: None if no policy planned; an empty plan takes all victims from nodes of
         unknown place.
-    :param ordered_in: returns the nodes of a location in the same order; its second argument is the
-        number that is read.
     :param unknown: the locations of nodes whose place is unknown.
     :param protected_in: returns how many nodes of a location stay and are not among `ordered`.
     :raises NoFeasiblePlan: a location holds fewer nodes than are to leave it; the text names it.
     """
     if removal_counts is None:
-        rest = iter(ordered)
-        return Choice([*islice(rest, count)], rest)
+        return Choice(ordered[:count], ordered[count:])
     asked = {UNKNOWN: max(0, count - sum(removal_counts.values())), **removal_counts}
-    leaving = {
-        place: [*islice(ordered_in(place, number), number)]
-        for place, number in sorted(asked.items())
-    }
+    held: defaultdict[Location, list[Node]] = defaultdict(list)
+    for node in ordered:
+        held[location_of(node)].append(node)
+    leaving = {place: held[place][:number] for place, number in sorted(asked.items())}
     for location, nodes in leaving.items():
         if len(nodes) < asked[location]:
             _check_held(location, asked[location], len(nodes) + protected_in(location))
     unplaced = frozenset(node.id for location in unknown for node in leaving.get(location, ()))
     chosen = _in_rounds(leaving, unknown)
-    return Choice(chosen, _without(ordered, chosen), unplaced)
+    ids = {node.id for node in chosen}
+    return Choice(chosen, [node for node in ordered if node.id not in ids], unplaced)
 
 
 def reason(node: Node, criteria: Criteria, unplaced: Collection[str] = (), place: str = '') -> str:
@@ -205,11 +175,6 @@ def _in_rounds(
     return [node for _, node in sorted(ordered, key=itemgetter(0))]
 
 
-def _without(nodes: Iterable[Node], others: Iterable[Node]) -> Iterator[Node]:
-    ids = {node.id for node in others}
-    yield from (node for node in nodes if node.id not in ids)
-
-
 def _name(location: Location) -> str:
     return ' / '.join(map(shortened, location)) if location else NO_PLACE
 
@@ -220,63 +185,15 @@ def _group(node: Node) -> int:
     return _NEVER_CREATED if node.created_at is None else _HEALTHY
 
 
-def _by_index(nodes: Sequence[Node]) -> Sequence[Node]:
-    """Sort by index, then id; the id is left out, which is faster, where no index repeats."""
-    if _is_by_index(nodes):  # Senlin lists nodes in this order
-        return nodes
-    repeats = len({node.index for node in nodes}) < len(nodes)
-    return sorted(nodes, key=attrgetter('index', 'id') if repeats else attrgetter('index'))
-
-
-def _is_by_index(nodes: Iterable[Node]) -> bool:
-    """Return whether each node has a larger index than the one before it."""
-    last = -math.inf
-    for node in nodes:
-        if node.index <= last:
-            return False
-        last = node.index
-    return True
-
-
-def _by_criteria(
-    nodes: Sequence[Node], criteria: Criteria, seed: str, count: int
-) -> Iterable[Node]:
+def _by_criteria(nodes: Sequence[Node], criteria: Criteria, seed: str) -> list[Node]:
     """Sort healthy nodes by a criterion; ties keep their order."""
     if criteria == 'RANDOM':
-        return _sorted(nodes, _random_key(seed), count)
+        return sorted(nodes, key=_random_key(seed))
     time_of = attrgetter(
         'profile_created_at' if criteria == 'OLDEST_PROFILE_FIRST' else 'created_at'
     )
     youngest_first = criteria == 'YOUNGEST_FIRST'
-    try:
-        return _sorted(nodes, time_of, count, reverse=youngest_first)
-    except TypeError:  # a time is missing, or some have no time zone
-        comparable = lambda node: _comparable(time_of(node))  # noqa: E731
-        return _sorted(nodes, comparable, count, reverse=youngest_first)
-
-
-def _sorted(
-    nodes: Sequence[Node], key: Callable[[Node], Any], count: int, *, reverse: bool = False
-) -> Iterable[Node]:
-    """Sort nodes as `sorted` does, of many nodes only the first ones at once.
-
-    An estimated limit separates about `count` nodes, and some more, from the rest. The rest is
-    sorted when the first ones have been read.
-
-    :raises TypeError: two keys cannot be compared.
-    """
-    if len(nodes) < _MANY or 2 * count > len(nodes):
-        return sorted(nodes, key=key, reverse=reverse)
-    keys = [*map(key, nodes)]
-    sample = sorted(keys[:: len(keys) // _SAMPLE], reverse=reverse)
-    limit = sample[len(sample) * count // len(keys) + _MARGIN]
-    is_first = [one >= limit for one in keys] if reverse else [one <= limit for one in keys]
-    first = sorted(compress(nodes, is_first), key=key, reverse=reverse)
-
-    def rest() -> Iterator[Node]:
-        yield from sorted(compress(nodes, map(not_, is_first)), key=key, reverse=reverse)
-
-    return chain(first, rest())
+    return sorted(nodes, key=lambda node: _comparable(time_of(node)), reverse=youngest_first)
 
 
 def _comparable(moment: datetime.datetime | None) -> datetime.datetime:

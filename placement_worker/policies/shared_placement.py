@@ -136,7 +136,7 @@ class Task:
             return {}
         gone = {*self.state.protected(self.request), *chosen}
         healthy = [node for node in nodes if victims.is_healthy(node) and node.id not in gone]
-        ordered = victims.order(healthy, criterion, seed='', exceptional=())
+        ordered = victims.order(healthy, criterion, seed='')
         ranks = {node.id: rank for rank, node in enumerate(ordered)}
         return {
             place: sorted(ranks[node.id] for node in members)

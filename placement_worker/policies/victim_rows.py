@@ -46,7 +46,7 @@ class Rows:
         if not is_full:
             return {'reasons': reasons}
         chosen = [*self.kept, *self.choice.victims]
-        first_spared = itertools.islice(self.choice.spared, NODES_SHOWN)
+        first_spared = self.choice.spared[:NODES_SHOWN]
         return {
             'reasons': reasons,
             'victims': [self._row(rank, node) for rank, node in enumerate(chosen, 1)],

@@ -1,7 +1,7 @@
 """Victim selection for policies: check named nodes, and choose the others as planned."""
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -105,33 +105,22 @@ def choose(
     """
     counts = RemovalCounts.of(state.action_data.deletion, count)
     location_of = _locator(counts, state.cloud)
-    count -= len(kept)
     planned = counts.by_location
     if kept and planned is not None:
-        planned = _rest(planned, Counter(map(location_of, kept)), count)
+        planned = _rest(planned, Counter(map(location_of, kept)), count - len(kept))
     protected = state.protected(request)
-    members, exceptional = request.cluster.nodes, state.exceptional(request.cluster)
-    staying = [node for node in members if node.id in protected] if protected else []
+    staying = [node for node in request.cluster.nodes if node.id in protected]
     gone = {*protected, *(node.id for node in kept)}
-    eligible = _without(members, gone)
-
-    def ordered(nodes: Sequence[Node], exceptional: Sequence[Node], count: int) -> Iterator[Node]:
-        exceptional = _without(exceptional, gone)
-        return victims.order(nodes, criteria, request.action.id, exceptional, count)
-
-    held = _by_location(members, counts, state.cloud)
-    first = _by_location(exceptional, counts, state.cloud)
+    eligible = [node for node in request.cluster.nodes if node.id not in gone]
     choice = victims.choose(
-        ordered(eligible, exceptional, count),
-        count,
+        victims.order(eligible, criteria, request.action.id),
+        count - len(kept),
         planned,
-        lambda location, number: ordered(
-            _without(held.get(location, ()), gone), first.get(location, ()), number
-        ),
+        location_of,
         counts.unknown,
         lambda location: _staying_in(location, staying, location_of),
     )
-    return replace(choice, protected=protected) if protected else choice, location_of
+    return replace(choice, protected=protected), location_of
 
 
 def _staying_in(
@@ -213,23 +202,6 @@ def _locator(counts: RemovalCounts, cloud: Snapshot) -> LocationOf:
         )
 
     return location_of
-
-
-def _by_location(
-    nodes: Sequence[Node], counts: RemovalCounts, cloud: Snapshot
-) -> Mapping[victims.Location, Sequence[Node]]:
-    """Return the nodes of each location that the counts distinguish."""
-    if counts.by_location is None:
-        return {}
-    located: dict[victims.Location, list[Node]] = defaultdict(list)
-    places = cloud.by_place(nodes, by_region=counts.by_region, by_zone=counts.by_zone)
-    for (region, zone), members in places.items():
-        located[counts.location(region, zone)] += members
-    return located
-
-
-def _without(nodes: Sequence[Node], gone: Collection[str]) -> Sequence[Node]:
-    return [node for node in nodes if node.id not in gone] if gone else nodes
 
 
 def _rest(

@@ -81,7 +81,7 @@ class AddressLookup(WantedMembers):
         home = self.region or self.cloud.load_balancer_region
         return {
             node.id: f'The node is in region {region}, the load balancer in {home}'
-            for node, region in zip(nodes, self.cloud.region_of_each(nodes), strict=True)
+            for node, region in zip(nodes, map(self.cloud.region_of, nodes), strict=True)
             if region and home and region != home
         }
 

@@ -90,7 +90,7 @@ class NodeRemoval:
         protected = self.state.protected(self.request) if size.kind == DELETION else {}
         if named is not None or not (size.count and protected):
             return skipped('No node is to be deleted.')
-        choice = Choice((), iter(()), protected=protected)
+        choice = Choice((), (), protected=protected)
         warnings = victim_selection.warnings(choice, (), size.count, self.request.cluster)
         data = self._with_candidates(())
         return Outcome('APPLIED', ALL_PROTECTED, data=data, warnings=warnings)

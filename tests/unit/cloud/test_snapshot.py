@@ -78,7 +78,6 @@ def located(member, *, cluster=None, home=None):
     place = snapshot.region_of(decoded.nodes[0]), snapshot.zone_of(decoded.nodes[0])
     counted = snapshot.regions_of(decoded.nodes), snapshot.zones_of(decoded.nodes)
     assert counted == (Counter([place[0]]), Counter([place[1]]))
-    assert snapshot.region_of_each(decoded.nodes) == [place[0]]
     if place[0]:
         assert sizes(snapshot.by_place(decoded.nodes, regions=[place[0]])) == Counter([place])
     return place
@@ -145,7 +144,6 @@ def test_counts_of_nodes_with_named_regions_need_no_home_region():
     cluster = codec.decode(raw, Cluster)
     snapshot = Snapshot(Silent(), cluster)
 
-    assert snapshot.region_of_each(cluster.nodes) == ['Cluster', 'Data']
     assert snapshot.regions_of(cluster.nodes) == {'Cluster': 1, 'Data': 1}
     assert snapshot.zones_of(cluster.nodes) == {'a': 1, 'b': 1}
     assert sizes(snapshot.by_place(cluster.nodes, regions=['Data'])) == {('Data', 'b'): 1}
@@ -213,7 +211,6 @@ def test_counts_of_many_nodes_equal_single_lookups():
     snapshot = Snapshot(cloud, cluster)
 
     for some in (cluster.nodes, cluster.nodes[:3]):
-        assert snapshot.region_of_each(some) == list(map(snapshot.region_of, some))
         assert snapshot.regions_of(some) == Counter(map(snapshot.region_of, some))
         assert snapshot.zones_of(some) == Counter(map(snapshot.zone_of, some))
         assert sizes(snapshot.by_place(some, regions=['R2', 'R9'])) == {('R2', 'a'): 1}
