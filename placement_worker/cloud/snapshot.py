@@ -40,6 +40,7 @@ class Snapshot:
     _zones: dict[str | None, Mapping[str, bool]] = field(init=False, default_factory=dict)
     _regions: Collection[str] | None = field(init=False, default=None)
     _home: tuple[str | None] | None = field(init=False, default=None)
+    _stated: Mapping[str, Location] | None = field(init=False, default=None)
     _servers: Mapping[str, ServerDetails] | None = field(init=False, default=None)
 
     def zones(self, region: str | None) -> Mapping[str, bool]:
@@ -154,7 +155,9 @@ class Snapshot:
         by_zone: bool = True,
         regions: Collection[str] | None = None,
     ) -> dict[Location, list[Node]]:
-        """Return nodes by region and zone, by the rules of `region_of` and `zone_of`.
+        """Return members by region and zone, by the rules of `region_of` and `zone_of`.
+
+        The nodes of each place keep their order.
 
         None stands for an unknown part, and for a part that is not asked for.
 
@@ -162,17 +165,33 @@ class Snapshot:
             lookup.
         """
         located: defaultdict[Location, list[Node]] = defaultdict(list)
+        stated_places = self._stated_places
         for node in nodes:
-            region = self.region_of(node) if by_region else None
+            region, zone = stated_places[node.id]
+            region = (region or self._default_region) if by_region else None
             if regions is None or region in regions:
-                located[region, self.zone_of(node) if by_zone else None].append(node)
+                zone = (zone or self.zone_of(node)) if by_zone else None
+                located[region, zone].append(node)
         return dict(located)
+
+    @property
+    def _stated_places(self) -> Mapping[str, Location]:
+        """The places of all members according to the request, which several policies need."""
+        if self._stated is None:
+            self._stated = {node.id: stated_place(node) for node in self._cluster.nodes}
+        return self._stated
+
+    @property
+    def _default_region(self) -> str | None:
+        """The region of nodes whose data and own profile name no region."""
+        return self._cluster.profile.region or self.home_region
 
     @property
     def _unplaced_servers(self) -> Mapping[str, ServerDetails]:
         """The servers of all cluster members whose zone the request does not name."""
         if self._servers is None:
-            unplaced = [node for node in self._cluster.nodes if stated_place(node)[1] is None]
+            places = self._stated_places
+            unplaced = [node for node in self._cluster.nodes if places[node.id][1] is None]
             self._servers = self.servers_of(unplaced)
         return self._servers
 

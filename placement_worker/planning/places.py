@@ -59,8 +59,9 @@ class Place(Struct, frozen=True):
 
     @property
     def remark(self) -> str:
-        """All that keeps nodes from being created in a known place, for the row of the plan."""
-        return '' if self.available else ', '.join(filter(None, (self.note, self.cordon_note)))
+        """What the cloud and cordons say about a known place, for the row of the plan."""
+        note = '' if self.available else self.note
+        return ', '.join(filter(None, (note, self.cordon_note)))
 
     def is_opened_without_cordons(self, held: int = 0) -> bool:
         """Return whether a node could be created if the cordons were lifted."""

@@ -99,7 +99,7 @@ def unlisted_rows(
 
 def note_of(place: Place, nodes: int) -> str:
     """Return what keeps a known place from having more nodes, or an empty string."""
-    if not place.available:
+    if place.remark:
         return place.remark
     return ', '.join(filter(None, (str(place.shortage or ''), _note_of_cap(place.cap, nodes))))
 

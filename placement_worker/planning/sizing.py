@@ -120,7 +120,7 @@ def _check_named(action: Action, data: ActionData, size: Size) -> None:
     """
     named = action.candidate_inputs.candidates or ()
     removed = size.count if size.kind == DELETION else 0
-    if len(named) > removed and data.deletion.candidates is None:
+    if len(named) > removed and not data.deletion.candidates:
         raise SizeOutOfBounds(
             f'The action names {counted(len(named), "node")} to delete, but removes only {removed}.'
         )

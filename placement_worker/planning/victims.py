@@ -2,7 +2,7 @@
 
 import datetime
 import hashlib
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter, itemgetter
@@ -81,7 +81,7 @@ def choose(
     ordered: Sequence[Node],
     count: int,
     removal_counts: Mapping[Location, int] | None,
-    location_of: Callable[[Node], Location],
+    held: Mapping[Location, Sequence[Node]],
     unknown: Collection[Location] = (UNKNOWN,),
     protected_in: Callable[[Location], int] = lambda _: 0,
 ) -> Choice:
@@ -92,7 +92,7 @@ def choose(
     matter and `count` may exceed the number of nodes. A location gives fewer victims than its
     removal count if its other nodes are protected.
 
-    :param ordered: the result of `order`.
+    :param ordered: the result of `order`, and `held` the same nodes by location, in this order.
     :param removal_counts: None if no policy planned; an empty plan takes all victims from nodes of
         unknown place.
     :param unknown: the locations of nodes whose place is unknown.
@@ -102,10 +102,7 @@ def choose(
     if removal_counts is None:
         return Choice(ordered[:count], ordered[count:])
     asked = {UNKNOWN: max(0, count - sum(removal_counts.values())), **removal_counts}
-    held: defaultdict[Location, list[Node]] = defaultdict(list)
-    for node in ordered:
-        held[location_of(node)].append(node)
-    leaving = {place: held[place][:number] for place, number in sorted(asked.items())}
+    leaving = {place: held.get(place, ())[:number] for place, number in sorted(asked.items())}
     for location, nodes in leaving.items():
         if len(nodes) < asked[location]:
             _check_held(location, asked[location], len(nodes) + protected_in(location))
@@ -193,7 +190,10 @@ def _by_criteria(nodes: Sequence[Node], criteria: Criteria, seed: str) -> list[N
         'profile_created_at' if criteria == 'OLDEST_PROFILE_FIRST' else 'created_at'
     )
     youngest_first = criteria == 'YOUNGEST_FIRST'
-    return sorted(nodes, key=lambda node: _comparable(time_of(node)), reverse=youngest_first)
+    try:
+        return sorted(nodes, key=time_of, reverse=youngest_first)
+    except TypeError:  # a time is missing, or some have no time zone
+        return sorted(nodes, key=lambda node: _comparable(time_of(node)), reverse=youngest_first)
 
 
 def _comparable(moment: datetime.datetime | None) -> datetime.datetime:

@@ -29,7 +29,7 @@ from placement_worker.contract.model import (
     Phase,
     SupportStatus,
 )
-from placement_worker.planning import protection, sizing
+from placement_worker.planning import protection, sizing, victims
 from placement_worker.planning.cordon import Cordon
 from placement_worker.planning.exceptional import exceptional
 from placement_worker.planning.protection import Protection
@@ -103,6 +103,7 @@ class State:
     criterion: Criteria | None = None
     _places: Places | None = None
     _exceptional: list[list[Node]] = field(default_factory=list, repr=False, compare=False)
+    _ordered: dict[Criteria, list[Node]] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def data(self) -> Mapping[str, Any]:
@@ -139,6 +140,14 @@ class State:
         if not self._exceptional:  # the states of all policies of a check share this list
             self._exceptional.append(exceptional(cluster.nodes))
         return self._exceptional[0]
+
+    def ordered(self, request: CheckRequest, criteria: Criteria) -> Sequence[Node]:
+        """Return the members in the order in which they leave, protected or not."""
+        if criteria not in self._ordered:  # the states of all policies of a check share the orders
+            self._ordered[criteria] = victims.order(
+                request.cluster.nodes, criteria, request.action.id
+            )
+        return self._ordered[criteria]
 
     def node_data(self, node: Node) -> Data:
         """Return the node's data with the changes of earlier policies."""

@@ -332,19 +332,23 @@ class Places:
         cap = listed.cap if isinstance(listed, Region) else NO_CAP
         region = Place(listed.name, listed.weight, cap, known=is_known, available=is_known)
         region = region.cordoned(self.cordon_of(listed.name, None))
-        is_evacuated = region.evacuated or (is_known and self._zones_are_evacuated(listed.name))
-        return structs.replace(region, evacuated=is_evacuated)
+        evacuating = self._evacuating_zones(listed.name) if is_known else []
+        if region.evacuated or not evacuating:
+            return region
+        notes = ', '.join(map(str, dict.fromkeys(evacuating)))
+        return structs.replace(region, evacuated=True, cordon_note=notes)
 
-    def _zones_are_evacuated(self, region: str) -> bool:
-        """Return whether each listed zone that the region's Nova knows has an evacuating cordon."""
+    def _evacuating_zones(self, region: str) -> list[Cordon]:
+        """Return the cordons that evacuate each listed zone of a region's Nova, or none."""
         if self.listed_zones is None or not any(
             one.evacuate and one.zone and one.region in (None, region) for one in self.cordons
         ):
-            return False
+            return []
         known = self.cloud.zones(region)
         names = [zone.name for zone in self.listed_zones.places if zone.name in known]
         cordons = [self.cordon_of(region, name) for name in names]
-        return bool(cordons) and all(one and one.evacuate for one in cordons)
+        evacuating = [one for one in cordons if one and one.evacuate]
+        return evacuating if len(evacuating) == len(names) else []
 
     def _with_zones(self, region: Place) -> Place:
         """Return a region, unavailable if no node can be created in any of its zones."""

@@ -56,11 +56,11 @@ class RegionPlacement(PlacementPolicy[RegionPlacementProperties]):
         if task.skip_reason:
             return skipped(task.skip_reason)
         nodes = task.counted(without_failed=self.backoff is not None)
-        held = task.held(nodes, state.cloud.by_region)
+        located = state.cloud.by_region(nodes)
+        held = task.held(located, state.cloud.by_region)
         places = state.places.usable_regions(task.size.kind, total([*held.groups, held.staying]))
         share = self._share(task.size, places, held)
-        unplaced = state.cloud.by_region(nodes).get(None, ())
-        return self._applied(task, [share], self.unknown(state), unplaced)
+        return self._applied(task, [share], self.unknown(state), located.get(None, ()))
 
     @override
     def attach(self, request: BindRequest, state: State) -> BindingOutcome:

@@ -12,7 +12,7 @@ from msgspec import structs
 
 from placement_worker.contract import actions
 from placement_worker.contract.action_data import CREATION, DELETION
-from placement_worker.contract.cluster import Cluster, Node
+from placement_worker.contract.cluster import Node
 from placement_worker.contract.model import CheckRequest, NodePatch
 from placement_worker.contract.placement_data import Placement
 from placement_worker.errors import TooSkewed
@@ -86,61 +86,60 @@ class Task:
         nodes: Sequence[Node] = sizing.current_nodes(self.request.action, self.request.cluster)
         if not without_failed or self.size.kind != CREATION:
             return nodes
-        failed = {node.id for node in failed_nodes(self._exceptional(nodes))}
+        failed = {node.id for node in failed_nodes(self.state.exceptional(self.request.cluster))}
         return [node for node in nodes if node.id not in failed] if failed else nodes
 
     def held(
         self,
-        nodes: Sequence[Node],
+        located: Mapping[T, Sequence[Node]],
         locate: Callable[[Sequence[Node]], Mapping[T, Sequence[Node]]],
     ) -> Held[T]:
         """Count nodes by place, in the groups in which they leave, and those that stay.
 
         Victims that are already chosen leave first, so that the plan agrees with them.
 
-        :param nodes: members of the cluster.
-        :param locate: returns some nodes by place.
+        :param located: the members that exist before the action, by place.
+        :param locate: returns some of them by place.
         :raises InvalidInput: the victims that are already chosen are malformed.
         """
-
-        def count(nodes: Sequence[Node]) -> Counter[T]:
-            return Counter({place: len(members) for place, members in locate(nodes).items()})
-
-        everywhere = count(nodes)
+        everywhere = _numbers(located)
+        exceptional = self.state.exceptional(self.request.cluster)
+        first: Sequence[Sequence[Node]] = victims.before_healthy(exceptional)
+        gone = {node.id for group in first for node in group}
         if self.size.kind == CREATION:
-            return Held([everywhere], Counter(), self._ranks(nodes, locate, ()))
-        staying: Counter[T] = Counter()
-        first: Sequence[Sequence[Node]] = victims.before_healthy(self._exceptional(nodes))
-        chosen = self._chosen_ids()
+            return Held([everywhere], Counter(), self._ranks(located, gone))
+        chosen, members = self._chosen_ids(), self.request.cluster.nodes
         if chosen:
             first = [
-                [node for node in nodes if node.id in chosen],
+                [node for node in members if node.id in chosen],
                 *([node for node in group if node.id not in chosen] for group in first),
             ]
+        staying: Counter[T] = Counter()
         if self.protected:
-            staying = count([node for node in nodes if node.id in self.protected])
+            staying = _numbers(locate([node for node in members if node.id in self.protected]))
             first = [[node for node in group if node.id not in self.protected] for group in first]
-        groups = [count(group) for group in first if group]
+        groups = [_numbers(locate(group)) for group in first if group]
         others = everywhere - sum(groups, staying) if groups or staying else everywhere
-        return Held([*groups, others], staying, self._ranks(nodes, locate, chosen))
+        return Held([*groups, others], staying, self._ranks(located, {*gone, *chosen}))
 
     def _ranks(
-        self,
-        nodes: Sequence[Node],
-        locate: Callable[[Sequence[Node]], Mapping[T, Sequence[Node]]],
-        chosen: Collection[str],
+        self, located: Mapping[T, Sequence[Node]], gone: Collection[str]
     ) -> Mapping[T, Sequence[int]]:
-        """Return the ranks of healthy, unprotected nodes by place; none if victims are random."""
+        """Return the ranks of healthy, unprotected nodes by place; none if victims are random.
+
+        :param gone: the ids of the nodes that leave before healthy ones.
+        """
         criterion = self.state.criterion
         if criterion is None:
             return {}
-        gone = {*self.state.protected(self.request), *chosen}
-        healthy = [node for node in nodes if victims.is_healthy(node) and node.id not in gone]
-        ordered = victims.order(healthy, criterion, seed='')
-        ranks = {node.id: rank for rank, node in enumerate(ordered)}
+        ranks = {
+            node.id: rank for rank, node in enumerate(self.state.ordered(self.request, criterion))
+        }
+        for node_id in (*gone, *self.state.protected(self.request)):
+            ranks.pop(node_id, None)
         return {
-            place: sorted(ranks[node.id] for node in members)
-            for place, members in locate(healthy).items()
+            place: sorted(ranks[node.id] for node in nodes if node.id in ranks)
+            for place, nodes in located.items()
         }
 
     def _chosen_ids(self) -> Collection[str]:
@@ -153,11 +152,6 @@ class Task:
         if not chosen and action.inputs.get('candidates'):
             chosen = action.candidate_inputs.candidates
         return frozenset(chosen or ())
-
-    def _exceptional(self, nodes: Sequence[Node]) -> Sequence[Node]:
-        """Return those of some nodes that may be unhealthy or never created."""
-        is_whole = nodes is self.request.cluster.nodes
-        return self.state.exceptional(self.request.cluster) if is_whole else nodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,7 +288,7 @@ class PlacementPolicy(Policy[P]):
         details = self._details(shares)
         if not task.possible.count:
             return Outcome('SKIPPED', task.size.explained(ALL_PROTECTED), warnings=warnings)
-        is_creation = task.size.kind == CREATION
+        action, is_creation = task.request.action, task.size.kind == CREATION
         if skews and is_creation and self._is_strict:
             raise TooSkewed(skews[0], details)
         entries = _entries(shares) if is_creation else []
@@ -316,7 +310,7 @@ class PlacementPolicy(Policy[P]):
             details=details,
             warnings=[
                 *warnings,
-                *_unplaced(unplaced, task.request.cluster),
+                *_unplaced(unplaced, len(sizing.current_nodes(action, task.request.cluster))),
                 *skews,
                 *of_places,
                 *self._replaced(task, entries),
@@ -359,6 +353,10 @@ class PlacementPolicy(Policy[P]):
         ]
 
 
+def _numbers(located: Mapping[T, Sequence[Node]]) -> Counter[T]:
+    return Counter({place: len(nodes) for place, nodes in located.items()})
+
+
 def not_emptied(places: Sequence[Place], staying: Located, what: str) -> list[str]:
     """Return a sentence for each place that protected nodes keep from being evacuated."""
     return [
@@ -369,7 +367,7 @@ def not_emptied(places: Sequence[Place], staying: Located, what: str) -> list[st
     ]
 
 
-def _unplaced(nodes: Sequence[Node], cluster: Cluster) -> list[str]:
+def _unplaced(nodes: Sequence[Node], total: int) -> list[str]:
     """Return a sentence about nodes of unknown place, or none; they are probably a mistake."""
     if not nodes:
         return []
@@ -378,7 +376,7 @@ def _unplaced(nodes: Sequence[Node], cluster: Cluster) -> list[str]:
     if len(nodes) > NAMED_NODES:
         names.append('...')
     return [
-        f'The place of {len(nodes)} of {counted(len(cluster.nodes), "node")} is unknown; the plan '
+        f'The place of {len(nodes)} of {counted(total, "node")} is unknown; the plan '
         f'does not count them: {", ".join(names)}'
     ]
 

@@ -1,6 +1,6 @@
 """Victim selection for policies: check named nodes, and choose the others as planned."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -111,12 +111,12 @@ def choose(
     protected = state.protected(request)
     staying = [node for node in request.cluster.nodes if node.id in protected]
     gone = {*protected, *(node.id for node in kept)}
-    eligible = [node for node in request.cluster.nodes if node.id not in gone]
+    ordered = [node for node in state.ordered(request, criteria) if node.id not in gone]
     choice = victims.choose(
-        victims.order(eligible, criteria, request.action.id),
+        ordered,
         count - len(kept),
         planned,
-        location_of,
+        _by_location(ordered, counts, state.cloud),
         counts.unknown,
         lambda location: _staying_in(location, staying, location_of),
     )
@@ -202,6 +202,26 @@ def _locator(counts: RemovalCounts, cloud: Snapshot) -> LocationOf:
         )
 
     return location_of
+
+
+def _by_location(
+    nodes: Sequence[Node], counts: RemovalCounts, cloud: Snapshot
+) -> Mapping[victims.Location, Sequence[Node]]:
+    """Return the nodes of each location that the counts distinguish, in their order.
+
+    An undivided region has several places; its nodes are ordered by their ranks again.
+    """
+    if counts.by_location is None:
+        return {}
+    located: defaultdict[victims.Location, list[Node]] = defaultdict(list)
+    places = cloud.by_place(nodes, by_region=counts.by_region, by_zone=counts.by_zone)
+    for (region, zone), members in places.items():
+        located[counts.location(region, zone)] += members
+    if counts.undivided:
+        ranks = {node.id: rank for rank, node in enumerate(nodes)}
+        for members in located.values():
+            members.sort(key=lambda node: ranks[node.id])
+    return located
 
 
 def _rest(

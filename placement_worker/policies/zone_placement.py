@@ -74,8 +74,9 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
         regions = state.action_data.change(size.kind).regions_of(size.count)
         if regions is None:
             return self._planned_alone(task, nodes)
-        located = state.cloud.by_place(nodes, regions=regions)
-        held = task.held(nodes, partial(state.cloud.by_place, regions=regions))
+        locate = partial(state.cloud.by_place, regions=regions)
+        located = locate(nodes)
+        held = task.held(located, locate)
         shares = [
             self._share_of(name, Size(size.kind, count), _in(name, held), state, name)
             for name, count in sorted(regions.items())
@@ -141,15 +142,14 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
         cloud, region = task.state.cloud, _region_of(task)
         if task.request.action.action == actions.NODE_CREATE:
             nodes = cloud.in_region(region, nodes)
-        held = task.held(nodes, cloud.by_zone)
+        located = cloud.by_zone(nodes)
+        held = task.held(located, cloud.by_zone)
         share = self._share_of(None, task.size, held, task.state, region)
         known = cloud.zones(region)
         if share.plan is None:
             names = [zone.name for zone in self.properties.zones]
             raise place_names.none_usable(NO_ZONE, 'availability zone', 'zones', names, known)
-        return self._applied(
-            task, [share], self.unknown([known]), cloud.by_zone(nodes).get(None, ())
-        )
+        return self._applied(task, [share], self.unknown([known]), located.get(None, ()))
 
     def _share_of(
         self,

@@ -15,7 +15,6 @@ from placement_worker.planning.shortage import (
     Shortage,
     failed_nodes,
     failures_after_deletion,
-    in_future,
     shortage,
     shortages_by_place,
 )
@@ -274,13 +273,6 @@ def test_failed_nodes_were_never_created_and_are_in_error():
     ]
 
     assert [node.id for node in failed_nodes(nodes)] == ['failed']
-
-
-def test_nodes_in_the_future_are_found():
-    """Only a failure later than the tolerance shows that a clock is wrong."""
-    nodes = [Node('n1', updated_at=at(2)), Node('n2', updated_at=at(1)), Node('n3')]
-
-    assert [node.id for node in in_future(nodes, at(0))] == ['n1']
 
 
 @pytest.mark.parametrize(

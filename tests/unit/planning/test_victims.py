@@ -145,7 +145,7 @@ def test_random_order_is_the_same_on_every_machine_and_release():
 
 def test_choice_without_removal_counts_of_more_than_exist_takes_all():
     """Without a plan, a count beyond the number of nodes chooses all of them."""
-    choice = victims.choose(AGED, 9, None, lambda _: ())
+    choice = victims.choose(AGED, 9, None, {})
 
     assert ids(choice.victims) == ids(AGED)
     assert [*choice.spared] == []
@@ -161,6 +161,14 @@ PLACED = made(
 )
 
 
+def held_at(members, location_of):
+    """Return location -> its nodes, in their order."""
+    held = {}
+    for one in members:
+        held.setdefault(location_of(one), []).append(one)
+    return held
+
+
 def chosen(count, **deletion):
     """Return the ids of the victims and of the other nodes."""
     counts = RemovalCounts.of(Deletion({'count': count, **deletion}), count)
@@ -169,7 +177,7 @@ def chosen(count, **deletion):
         place = one.data.get('placement', {})
         return counts.location(place.get('region_name'), place.get('zone'))
 
-    choice = victims.choose(PLACED, count, counts.by_location, location_of)
+    choice = victims.choose(PLACED, count, counts.by_location, held_at(PLACED, location_of))
     return ids(choice.victims), ids(choice.spared)
 
 
@@ -267,6 +275,7 @@ def test_choice_stands_in_rounds_over_the_places_of_each_group(held, planned, ex
         return counts.location(None, one.data.get('placement', {}).get('zone'))
 
     ordered = victims.order(members, 'OLDEST_FIRST', 'seed')
-    choice = victims.choose(ordered, count, counts.by_location, location_of, counts.unknown)
+    located = held_at(ordered, location_of)
+    choice = victims.choose(ordered, count, counts.by_location, located, counts.unknown)
 
     assert ' '.join(held[one.index - 1] for one in choice.victims) == expected

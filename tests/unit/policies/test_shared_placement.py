@@ -44,7 +44,7 @@ def test_groups_of_a_deletion_are_unhealthy_never_created_and_healthy():
 
     def groups(kind, *protected):
         task = Task(asked, state, Size(kind, 1), Size(kind, 1), protected)
-        held = task.held(asked.cluster.nodes, state.cloud.by_zone)
+        held = task.held(state.cloud.by_zone(asked.cluster.nodes), state.cloud.by_zone)
         return held.groups, held.staying
 
     assert groups(DELETION) == ([{'a': 1}, {'b': 1}, {'a': 2}], {})
@@ -67,7 +67,7 @@ def test_groups_of_a_deletion_begin_with_the_victims_that_are_chosen(more):
 
     task = Task(asked, state, Size(DELETION, 1), Size(DELETION, 1), ['n2'])
 
-    held = task.held(asked.cluster.nodes, state.cloud.by_zone)
+    held = task.held(state.cloud.by_zone(asked.cluster.nodes), state.cloud.by_zone)
 
     assert (held.groups, held.staying) == (
         [{'b': 1}, {'a': 1}, {'a': 1}],
