@@ -37,7 +37,7 @@ def of_broker(version: str) -> Result:
 def unmet(requirements: Sequence[str], installed: Callable[[str], str]) -> list[str]:
     """Return a sentence for each requirement that the installed libraries do not meet.
 
-    :param requirements: requirements of a package's metadata, e.g. `oslo.messaging<19,>=18.2`.
+    :param requirements: requirements of a package's metadata, e.g. `oslo.messaging<19,>=17.1`.
     :param installed: returns the version of a distribution, or raises PackageNotFoundError.
     """
     found = []

@@ -88,7 +88,9 @@ def _serve(conf: cfg.ConfigOpts, factory: ServerFactory) -> None:
     cells = multiprocessing.RawArray('d', conf.worker.workers * COLUMNS)
     heartbeats = HeartbeatTable(cells, time.monotonic())
     watchdog = watchdog_factory.create(conf, heartbeats, os.environ)
-    manager = cotyledon.ServiceManager(mp_context=multiprocessing.get_context('fork'))
+    # Python 3.14 has another default, and the manager of cotyledon 2.0 takes no context.
+    multiprocessing.set_start_method('fork', force=True)
+    manager = cotyledon.ServiceManager()
     manager.add(WorkerProcess, conf.worker.workers, args=(conf, factory, heartbeats))
     oslo_config_glue.setup(manager, ReloadableConfig(conf), reload_method='mutate')
     manager.register_hooks(on_terminate=stop_log.begin)

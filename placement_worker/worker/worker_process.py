@@ -3,9 +3,9 @@
 import os
 import threading
 import time
+from typing import TYPE_CHECKING
 
 import cotyledon
-from cotyledon.types import WorkerId
 from oslo_config import cfg
 
 from placement_worker.health import periodic
@@ -15,6 +15,9 @@ from placement_worker.worker.reload import reload
 from placement_worker.worker.server_factory import ServerFactory
 from placement_worker.worker.startup import PROGRAM
 
+if TYPE_CHECKING:
+    from cotyledon.types import WorkerId  # cotyledon 2.0 has no types
+
 
 class WorkerProcess(cotyledon.Service):
     """The servers of a process, from its fork to its end."""
@@ -23,7 +26,7 @@ class WorkerProcess(cotyledon.Service):
 
     def __init__(
         self,
-        worker_id: WorkerId,
+        worker_id: 'WorkerId',
         conf: cfg.ConfigOpts,
         factory: ServerFactory,
         heartbeats: HeartbeatTable,

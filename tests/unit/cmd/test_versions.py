@@ -7,26 +7,26 @@ from oslo_upgradecheck.upgradecheck import Code
 
 from placement_worker.cmd import versions
 
-REQUIREMENTS = ['oslo.messaging<19,>=18.2', 'kombu>=5.5', 'pytest>=99; extra == "test"']
+REQUIREMENTS = ['oslo.messaging<19,>=17.1', 'kombu>=5.5', 'pytest>=99; extra == "test"']
 
 
 @pytest.mark.parametrize(
     ('present', 'found'),
     [
         ({'oslo.messaging': '18.3.1', 'kombu': '5.7.0'}, []),
-        ({'oslo.messaging': '18.2.0', 'kombu': '5.7.0rc1'}, []),
+        ({'oslo.messaging': '17.1.0', 'kombu': '5.7.0rc1'}, []),
         (
-            {'oslo.messaging': '18.1.0', 'kombu': '5.7.0'},
-            ['oslo.messaging 18.1.0 is installed; <19,>=18.2 is required'],
+            {'oslo.messaging': '17.0.0', 'kombu': '5.7.0'},
+            ['oslo.messaging 17.0.0 is installed; <19,>=17.1 is required'],
         ),
         (
             {'oslo.messaging': '19.0.0', 'kombu': '5.4'},
             [
-                'oslo.messaging 19.0.0 is installed; <19,>=18.2 is required',
+                'oslo.messaging 19.0.0 is installed; <19,>=17.1 is required',
                 'kombu 5.4 is installed; >=5.5 is required',
             ],
         ),
-        ({'kombu': '5.5'}, ['oslo.messaging is missing; <19,>=18.2 is required']),
+        ({'kombu': '5.5'}, ['oslo.messaging is missing; <19,>=17.1 is required']),
     ],
 )
 def test_unmet_with_other_versions_names_them(present, found):
@@ -53,7 +53,7 @@ def test_unmet_of_this_package_is_empty_here():
     """The requirements of this package bound oslo.messaging and are met here."""
     requirements = metadata.requires('placement-worker')
 
-    assert [one for one in requirements if one.startswith('oslo.messaging<19,>=18.2')]
+    assert [one for one in requirements if one.startswith('oslo.messaging<19,>=17.1')]
     assert versions.unmet(requirements, metadata.version) == []
 
 

@@ -4,11 +4,13 @@ import re
 from pathlib import Path
 
 import pytest
+from oslo_messaging._drivers.impl_rabbit import rabbit_opts
 
 from placement_worker.config import unknown_options
 from tests.config_files import Options
 
 CONF = Path(__file__).parents[3] / 'conf'
+HOSTNAME_OPTION = 'ssl_enforce_hostname_verification'
 
 
 @pytest.fixture
@@ -70,9 +72,11 @@ def test_find_accepts_every_name_of_the_options_of_installed_packages(found):
 @pytest.mark.parametrize('sample', ['placement-worker.conf.sample', 'bus.conf.sample'])
 def test_find_in_a_sample_is_nothing(found, sample):
     """Every option of the samples can be set."""
-    text = (CONF / sample).read_text()
+    text = re.sub(r'^#(?=[a-z_]+ = )', '', (CONF / sample).read_text(), flags=re.MULTILINE)
+    if HOSTNAME_OPTION not in {option.name for option in rabbit_opts}:  # oslo.messaging 17
+        text = re.sub(rf'^{HOSTNAME_OPTION} = .*$', '', text, flags=re.MULTILINE)
 
-    assert found(re.sub(r'^#(?=[a-z_]+ = )', '', text, flags=re.MULTILINE)) == []
+    assert found(text) == []
 
 
 def test_find_in_the_environment_names_misspelled_variables(monkeypatch):

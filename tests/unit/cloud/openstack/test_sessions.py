@@ -4,6 +4,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from keystoneauth1.exceptions import ConnectFailure
 
 from placement_worker.cloud.request_id import bound_request_id
 from placement_worker.contract.model import Credentials
@@ -23,6 +24,17 @@ def test_lookups_of_one_trust_share_a_token(clouds, services):
 
     assert services.count(TOKENS) == 1
     assert services.count(ZONES) == 3
+
+
+def test_request_whose_connection_closed_is_not_repeated(clouds, services):
+    """A library that asks for retries, as openstacksdk 4.7 does, creates no object twice."""
+    session = clouds.sessions.of(TRUST.trust_id)
+    services.fail('/pools', reset)
+
+    with pytest.raises(ConnectFailure):
+        session.post(f'{services.url}/pools', connect_retries=1, connect_retry_delay=0.01)
+
+    assert services.count('/pools') == 1
 
 
 def test_log_in_with_expiring_token_gets_another(clouds, services):
