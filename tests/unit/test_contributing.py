@@ -136,7 +136,7 @@ def test_tox_environments_of_the_pages_exist():
     texts = ' '.join(
         literal for page in PAGES for literal in literals(page.read_text(encoding='utf-8'))
     )
-    named = {one for names in re.findall(r'tox -e ([\w,-]+)', texts) for one in names.split(',')}
+    named = {one for names in re.findall(r'tox -e ([\w.,-]+)', texts) for one in names.split(',')}
 
     assert len(named) > 5
     assert [name for name in named if f'testenv:{name}' not in tox] == []
@@ -154,3 +154,18 @@ def test_commands_of_the_pages_exist():
 
     assert named
     assert [words for words in named if not {words[0], '_'.join(words)} & commands.names] == []
+
+
+def test_bindep_names_the_packages_that_the_test_command_installs():
+    """A new machine gets the same packages from `tools/test` and from bindep."""
+    needs = re.findall(r'needs\+?=\((.+)\)', (ROOT / 'tools' / 'test').read_text())
+    installed = {
+        word for line in needs for need in re.findall("'(.+?)'", line) for word in need.split()[1:]
+    }
+    bindep = (ROOT / 'bindep.txt').read_text()
+
+    assert {'rabbitmq-server', 'haproxy'} < installed
+    assert installed == set(re.findall(r'^(\S+) \[.*\btest\b', bindep, re.MULTILINE)) - {
+        'git',
+        'systemd',
+    }
