@@ -90,7 +90,8 @@ def _serve(conf: cfg.ConfigOpts, factory: ServerFactory) -> None:
     watchdog = watchdog_factory.create(conf, heartbeats, os.environ)
     # Python 3.14 has another default, and the manager of cotyledon 2.0 takes no context.
     multiprocessing.set_start_method('fork', force=True)
-    manager = cotyledon.ServiceManager()
+    # cotyledon 2.0 does not set the timeout from the configuration.
+    manager = cotyledon.ServiceManager(graceful_shutdown_timeout=conf.graceful_shutdown_timeout)
     manager.add(WorkerProcess, conf.worker.workers, args=(conf, factory, heartbeats))
     oslo_config_glue.setup(manager, ReloadableConfig(conf), reload_method='mutate')
     manager.register_hooks(on_terminate=stop_log.begin)

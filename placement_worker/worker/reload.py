@@ -1,6 +1,7 @@
 """Reload of the options that may change while the worker runs."""
 
 import logging
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -78,12 +79,16 @@ class ReloadableConfig:
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         self._conf = conf
+        self._parent = os.getpid()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._conf, name)
 
     def mutate_config_files(self) -> None:
-        """Reload in the parent process, and warn of unknown options as a start does."""
-        if reload(self._conf):
+        """Reload in the parent process, and warn of unknown options as a start does.
+
+        cotyledon 2.0 calls the method in the other processes as well, which reload by themselves.
+        """
+        if os.getpid() == self._parent and reload(self._conf):
             # The processes get SIGHUP after this method, so they must not wait for the search.
             threading.Thread(target=unknown_options.warn, args=(self._conf,), daemon=True).start()

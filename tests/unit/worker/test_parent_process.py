@@ -163,3 +163,24 @@ def test_signal_while_the_worker_waits_for_its_broker_is_an_orderly_stop(
     assert stopped.endswith('Stopped')
     assert worker.returncode == status
     assert list((tmp_path / 'temporary').iterdir()) == []
+
+
+def test_manager_of_the_processes_has_the_configured_timeout_of_a_stop(tmp_path, monkeypatch):
+    """A stop waits for requests as long as the configuration says, with each cotyledon."""
+    monkeypatch.setenv('HOME', str(tmp_path))
+    (tmp_path / 'w.conf').write_text(
+        '[DEFAULT]\ntransport_url = rabbit://u:p@127.0.0.1:1/\ngraceful_shutdown_timeout = 700\n'
+        f'{CLOUD}'
+    )
+    program = (
+        'import cotyledon, sys\n'
+        'from placement_worker.cmd import threading_backend\n'
+        'threading_backend.choose()\n'
+        'from placement_worker.worker import parent_process, queues\n'
+        'queues.declare = lambda _: None\n'
+        'cotyledon.ServiceManager.run = lambda self: print(self._graceful_shutdown_timeout)\n'
+        'parent_process.run(sys.argv[1:])\n'
+    )
+    command = [sys.executable, '-W', 'ignore', '-c', program, '--config-file', 'w.conf']
+
+    assert subprocess.check_output(command, text=True).splitlines()[-1] == '700'

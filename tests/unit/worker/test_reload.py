@@ -286,3 +286,15 @@ def test_reload_escapes_the_records_of_handlers_that_it_creates(conf, file, tmp_
 def test_reloadable_config_offers_the_options_of_its_configuration(conf):
     """cotyledon finds the options that it reads, such as graceful_shutdown_timeout."""
     assert reload.ReloadableConfig(conf).worker.max_nodes_per_cluster == 7
+
+
+def test_reloadable_config_in_another_process_reloads_nothing(conf):
+    """A process of the worker, which reloads by itself, reports each error once."""
+    reloadable = reload.ReloadableConfig(conf)
+    reloadable._parent += 1
+    reloads = []
+    conf.mutate_config_files = lambda: reloads.append(1)
+
+    reloadable.mutate_config_files()
+
+    assert reloads == []
