@@ -127,13 +127,13 @@ function get_python_exec_prefix {
     echo "$DEVSTACK_VENV/bin"
 }
 
-# setup_develop folder [extras]: the name for the constraints is read from setup.cfg. Dependencies are those that the
-# test runs with; extras, which would bring more of them, are noted.
+# setup_develop folder [extras]: the name for the constraints is read from setup.cfg. Extras are noted.
 function setup_develop {
     local name
     name=$(awk '/^name.*=/ {print $3}' "$1/setup.cfg")
     echo "$name ${2:-}" >> "$DEST/installed"
-    "$PYTHON" -m pip --quiet --disable-pip-version-check --python "$DEVSTACK_VENV" install --no-deps -e "$1"
+    "$PYTHON" -m pip --quiet --disable-pip-version-check --python "$DEVSTACK_VENV" install \
+        -c "$DEST/requirements/upper-constraints.txt" -e "$1"
     chown -R "$STACK_USER" "$1"/*.egg-info
 }
 

@@ -17,7 +17,8 @@ from typing import NamedTuple
 HERE = Path(__file__).parent
 REPOSITORY = HERE.parents[1]
 UNIT = 'devstack@placement-worker.service'
-RUN_TIMEOUT_S = 180
+CONSTRAINTS = REPOSITORY / 'tests' / 'constraints' / '2025.2.txt'
+RUN_TIMEOUT_S = 600  # a full installation, on a busy machine
 
 
 class Run(NamedTuple):
@@ -40,8 +41,10 @@ class Host:
         self.dest, self.etc, self.units = folder / 'dest', folder / 'etc', folder / 'systemd'
         self.bin, self.venv = folder / 'bin', folder / 'venv'
         shutil.copytree(HERE / 'bin', self.bin)
-        for one in (self.dest, self.etc, self.units):
+        requirements = self.dest / 'requirements'
+        for one in (self.dest, self.etc, self.units, requirements):
             one.mkdir()
+        (requirements / 'upper-constraints.txt').symlink_to(CONSTRAINTS)
         (self.dest / 'senlin').symlink_to(HERE / 'senlin')
         (self.dest / 'placement-worker').symlink_to(REPOSITORY)
         self.conf = self.etc / 'placement-worker' / 'placement-worker.conf'

@@ -3,7 +3,6 @@
 import os
 import shlex
 import shutil
-import site
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -38,16 +37,9 @@ def host(own_broker: Broker, tmp_path: Path) -> Iterator[Host]:
     (host.dest / 'placement-worker').unlink()
     left_out = shutil.ignore_patterns('.*', '*.egg-info', '__pycache__', 'build', 'dist')
     shutil.copytree(REPOSITORY, host.dest / 'placement-worker', symlinks=True, ignore=left_out)
-    _make_venv(host.venv)
+    subprocess.run([sys.executable, '-m', 'venv', '--without-pip', host.venv], check=True)
     yield host
     host.end_units()
-
-
-def _make_venv(folder: Path) -> None:
-    """Create the global environment of DevStack with the dependencies of the tests."""
-    subprocess.run([sys.executable, '-m', 'venv', '--without-pip', folder], check=True)
-    (own,) = folder.glob('lib/python*/site-packages')
-    (own / 'dependencies.pth').write_text('\n'.join(site.getsitepackages()))
 
 
 def processes(host: Host) -> list[int]:
