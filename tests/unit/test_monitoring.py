@@ -115,7 +115,7 @@ class Variable(Exact):
 
 
 class Variables(Exact):
-    list: list[Variable]
+    variables: list[Variable] = msgspec.field(name='list')
 
 
 class Dashboard(Exact):
@@ -281,7 +281,9 @@ def test_variables_of_queries_are_defined_on_the_dashboard():
     """No query uses an undefined variable."""
     used = {name for _, expression in QUERIES for name in re.findall(r'\$\{?(\w+)', expression)}
 
-    assert used - {'__rate_interval'} <= {variable.name for variable in DASHBOARD.templating.list}
+    assert used - {'__rate_interval'} <= {
+        variable.name for variable in DASHBOARD.templating.variables
+    }
 
 
 def test_alert_for_missing_consumers_ignores_the_queue_of_parked_requests():

@@ -1,7 +1,6 @@
 """Requests that do not fit the contract, and free-form maps of any content."""
 
 import json
-import sys
 
 import msgspec
 import pytest
@@ -64,7 +63,7 @@ def test_policy_check_above_the_size_limit_is_refused(registry):
 
 def test_policy_check_with_deeply_nested_input_is_refused(endpoints):
     """Input that is nested too deeply is refused as invalid JSON."""
-    depth = sys.getrecursionlimit() * 10
+    depth = 1_000_000  # Python 3.14 limits the size of the stack, not the number of calls
     text = (
         msgspec.json.encode(GOOD)
         .decode()
