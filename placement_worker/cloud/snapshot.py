@@ -188,7 +188,6 @@ class Snapshot:
 
     @property
     def _unplaced_servers(self) -> Mapping[str, ServerDetails]:
-        """The servers of all cluster members whose zone the request does not name."""
         if self._servers is None:
             places = self._stated_places
             unplaced = [node for node in self._cluster.nodes if places[node.id][1] is None]

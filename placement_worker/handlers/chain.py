@@ -105,7 +105,6 @@ def run(
 def _completed(
     links: Sequence[Link], request: CheckRequest, state: State, progress: _Progress
 ) -> CheckReply:
-    """Return the reply to a check in which no policy failed."""
     if request.target == BEFORE:
         try:
             if request.action.node or _names_victims(request, progress):
@@ -133,7 +132,6 @@ def _check_victims(request: CheckRequest, state: State) -> None:
 
 
 def _warn_of_size(request: CheckRequest, progress: _Progress, state: State) -> None:
-    """Put the warnings of the size first."""
     data, protections = ActionData(progress.data), state.protected(request)
     of_size = warnings_of(request, data, state.max_nodes, protections)
     progress.warnings = [*of_size, *progress.warnings]
@@ -172,7 +170,6 @@ def _consult(
 
 
 def _consult_plugin(link: Link, request: CheckRequest, state: State, events: Listener) -> Outcome:
-    """Return the checked outcome of a policy of another package."""
     received = plugin_decisions.copied(state)
     events.handle(PluginStarted(link.binding.spec.type_name))
     try:
@@ -192,7 +189,6 @@ def _names_victims(request: CheckRequest, progress: _Progress) -> bool:
 
 
 def _state(state: State, progress: _Progress, binding: Binding | None = None) -> State:
-    """Return the state after the policies so far."""
     return replace(
         state,
         action_data=ActionData(progress.data),
@@ -220,7 +216,6 @@ def _without_ignored_deletion(request: CheckRequest, state: State, progress: _Pr
 def _conflict_reply(
     pair: tuple[Link, Link], request: CheckRequest, progress: _Progress
 ) -> CheckReply:
-    """Return the reply to a check with two policies of an exclusive type."""
     reason = described(pair)
     progress.decisions = [_decision(link, request, 'FAILED', reason, 0.0, {}) for link in pair]
     return _reply(request, progress, 'ERROR', reason)

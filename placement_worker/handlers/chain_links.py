@@ -95,7 +95,6 @@ def versioned(policy: Policy[Any], profile_type: str) -> str | None:
 
 
 def _skip_reason(policy: Policy[Any], request: CheckRequest) -> str | None:
-    """Return the reason to skip a policy that does not handle the action, or None."""
     action, profile_type = request.action, request.cluster.profile.type
     if (request.target, action.action) not in policy.targets:
         return f'{policy.name} does not handle {action.action} {request.target}.'

@@ -94,7 +94,6 @@ def _imbalance(found: Imbalance, bound: Bound) -> RebalanceImbalance:
 
 
 def _details(layout: Layout, steps: Sequence[Step], bound: Bound) -> dict[str, Any]:
-    """Return the rows of the regions and of their zones, before and after the steps."""
     after = region_rebalancing.held(layout.regions)
     for step in steps:
         after.subtract(one.source for one in step.transfers)

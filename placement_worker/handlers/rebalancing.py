@@ -207,7 +207,6 @@ def _surge(request: RebalanceRequest, max_nodes: int) -> int:
 
 
 def _limited(request: RebalanceRequest, surge: int) -> list[str]:
-    """Return a sentence if the maximum sizes limit the steps, else none."""
     asked, held = request.options.max_surge, len(request.cluster.nodes)
     if surge == asked:
         return []
@@ -218,7 +217,6 @@ def _limited(request: RebalanceRequest, surge: int) -> list[str]:
 
 
 def _unplaced(found: Layout) -> list[str]:
-    """Return a sentence about the nodes whose place is unknown, or none."""
     if not found.unplaced:
         return []
     ids = listed(sorted(node.id for node in found.unplaced), shortened)

@@ -200,7 +200,6 @@ class RequestHandler:
         return reply
 
     def _begin(self, request: Request, request_id: str | None) -> tuple[Conditions, Record | None]:
-        """Return the conditions of a decision, and its record if decisions are recorded."""
         now = self.now()
         conditions = Conditions(
             self.clouds,

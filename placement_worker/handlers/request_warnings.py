@@ -73,7 +73,6 @@ def meant_status(status: str) -> str | None:
 
 
 def _ignored_number(action: Action) -> str | None:
-    """Return a sentence about a resize whose number has no meaning, or None."""
     inputs = action.inputs
     is_sized = inputs.get('adjustment_type') is not None or inputs.get('number') is None
     if action.action != actions.CLUSTER_RESIZE or is_sized:

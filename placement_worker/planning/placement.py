@@ -100,7 +100,6 @@ def shrink(
 
 
 def _ceiling(place: Place, held: int, count: int) -> int:
-    """Return the maximum number of nodes in a place after `count` nodes are created."""
     if not place.available:
         return held
     room = count if place.shortage is None else min(place.shortage.room, count)
@@ -250,7 +249,6 @@ def _remove(
 
 
 def _unlisted(places: Sequence[Place], current: Located) -> dict[str, int]:
-    """Return the nodes in places that are unlisted or unknown to the cloud, by name."""
     known = {place.name for place in places if place.known}
     names = {name for name in current if name is not None} | {place.name for place in places}
     return {name: current.get(name, 0) for name in sorted(names - known)}

@@ -83,7 +83,6 @@ def _groups(
 def _after(
     region: Region, counts: Mapping[Place, int], ranks: Mapping[Place, Sequence[int]]
 ) -> Region:
-    """Return a region as it is after some steps."""
     zones = [
         replace(zone, held=counts[place], ranks=ranks[place])
         for zone in region.zones
@@ -95,7 +94,6 @@ def _after(
 
 
 def _is_scale_out(regions: Sequence[Region], group: Sequence[Transfer]) -> bool:
-    """Return whether a scale-out would create the nodes of a step in the places of the step."""
     wanted = Counter(one.destination[0] for one in group)
     placed = _cheapest([region.holding for region in regions], len(group))
     return placed == wanted and all(
@@ -106,7 +104,6 @@ def _is_scale_out(regions: Sequence[Region], group: Sequence[Transfer]) -> bool:
 
 
 def _cheapest(holdings: Sequence[Holding], number: int) -> Counter[str | None]:
-    """Return the places in which a scale-out creates this number of nodes."""
     return Counter(unit.place for unit in islice(rebalancing.destinations(holdings), number))
 
 

@@ -86,8 +86,16 @@ def imbalance(regions: Sequence[Region], counts: Mapping[Place, int]) -> Imbalan
         by_zone = {zone.name: counts[region.name, zone.name] for zone in region.zones}
         zones += rebalancing.deviation(region.zones, by_zone)
         in_region = rebalancing.misplaced([region.holding], by_region)
-        in_zones = rebalancing.misplaced(region.zones, by_zone) if region.holding.weight else 0
-        misplaced += max(in_region, in_zones)  # those that leave the region are in both
+        if region.holding.weight:
+            in_zones = rebalancing.misplaced(region.zones, by_zone)
+            staying = sum(
+                min(zone.fixed, by_zone[zone.name])
+                for zone in region.zones
+                if not zone.weight and not zone.is_unknown
+            )
+            # Those that may leave their zone are among those that leave the region.
+            in_region = staying + max(in_region, in_zones - staying)
+        misplaced += in_region
     return Imbalance(misplaced, rebalancing.deviation(of_regions, by_region), zones)
 
 

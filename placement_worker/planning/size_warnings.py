@@ -143,7 +143,6 @@ def _too_many(action: Action, cluster: Cluster, data: ActionData, max_nodes: int
 
 
 def _removed(action: Action, cluster: Cluster, data: ActionData, max_nodes: int) -> int:
-    """Return how many nodes the action removes."""
     candidates = data.deletion.candidate_count
     if candidates is not None:
         return candidates

@@ -105,7 +105,6 @@ def _named(action: Action, data: ActionData) -> Size | None:
 
 
 def _decided(action: Action, data: ActionData) -> Size | None:
-    """Return the size that another policy decided, or None."""
     changes = data.decided(_CHANGES.get(action.action, ())) if data.data else []
     if not changes:
         return None

@@ -128,7 +128,6 @@ class Skew:
         return UNHEALTHY_FIRST if self.first else BEST_FOR_WEIGHTS
 
     def _bound(self, one: Standing) -> Bound | None:
-        """Return the limit that keeps a place from its ideal, or None if none is known."""
         if one.distance < 0:
             return _upper_bound(one.place, one.row, self.kind)
         if self.kind == CREATION:
@@ -162,7 +161,6 @@ def of_plan(
 
 
 def _upper_bound(place: Place, row: Row, kind: Kind) -> Bound | None:
-    """Return the limit that keeps a place from more nodes, or None."""
     is_full = 0 <= place.cap <= row.final
     if kind == CREATION or not place.known:
         obstacle = '' if is_full and place.cordons and not place.note else place.obstacle
@@ -176,7 +174,6 @@ def _upper_bound(place: Place, row: Row, kind: Kind) -> Bound | None:
 
 
 def _obstacle(note: str) -> Bound:
-    """Return the limit of places with an obstacle, e.g. "no usable zone" or "unavailable"."""
     if note.startswith('no '):
         return Bound('', f' has {note}', f' have {note}')
     return Bound('', f' is {note}', f' are {note}')

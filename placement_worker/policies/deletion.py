@@ -105,7 +105,6 @@ class Deletion(Policy[DeletionProperties]):
 
     @property
     def _is_strict(self) -> bool:
-        """Whether the check fails if protected nodes leave too few victims."""
         return False
 
     def _data(

@@ -27,7 +27,6 @@ def refusal(request: CheckRequest, count: int) -> str | None:
 
 
 def _has_pool(request: CheckRequest) -> bool:
-    """Return whether a load-balancing policy is consulted."""
     if request.cluster.profile.type not in POOL_PROFILES:
         return False
     return any(

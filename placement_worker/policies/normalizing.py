@@ -49,7 +49,6 @@ def _convert(raw: Any, kind: inspect.Type) -> Any:
 
 
 def _item_types(kind: inspect.CollectionType | inspect.TupleType) -> Iterable[inspect.Type]:
-    """Return the type of each item of an array, without an end."""
     if isinstance(kind, inspect.TupleType):
         return chain(kind.item_types, repeat(inspect.AnyType()))
     return repeat(kind.item_type)
@@ -74,7 +73,6 @@ def _fields(schema: type[Struct]) -> Mapping[str, inspect.Type]:
 
 
 def _bare(kind: inspect.Type) -> inspect.Type:
-    """Return the type without its constraints and descriptions."""
     return _bare(kind.type) if isinstance(kind, inspect.Metadata) else kind
 
 

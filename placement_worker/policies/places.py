@@ -351,7 +351,6 @@ class Places:
         return evacuating if len(evacuating) == len(names) else []
 
     def _with_zones(self, region: Place) -> Place:
-        """Return a region, unavailable if no node can be created in any of its zones."""
         if self.listed_zones is None or not region.available:
             return region
         usable = self._usable(region)

@@ -64,7 +64,6 @@ def _wrong_defaults(version: str, schema: type[Struct]) -> Iterator[str]:
 
 
 def _default(field: structs.FieldInfo) -> Any:
-    """Return the default of a property, or UNSET if it has none."""
     if field.default_factory is not NODEFAULT:
         return field.default_factory()
     return UNSET if field.default is NODEFAULT else field.default

@@ -144,7 +144,6 @@ def _warn_of_unreachable(types: Mapping[str, PolicyClass], provided: Collection[
 
 
 def _chosen(name: str, candidates: Sequence[object]) -> object:
-    """Return the only object of a type, or the one of this package."""
     plugin, *others = sorted(candidates, key=is_built_in, reverse=True)
     if not others:
         return plugin

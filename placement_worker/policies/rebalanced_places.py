@@ -203,7 +203,6 @@ def _zones(
 
 
 def _holding(name: str | None, place: Place | None, count: _Count, size: int) -> Holding:
-    """Return the holding of a listed place, or of another one (None)."""
     held, fixed = count.held, count.held - count.movable
     if place is None:
         note = NO_KNOWN_PLACE if name is None else NOT_LISTED

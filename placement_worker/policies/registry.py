@@ -174,7 +174,6 @@ class Registry:
 
 
 def _remedy(at: str) -> str:
-    """Return the remedy for a missing type, by the path of the spec in the request."""
     if at.startswith('$.policies['):
         return '; install its package on the workers, or disable the policy'
     return '; install its package on the workers' if at.startswith('$.policy.') else ''

@@ -323,7 +323,6 @@ class PlacementPolicy(Policy[P]):
         return self.spread is not None and self.spread.mode == 'strict'
 
     def _details(self, shares: Sequence[Share]) -> dict[str, Any]:
-        """Return the rows of a plan, and the places beyond the allowed skew if there are any."""
         rows: list[dict[str, Any]] = []
         skewed: list[dict[str, Any]] = []
         for share in shares:
@@ -420,7 +419,6 @@ def placed_node(
 
 
 def _counts(shares: Sequence[Share]) -> dict[str, int]:
-    """Return place -> number of nodes in all shares, by name, without zeros."""
     counts: Counter[str] = Counter()
     for share in shares:
         for row in share.plan.rows if share.plan else ():

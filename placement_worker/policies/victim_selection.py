@@ -191,7 +191,6 @@ def warnings(
 
 
 def _locator(counts: RemovalCounts, cloud: Snapshot) -> LocationOf:
-    """Return the function that looks up the parts of a node's location that the counts need."""
     if counts.by_region and counts.by_zone:
         return lambda node: counts.location(*cloud.place_of(node))
 
@@ -227,7 +226,6 @@ def _by_location(
 def _rest(
     planned: Mapping[victims.Location, int], kept: Mapping[victims.Location, int], count: int
 ) -> dict[victims.Location, int]:
-    """Return the removal counts without the kept nodes, limited to `count` in total."""
     rest: dict[victims.Location, int] = {}
     for location in sorted(planned):
         rest[location] = min(max(planned[location] - kept.get(location, 0), 0), count)

@@ -172,7 +172,6 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
 
 
 def _check_named(zone: str, task: Task) -> Outcome:
-    """Leave a new node in the zone that its profile names, and record the zone."""
     patch = placed_node(task.request, task.state, [{'zone': zone}])
     reason = f'The profile asks for availability zone {zone}.'
     warnings: list[str] = []
@@ -194,7 +193,6 @@ def _region_of(task: Task) -> str | None:
 
 
 def _in(region: str, held: Held[Location]) -> Held[str | None]:
-    """Return the nodes of one region by zone, in the same groups."""
 
     def of_region(by_place: Mapping[Location, N]) -> dict[str | None, N]:
         return {zone: held for (name, zone), held in by_place.items() if name == region}

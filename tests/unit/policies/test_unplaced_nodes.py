@@ -69,7 +69,7 @@ def test_new_node_counts_only_the_nodes_of_its_region(check):
 
     reply = check(request('NODE_CREATE', [zone_policy('a')], members, node=new), regions=REGIONS)
 
-    assert reply['warnings'] == [SENTENCE.format(1, '3 nodes', 'n1')]
+    assert reply['warnings'] == [SENTENCE.format(1, '2 nodes', 'n1')]
 
 
 def test_plan_of_placed_nodes_mentions_none(check):
