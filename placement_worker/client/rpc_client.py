@@ -1,19 +1,41 @@
-"""The RPC client of running workers, for engines."""
+"""The RPC client of running workers, for engines.
 
+It is the stock RPC client of oslo.messaging on a transport of its own, with three additions. The
+timeout of a call covers connecting and publishing too, which oslo.messaging 18.3 does not count: a
+call of 60 s returned after 96 s in a partition. A publication that failed is repeated on a fresh
+connection, since RabbitMQ 3.10 nacks each message of a channel that was opened before a queue
+elected its new leader. And each failure is an error of `placement_worker.errors` that says whether
+the broker or the workers did not respond.
+"""
+
+import functools
+import os
+import queue
+import re
+import threading
+import time
 import uuid
+import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import msgspec
 import oslo_messaging
+import tenacity
+from amqp.exceptions import AccessRefused, AMQPError, NotAllowed, PreconditionFailed
+from kombu.exceptions import KombuError
 from oslo_config import cfg
-from oslo_messaging.transport import RPCTransport
 from typing_extensions import override
 
 from placement_worker import errors
-from placement_worker.client.client_arguments import check_timeout, check_version_cap
-from placement_worker.client.transport import load_transport_url
+from placement_worker.client.transport import (
+    driver_errors,
+    load_transport_url,
+    obstacle,
+    open_connection,
+    shuffled,
+)
 from placement_worker.contract import codec
 from placement_worker.contract.caller import (
     SENT_CONTEXT,
@@ -27,6 +49,9 @@ from placement_worker.contract.caller import (
 from placement_worker.contract.model import CheckReply, CheckRequest, ReplyTo
 from placement_worker.contract.rpc import (
     EXCHANGE,
+    ISOLATION_SUFFIX,
+    PARKING_SUFFIX,
+    POLICY_CHECK,
     SLOW_TOPIC,
     TOPIC,
     is_slow,
@@ -36,9 +61,18 @@ from placement_worker.contract.rpc import (
 if TYPE_CHECKING:
     from placement_worker.client.reply_receiver import ReplyReceiver
 
-RETRIES = 2
-"""The number of further attempts to publish a request while the broker is unavailable."""
 TIMEOUT_S, SLOW_TIMEOUT_S = 60.0, 600.0
+MAX_TIMEOUT_S = 10**9  # the time at which a request expires must be a date
+PAUSE_S, PAUSE_MAX_S = 0.1, 1.0  # between two attempts to publish
+RETRIES = 2  # of the stock client, on the next hosts
+LEFT_MAX = 16  # stock calls that were left behind at their timeout and have not ended
+CLOSE_S = 2.0
+NOT_PUBLISHED = (oslo_messaging.MessageDeliveryFailure, KombuError, AMQPError, OSError)
+"""The errors of a stock call whose request the broker has not confirmed."""
+NOT_DELIVERED = 'The request could not be delivered'
+REFUSALS = (AccessRefused, NotAllowed)
+REMOTE = '_Remote'  # the end of the name of a built-in exception that a worker raised
+_VERSION = re.compile(r'[0-9]{1,9}\.[0-9]{1,9}')
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +121,9 @@ class PolicyClient(Caller):
             request that needs a higher one raises oslo.messaging's RPCVersionCapError.
         :raises ConfigurationError: the URL, a timeout or the version cannot be used.
         """
-        check_timeout('timeout_s', timeout_s)
-        check_timeout('slow_timeout_s', slow_timeout_s)
-        check_version_cap(version_cap)
+        _check_timeout('timeout_s', timeout_s)
+        _check_timeout('slow_timeout_s', slow_timeout_s)
+        _check_version_cap(version_cap)
         self._conf = conf
         self._exchange = exchange
         self._routes = {
@@ -97,14 +131,12 @@ class PolicyClient(Caller):
             True: Route(slow_topic, slow_timeout_s, server),
         }
         self._url = load_transport_url(conf, url)
-        self._transport = _transport(conf, self._url, timeout_s)
-        self._is_closed = False
-        self._client = oslo_messaging.get_rpc_client(
-            self._transport,
-            oslo_messaging.Target(exchange=exchange, server=server),
-            retry=RETRIES,
-            version_cap=version_cap,
-        )
+        if not self._url.transport.startswith('rabbit'):
+            raise errors.ConfigurationError(
+                f'Expected a transport URL rabbit://..., got {self._url.transport}://'
+            )
+        target = oslo_messaging.Target(exchange=exchange, server=server)
+        self._stock = _StockClients(conf, self._url, target, version_cap)
 
     def cast_check(
         self,
@@ -117,8 +149,8 @@ class PolicyClient(Caller):
         The cast calls `method(request_id, reply)` there. After an error `reply` is
         `{"error": {"type", "message"}}`.
 
-        The timeouts of the client apply to calls only. Set `expires_at` of the request: a cast
-        without it never expires.
+        The timeout of the client bounds the wait for the broker. Set `expires_at` of the request: a
+        cast without it never expires.
 
         Four mistakes are found here, before the request is sent: a value whose type does not fit
         the contract, a missing key, a misspelt key, and a `reply_to` that workers refuse in
@@ -143,7 +175,6 @@ class PolicyClient(Caller):
         prepared = msgspec.structs.replace(super()._prepared(request, CheckRequest), reply_to=to)
         ids = checked_context(context)
         request_id = ids.get('request_id') or _new_request_id()
-        self._check_open()
         self._publish('cast', 'policy_check', prepared, {**ids, 'request_id': request_id})
         return request_id
 
@@ -172,12 +203,12 @@ class PolicyClient(Caller):
         """
         # Engines that do not cast need not load the receiver.
         from placement_worker.client import reply_queue  # noqa: PLC0415
-        from placement_worker.client.connection import heartbeat_connector  # noqa: PLC0415
         from placement_worker.client.reply_receiver import ReplyReceiver  # noqa: PLC0415
 
         check_callback(callback)
         self._check_reply_names(exchange, topic, '$')
-        connect = heartbeat_connector(self._conf, self._url)
+        heartbeat_s = int(self._url.query['heartbeat_timeout_threshold'])
+        connect = functools.partial(open_connection, self._conf, self._url, heartbeat=heartbeat_s)
         return ReplyReceiver(
             lambda: reply_queue.ReplyQueue(connect, exchange, topic), topic, callback
         )
@@ -187,18 +218,21 @@ class PolicyClient(Caller):
 
         Calls and casts raise ClientClosed from now on.
         """
-        self._is_closed = True
-        self._transport.cleanup()
+        self._stock.close()
 
     def _check_reply_names(self, exchange: str, topic: str, at: str) -> None:
         """Check the names of a place for replies.
 
         :raises InvalidRequest: a name is malformed, or workers refuse to reply there.
         """
-        from placement_worker.client import reply_queue  # noqa: PLC0415  # as in serve_replies
+        # Engines that do not cast need not load the module.
+        from placement_worker.contract import reply_names  # noqa: PLC0415
 
-        topics = [route.topic for route in self._routes.values()]
-        reply_queue.check_names(exchange, topic, self._exchange, topics, at)
+        codec.decode({'exchange': exchange, 'topic': topic, 'method': 'm'}, ReplyTo, at=at)
+        suffixes = ('', ISOLATION_SUFFIX, PARKING_SUFFIX)
+        queues = {route.topic + suffix for route in self._routes.values() for suffix in suffixes}
+        reply_names.check_exchange(exchange, self._exchange, f'{at}.exchange')
+        reply_names.check_topic(topic, queues, f'{at}.topic')
 
     @override
     def _prepared(self, request: R | Mapping[str, Any], kind: type[R]) -> R:
@@ -207,69 +241,273 @@ class PolicyClient(Caller):
 
     @override
     def _send(self, method: str, request: object, context: Context) -> str:
-        self._check_open()
         # Without an id of the caller, the worker would give a new one to each delivery.
         request_id = context.get('request_id') or _new_request_id()
         try:
-            return self._call_worker(method, request, {**context, 'request_id': request_id})
+            reply: str = self._publish(
+                'call', method, request, {**context, 'request_id': request_id}
+            )
         except errors.PlacementWorkerError as exc:
             exc.add_note(f'request id: {request_id}')
             raise
-
-    def _call_worker(self, method: str, request: object, context: Context) -> str:
-        try:
-            reply: str = self._publish('call', method, request, context)
-        except oslo_messaging.MessagingException as exc:
-            # Engines whose calls succeed need not load the module.
-            from placement_worker.client import call_errors  # noqa: PLC0415
-
-            route, version = self._route(request), version_of(method, request)
-            call_errors.raise_for(exc, method, version, route.queue, route.timeout_s)
         return reply
 
     def _publish(self, kind: str, method: str, request: object, context: Context) -> Any:
-        """Publish a request as a `call` or a `cast`.
-
-        :raises NoWorkerAnswered: the queue does not exist.
-        :raises BrokerUnreachable: the broker did not confirm the request, or blocks publishers.
-        :raises BrokerRefused: the broker refuses access.
-        :raises ClientClosed: another thread has closed the client meanwhile.
-        """
+        """Publish a request as a `call` or a `cast`, and return the reply to a call."""
         route = self._route(request)
+        version = version_of(method, request)
         ids = {key: context[key] for key in SENT_CONTEXT if key in context}
         encoded = msgspec.json.encode(request).decode()
-        prepared = self._client.prepare(
-            topic=route.topic,
-            timeout=route.timeout_s,
-            version=version_of(method, request),
-        )
-        return getattr(prepared, kind)(ids, method, request=encoded)
+
+        def send(client: Any, timeout_s: float) -> Any:
+            prepared = client.prepare(topic=route.topic, timeout=timeout_s, version=version)
+            return getattr(prepared, kind)(ids, method, request=encoded)
+
+        try:
+            return self._stock.sent(send, route.timeout_s)
+        except oslo_messaging.RPCVersionCapError:
+            raise
+        except Exception as exc:
+            self._raise(exc, route, method, version)
+
+    def _raise(self, exc: Exception, route: Route, method: str, version: str) -> NoReturn:
+        """Raise the error of a request, as `Caller` documents it."""
+        if isinstance(exc, oslo_messaging.RemoteError):
+            raise _worker_error(exc.exc_type, exc.value, method, version) from exc
+        if type(exc).__name__.endswith(REMOTE):
+            name, text = type(exc).__name__.removesuffix(REMOTE), ', '.join(map(str, exc.args))
+            raise _worker_error(name, text, method, version) from exc
+        if isinstance(exc, oslo_messaging.MessageUndeliverable):
+            worker = f'worker with [worker] host = {route.server}' if route.server else 'worker'
+            raise errors.NoWorkerAnswered(
+                f'There is no queue for topic {route.queue}: no {worker} has served this topic of '
+                f'exchange {self._exchange}; start one, or correct the topic or the exchange'
+            ) from exc
+        if isinstance(exc, oslo_messaging.MessagingTimeout):
+            cause = obstacle(self._conf, self._url, self._exchange)
+            if cause:
+                raise errors.BrokerUnreachable(f'{NOT_DELIVERED}: {cause}') from exc
+            raise errors.NoWorkerAnswered(
+                f'No worker replied on topic {route.queue} within {route.timeout_s:g} s: '
+                'no worker runs, or all threads are occupied'
+            ) from exc
+        if isinstance(exc, NOT_PUBLISHED):
+            refusal = _cause(exc, REFUSALS)
+            kind = errors.BrokerRefused if refusal else errors.BrokerUnreachable
+            raise kind(f'{NOT_DELIVERED}: {refusal or exc}') from exc
+        raise exc
 
     def _route(self, request: object) -> Route:
         return self._routes[is_slow(request)]
 
-    def _check_open(self) -> None:
-        """Check that the client is open.
 
-        :raises ClientClosed: it is closed.
-        """
-        if self._is_closed:
-            raise errors.ClientClosed('The client is closed: create another one')
-
-
-def _transport(conf: cfg.ConfigOpts, target: Any, timeout_s: float) -> RPCTransport:
-    """Return a transport whose connections are those of this package.
-
-    :raises ConfigurationError: the URL is one of another driver.
-    """
-    if not target.transport.startswith('rabbit'):
-        raise errors.ConfigurationError(
-            f'Expected a transport URL rabbit://..., got {target.transport}://'
+def _worker_error(name: str, text: str, method: str, version: str) -> errors.PlacementWorkerError:
+    """Return the error that a worker raised; one that the package does not have is WorkerFailed."""
+    if name == oslo_messaging.UnsupportedVersion.__name__:
+        what = 'protection of nodes' if method == POLICY_CHECK.name else method
+        return errors.WorkerTooOld(
+            f'This worker knows no {what} (contract {version}): upgrade it, and all other workers '
+            'of its topic'
         )
-    # Importing the client takes less time without the driver, which a client needs.
-    from placement_worker.client.rpc_driver import RpcDriver  # noqa: PLC0415
+    if hasattr(errors, name):
+        return errors.received(name, text)
+    return errors.WorkerFailed(f'{method} failed in the worker: {name}: {text}')
 
-    return RPCTransport(RpcDriver(conf, target, timeout_s))
+
+def _cause(exc: BaseException | None, kinds: tuple[type[Exception], ...]) -> BaseException | None:
+    """Return the error of py-amqp behind one of oslo.messaging, which keeps its text alone."""
+    while exc is not None and not isinstance(exc, kinds):
+        exc = exc.__cause__ or exc.__context__
+    return exc
+
+
+def _is_transient(exc: BaseException) -> bool:
+    """Return whether a request that was not published may be accepted on a fresh connection."""
+    if isinstance(exc, errors.BrokerUnreachable):
+        return True
+    is_remote = type(exc).__name__.endswith(REMOTE)
+    is_lasting = _cause(exc, (*REFUSALS, PreconditionFailed)) is not None
+    return isinstance(exc, NOT_PUBLISHED) and not (is_remote or is_lasting)
+
+
+class _StockClient:
+    """A stock client with its transport, until the last call that uses them has ended."""
+
+    def __init__(
+        self, conf: cfg.ConfigOpts, url: Any, target: Any, version_cap: str | None
+    ) -> None:
+        self.users = 0
+        self.is_retired = False
+        with driver_errors():
+            self._transport = oslo_messaging.get_rpc_transport(conf, url=shuffled(url))
+        self.client = oslo_messaging.get_rpc_client(
+            self._transport,
+            target,
+            retry=RETRIES,
+            version_cap=version_cap,
+            transport_options=oslo_messaging.TransportOptions(at_least_once=True),
+        )
+
+    def close(self) -> threading.Thread:
+        """Close the connections in a thread, since a silent broker would block the caller."""
+        thread = threading.Thread(target=self._transport.cleanup, name='policy-close', daemon=True)
+        thread.start()
+        return thread
+
+
+class _StockClients:
+    """The stock client in use, its fresh successors, and the threads of its calls.
+
+    A call runs in a daemon thread that is left behind when its time is over, because oslo.messaging
+    waits without a bound for a connection and for a broker that blocks publishers. Connections
+    belong to one process: after a fork, the child opens its own.
+    """
+
+    def __init__(self, *settings: Any) -> None:
+        self._settings = settings
+        self._lock = threading.Lock()
+        self._current: _StockClient | None = None
+        self._inherited: list[_StockClient] = []
+        self._outcomes: set[queue.SimpleQueue[Any]] = set()
+        self._left: list[threading.Thread] = []
+        self._closing = threading.Event()
+        _of_process.add(self)
+
+    def sent(self, send: Callable[[Any, float], Any], timeout_s: float) -> Any:
+        """Call `send` with a stock client and its timeout; repeat it if it did not publish.
+
+        :raises MessagingTimeout: the timeout has ended.
+        :raises ClientClosed: the client is closed, or was closed meanwhile.
+        """
+        end = time.monotonic() + timeout_s
+
+        def attempt() -> Any:
+            left_s = max(end - time.monotonic(), PAUSE_S)
+            return self._bounded(lambda: self._attempt(send, end), left_s)
+
+        return tenacity.Retrying(
+            retry=tenacity.retry_if_exception(_is_transient),
+            wait=tenacity.wait_random_exponential(PAUSE_S, PAUSE_MAX_S),
+            stop=tenacity.stop_after_delay(timeout_s),
+            sleep=tenacity.sleep_using_event(self._closing),
+            reraise=True,
+        )(attempt)
+
+    def close(self) -> None:
+        """End the calls with ClientClosed, and close the connections."""
+        self._closing.set()
+        for outcome in list(self._outcomes):
+            outcome.put((None, _closed()))
+        current = self._current
+        if current is not None and not current.is_retired:
+            current.is_retired = True
+            current.close().join(CLOSE_S)
+
+    def begin_child(self) -> None:
+        """Forget the connections and threads of the parent, after a fork."""
+        self._lock = threading.Lock()
+        if self._current is not None:
+            # The end of a connection object would close the connection of the parent.
+            self._inherited.append(self._current)
+        self._current, self._left = None, []
+
+    def _bounded(self, function: Callable[[], Any], timeout_s: float) -> Any:
+        """Call a function in a thread, and leave the thread behind after the timeout."""
+        if self._closing.is_set():
+            raise _closed()
+        self._left = [thread for thread in self._left if thread.is_alive()]
+        if len(self._left) >= LEFT_MAX:
+            raise errors.BrokerUnreachable(
+                f'{NOT_DELIVERED}: {LEFT_MAX} earlier calls still wait for the broker'
+            )
+        outcome: queue.SimpleQueue[Any] = queue.SimpleQueue()
+
+        def run() -> None:
+            try:
+                outcome.put((function(), None))
+            except BaseException as exc:
+                outcome.put((None, exc))
+
+        self._outcomes.add(outcome)
+        thread = threading.Thread(target=run, name='policy-call', daemon=True)
+        thread.start()
+        try:
+            result, failure = outcome.get(timeout=timeout_s)
+        except queue.Empty:
+            self._left.append(thread)
+            if self._current is not None:
+                self._current.is_retired = True
+            raise oslo_messaging.MessagingTimeout from None
+        finally:
+            self._outcomes.discard(outcome)
+        if failure is not None:
+            raise failure
+        return result
+
+    def _attempt(self, send: Callable[[Any, float], Any], end: float) -> Any:
+        stock = self._taken(end)
+        try:
+            return send(stock.client, max(end - time.monotonic(), PAUSE_S))
+        except (*NOT_PUBLISHED, oslo_messaging.MessagingTimeout):
+            # Later calls use a fresh client; calls in flight keep this one for their replies.
+            stock.is_retired = True
+            raise
+        finally:
+            with self._lock:
+                stock.users -= 1
+                is_unused = stock.is_retired and not stock.users
+            if is_unused:
+                stock.close()
+
+    def _taken(self, end: float) -> _StockClient:
+        """Return the stock client of this process, which counts one more user."""
+        with self._lock:
+            stock = self._current
+            if stock is None or stock.is_retired:
+                conf, url, *_ = self._settings
+                # oslo.messaging would connect without a bound, and hide why it cannot.
+                open_connection(conf, shuffled(url), left_s=end - time.monotonic()).release()
+                stock = self._current = _StockClient(*self._settings)
+            stock.users += 1
+            return stock
+
+
+_of_process: weakref.WeakSet[_StockClients] = weakref.WeakSet()
+
+
+def _begin_child() -> None:
+    for clients in _of_process:
+        clients.begin_child()
+
+
+os.register_at_fork(after_in_child=_begin_child)
+
+
+def _check_timeout(name: str, value: float) -> None:
+    """Check a timeout of the client; a broker would seem unreachable with a timeout of 0.
+
+    :raises ConfigurationError: it is no number of seconds, or out of range.
+    """
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not (is_number and 0 < value <= MAX_TIMEOUT_S):
+        raise errors.ConfigurationError(
+            f'{name}: expected a number of seconds above 0, at most {MAX_TIMEOUT_S}, got {value!r}'
+        )
+
+
+def _check_version_cap(cap: object) -> None:
+    """Check the highest version; oslo.messaging would fail at the first request.
+
+    :raises ConfigurationError: it is no version.
+    """
+    if cap is not None and not (isinstance(cap, str) and _VERSION.fullmatch(cap)):
+        raise errors.ConfigurationError(
+            f'version_cap: expected a version of the contract such as "1.1", got {cap!r}'
+        )
+
+
+def _closed() -> errors.ClientClosed:
+    return errors.ClientClosed('The client is closed: create another one')
 
 
 def _new_request_id() -> str:

@@ -13,7 +13,7 @@ from amqp import Message, spec
 from amqp.exceptions import AMQPError, MessageNacked, RecoverableConnectionError
 from kombu.connection import Connection
 
-from placement_worker.client import connection as connections
+from placement_worker.client import transport as connections
 from placement_worker.client.publish_errors import BLOCKED, DestinationMissing, PublishersBlocked
 
 LOG = logging.getLogger(__name__)

@@ -8,9 +8,13 @@ from kombu.connection import Connection
 from oslo_config import cfg
 
 from placement_worker import config, errors
-from placement_worker.client.connection import open_connection
 from placement_worker.client.rpc_client import SLOW_TIMEOUT_S, TIMEOUT_S, PolicyClient
-from placement_worker.client.transport import control_exchange, load_transport_url, transport_url
+from placement_worker.client.transport import (
+    control_exchange,
+    load_transport_url,
+    open_connection,
+    transport_url,
+)
 from placement_worker.contract.rpc import PARKING_SUFFIX
 from placement_worker.messaging import broker_permissions, parking
 

@@ -15,8 +15,7 @@ from oslo_upgradecheck import upgradecheck
 from oslo_upgradecheck.upgradecheck import Code, Result
 
 from placement_worker import config
-from placement_worker.client.connection import open_connection
-from placement_worker.client.transport import load_transport_url
+from placement_worker.client.transport import load_transport_url, open_connection
 from placement_worker.cmd import permissions, trustees, versions
 from placement_worker.config import logging_file, unknown_options, validation
 from placement_worker.messaging import notification_sender, topology, tracing

@@ -17,7 +17,7 @@ from oslo_config import cfg
 
 from placement_worker.client.amqp_messages import amqp_message, enveloped_message
 from placement_worker.client.confirmed_publisher import NO_CONNECTION
-from placement_worker.client.connection import open_connection, shuffled
+from placement_worker.client.transport import open_connection, shuffled
 from placement_worker.errors import BrokerRefused, QueueMismatch
 from placement_worker.messaging.batch_connection import BatchConnection, Publication
 from placement_worker.messaging.topology import Topology

@@ -13,8 +13,7 @@ from amqp.exceptions import ChannelError, NotFound, PreconditionFailed, Recovera
 from kombu.connection import Connection
 from oslo_config import cfg
 
-from placement_worker.client.connection import is_true, open_connection
-from placement_worker.client.transport import control_exchange
+from placement_worker.client.transport import control_exchange, is_true, open_connection
 from placement_worker.contract.rpc import PARKING_SUFFIX
 from placement_worker.errors import BrokerUnreachable, QueueMismatch
 from placement_worker.messaging import broker_permissions

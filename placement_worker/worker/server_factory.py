@@ -10,8 +10,12 @@ from typing import TYPE_CHECKING, Any
 from oslo_config import cfg
 
 from placement_worker.client.confirmed_publisher import ConfirmedPublisher
-from placement_worker.client.connection import open_connection
-from placement_worker.client.transport import connect, control_exchange, transport_url
+from placement_worker.client.transport import (
+    connect,
+    control_exchange,
+    open_connection,
+    transport_url,
+)
 from placement_worker.cloud.intercepted.interceptor import InterceptedClouds
 from placement_worker.cloud.intercepted.timing import Timing
 from placement_worker.cloud.ports import Clouds, OctaviaSettings

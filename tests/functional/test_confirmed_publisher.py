@@ -9,9 +9,8 @@ from amqp import Message
 from oslo_config import cfg
 
 from placement_worker.client.confirmed_publisher import ConfirmedPublisher
-from placement_worker.client.connection import open_connection
 from placement_worker.client.publish_errors import BrokerUnavailable, DestinationRefused
-from placement_worker.client.transport import load_transport_url
+from placement_worker.client.transport import load_transport_url, open_connection
 from tests.functional.conftest import amqp
 from tests.waiting import wait_for
 

@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from placement_worker.client import read_buffer
 from placement_worker.messaging.late_ack.content_types import only_json
 
 LOG = logging.getLogger(__name__)
@@ -145,7 +144,6 @@ class ListenConnection:
     def _consume(self) -> None:
         for consumer, tag in self._connection._consumers.items():
             consumer.consume(self._connection, tag=tag)
-        read_buffer.add_to(self._amqp.connection)
         self._inputs = select.poll()
         self._inputs.register(self._wake_reader, select.POLLIN)
         self._inputs.register(self._amqp.connection.sock, select.POLLIN)
@@ -166,7 +164,7 @@ class ListenConnection:
         """Wait for input from the broker or for a wake-up, and return whether there is input."""
         # TLS may hold decrypted input that the socket no longer reports.
         pending = getattr(self._amqp.connection.sock, 'pending', None)
-        if read_buffer.has_frame(self._amqp.connection) or (pending is not None and pending()):
+        if pending is not None and pending():
             return True
         self.in_use.release()
         try:

@@ -3,18 +3,32 @@
 import re
 import subprocess
 import sys
+import threading
+import time
+from unittest.mock import Mock
 
 import oslo_messaging
 import pytest
+from amqp.exceptions import AccessRefused
 from oslo_config import cfg
 
 from placement_worker import errors
+from placement_worker.client import rpc_client
 from placement_worker.client.rpc_client import PolicyClient
 from placement_worker.contract.rpc import EXCHANGE, SLOW_TOPIC, TOPIC
 from tests.factories import changed
 from tests.malformed_requests import GOOD
 
 PROTECTED = changed(GOOD, lambda check: check['cluster']['nodes'][0].update(data={'protected': 1}))
+
+
+def refused(text, cause):
+    """Return the error of the stock driver for an error of py-amqp."""
+    failure = oslo_messaging.MessageDeliveryFailure(text)
+    failure.__context__ = cause
+    return failure
+
+
 LOADED = """
 import sys
 import placement_worker.client.rpc_client
@@ -28,6 +42,8 @@ class FakeRpcClient:
     def __init__(self):
         self.sent = []
         self.failure = None
+        self.failures = []
+        self.wait = lambda: None
 
     def prepare(self, **options):
         self.options = options
@@ -35,8 +51,10 @@ class FakeRpcClient:
 
     def call(self, context, method, **arguments):
         self.sent.append((self.options['topic'], context, method))
-        if self.failure:
-            raise self.failure
+        self.wait()
+        failure = self.failures.pop(0) if self.failures else self.failure
+        if failure:
+            raise failure
         return '[]'
 
     def cast(self, context, method, **arguments):
@@ -47,6 +65,9 @@ class FakeRpcClient:
 def sender(monkeypatch):
     sender = FakeRpcClient()
     monkeypatch.setattr(oslo_messaging, 'get_rpc_client', lambda *_, **__: sender)
+    monkeypatch.setattr(rpc_client, 'open_connection', lambda *_, **__: Mock())
+    monkeypatch.setattr(rpc_client, 'obstacle', lambda *_: None)
+    monkeypatch.setattr(rpc_client, 'PAUSE_MAX_S', 0.01)
     return sender
 
 
@@ -58,11 +79,11 @@ def client(sender):
 
 
 def test_client_import_loads_few_modules():
-    """An engine that imports the client loads at most 16 modules of this package."""
+    """An engine that imports the client loads at most 15 modules of this package."""
     run = subprocess.run([sys.executable, '-c', LOADED], check=True, capture_output=True, text=True)
     loaded = eval(run.stdout)  # noqa: S307  # a list of strings, printed above
 
-    assert len(loaded) <= 16, sorted(loaded)
+    assert len(loaded) <= 15, sorted(loaded)
 
 
 def test_client_of_a_url_for_other_libraries_names_the_expected_one():
@@ -149,7 +170,7 @@ def test_request_of_a_closed_client_raises_an_error_of_the_client(client, sender
     """Neither an AttributeError nor the blame of a worker follows the use of a closed client."""
     client.close()
 
-    with pytest.raises(errors.ClientClosed, match=r'^The client is closed: create another one$'):
+    with pytest.raises(errors.ClientClosed, match=r'^The client is closed: create another one'):
         send(client)
 
     assert sender.sent == []
@@ -180,7 +201,7 @@ def test_callback_that_cannot_be_called_is_refused(client):
 
 def test_call_with_a_slow_request_uses_the_slow_topic(client, sender):
     """A request to attach a policy goes to the slow topic."""
-    sender.failure = errors.WorkerFailed('')
+    sender.failure = oslo_messaging.RemoteError('WorkerFailed', '', [])
     policy = {**GOOD['policies'][0], 'enabled': True}
 
     with pytest.raises(errors.WorkerFailed):
@@ -203,7 +224,27 @@ def test_call_with_a_slow_request_uses_the_slow_topic(client, sender):
             errors.WorkerFailed,
             "policy_type_list failed in the worker: KeyError: 'x'",
         ),
-        (errors.InvalidRequest('no name'), errors.InvalidRequest, 'no name'),
+        (
+            oslo_messaging.RemoteError('InvalidRequest', 'no name', []),
+            errors.InvalidRequest,
+            'no name',
+        ),
+        (
+            type('RuntimeError_Remote', (RuntimeError,), {})('no', 'result'),
+            errors.WorkerFailed,
+            'policy_type_list failed in the worker: RuntimeError: no, result',
+        ),
+        (
+            oslo_messaging.MessageUndeliverable(None, 'e', 'k', None),
+            errors.NoWorkerAnswered,
+            'There is no queue for topic placement-worker: no worker has served this topic of '
+            'exchange placement_worker; start one, or correct the topic or the exchange',
+        ),
+        (
+            refused('Unable to connect', AccessRefused('ACCESS_REFUSED - access to exchange')),
+            errors.BrokerRefused,
+            'The request could not be delivered: ACCESS_REFUSED - access to exchange',
+        ),
     ],
 )  # fmt: skip
 def test_call_that_fails_raises_an_error_of_the_package(failure, kind, message, client, sender):
@@ -248,3 +289,125 @@ def test_call_of_an_older_method_needs_the_first_version(client, sender):
     client.policy_type_list()
 
     assert sender.options['version'] == '1.0'
+
+
+def test_call_whose_publication_fails_is_repeated_on_a_fresh_client(client, sender, monkeypatch):
+    """A channel that nacks each message is replaced, and the caller gets its reply."""
+    created = Mock(side_effect=lambda *_, **__: sender)
+    monkeypatch.setattr(oslo_messaging, 'get_rpc_client', created)
+    failures = [oslo_messaging.MessageDeliveryFailure('nacked'), OSError('lost'), None]
+    sender.failures = failures.copy()
+
+    assert client.policy_type_list() == []
+    assert len(sender.sent) == created.call_count == len(failures)
+
+
+def test_call_whose_publication_fails_until_its_timeout_names_the_cause(sender):
+    """The last error of the broker reaches the caller within the timeout."""
+    sender.failure = oslo_messaging.MessageDeliveryFailure('nacked')
+    client = PolicyClient('rabbit://', timeout_s=0.3)
+    began = time.monotonic()
+
+    with pytest.raises(
+        errors.BrokerUnreachable, match=r'^The request could not be delivered: nacked'
+    ):
+        client.policy_type_list()
+
+    assert 0.3 <= time.monotonic() - began < 2
+
+
+@pytest.fixture
+def stuck(sender):
+    """Keep stock calls in the driver until the end of the test."""
+    ending = threading.Event()
+    sender.wait = ending.wait
+    yield ending
+    ending.set()
+
+
+def test_stock_call_that_does_not_return_ends_at_the_timeout_with_the_cause(stuck, monkeypatch):
+    """oslo.messaging may wait for ever; the caller learns why within the timeout."""
+    monkeypatch.setattr(rpc_client, 'obstacle', lambda *_: 'no host accepts connections: h:1')
+    client = PolicyClient('rabbit://', timeout_s=0.2)
+
+    with pytest.raises(
+        errors.BrokerUnreachable,
+        match=r'^The request could not be delivered: no host accepts connections: h:1',
+    ):
+        client.policy_type_list()
+
+
+def test_calls_behind_many_stuck_ones_fail_at_once(stuck, monkeypatch):
+    """A broker that does not respond costs the process a bounded number of threads."""
+    monkeypatch.setattr(rpc_client, 'LEFT_MAX', 2)
+    client = PolicyClient('rabbit://', timeout_s=0.1)
+    for _ in range(2):
+        with pytest.raises(errors.NoWorkerAnswered):
+            client.policy_type_list()
+
+    before = threading.active_count()
+    with pytest.raises(errors.BrokerUnreachable, match='2 earlier calls still wait'):
+        client.policy_type_list()
+    assert threading.active_count() <= before
+
+
+def test_close_ends_the_calls_in_progress(stuck, client):
+    """A call that waits in another thread ends with an error of the client."""
+    raised = []
+
+    def call():
+        try:
+            client.policy_type_list()
+        except errors.ClientClosed as exc:
+            raised.append(exc)
+
+    caller = threading.Thread(target=call)
+    caller.start()
+    time.sleep(0.1)
+    client.close()
+    caller.join(5)
+
+    assert len(raised) == 1
+
+
+@pytest.mark.parametrize('option', ['timeout_s', 'slow_timeout_s'])
+@pytest.mark.parametrize(
+    ('value', 'shown'),
+    [
+        (0, '0'),
+        (-1, '-1'),
+        ('60', "'60'"),
+        (None, 'None'),
+        (True, 'True'),
+        (float('nan'), 'nan'),
+        (float('inf'), 'inf'),
+        (10**10, '10000000000'),
+    ],
+)
+def test_client_with_an_invalid_timeout_is_refused(option, value, shown):
+    """A timeout that is no positive number of seconds is an error when the client is created."""
+    with pytest.raises(errors.ConfigurationError) as refused:
+        PolicyClient('rabbit://', **{option: value})
+
+    assert str(refused.value) == (
+        f'{option}: expected a number of seconds above 0, at most 1000000000, got {shown}'
+    )
+
+
+@pytest.mark.parametrize('cap', ['new', '1', '1.x', '', '1.0.0', '-1.0', 1.1, '1.0\n', '\u0661.0'])
+def test_client_with_an_invalid_version_cap_is_refused(cap):
+    """A cap that is no version of the contract is an error when the client is created."""
+    with pytest.raises(errors.ConfigurationError) as refused:
+        PolicyClient('rabbit://', version_cap=cap)
+
+    assert str(refused.value).startswith(
+        'version_cap: expected a version of the contract such as "1.1", got '
+    )
+
+
+@pytest.mark.parametrize(
+    'options', [{'timeout_s': 0.5, 'slow_timeout_s': 10**9}, {'version_cap': '1.0'}]
+)
+def test_client_with_valid_options_is_created(options):
+    """Fractions of a second, long timeouts and versions are accepted."""
+    PolicyClient('rabbit://', **options).close()

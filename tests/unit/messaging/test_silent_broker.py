@@ -100,7 +100,7 @@ def test_declare_at_a_broker_that_is_silent_after_the_handshake_raises_broker_un
     port, monkeypatch
 ):
     """A worker that starts at a frozen broker retries instead of waiting without a bound."""
-    monkeypatch.setattr('placement_worker.client.connection.ANSWER_S', 1)
+    monkeypatch.setattr('placement_worker.client.transport.ANSWER_S', 1)
     conf = default_options()
     target = load_transport_url(conf, f'rabbit://guest:guest@127.0.0.1:{port}/')
 

@@ -23,7 +23,6 @@ class DriverConnection:
         self.connection = self.channel = self
         self.current, self.connected, self.refuses_consumers = 0, True, False
         self.sock, self.far_end = socket.socketpair()
-        self.transport = SimpleNamespace(_quick_recv=None, _read_buffer=b'')
         self.blocking_read = None
 
     def __getattr__(self, name):
