@@ -1,37 +1,42 @@
 """Receive the replies to casts, and acknowledge each one after its callback.
 
-The server of oslo.messaging acknowledges a message before it calls the endpoint, so a process that
-is killed in between loses the reply.
+The stock server of oslo.messaging acknowledges a message before it calls the endpoint, so a process
+that is killed in between loses the reply. The receiver is a server of `late_ack` with one thread.
+With a single message at a time, a callback that kills the process raises the delivery count of its
+own reply and of no other.
 """
 
+import functools
 import logging
-import random
 import threading
-import time
 from collections.abc import Callable
 from typing import Any, Self
 
+import msgspec
+import oslo_messaging
+from amqp.exceptions import AccessRefused, PreconditionFailed
+from oslo_config import cfg
+from oslo_messaging.rpc import dispatcher
 from typing_extensions import override
 
-from placement_worker.client.cast_reply import CastReply, decode
-from placement_worker.client.reply_queue import ReplyQueue
-from placement_worker.contract.model import CheckReply
-from placement_worker.errors import InvalidRequest, PlacementWorkerError
+from placement_worker import errors
+from placement_worker.client.transport import connect, open_connection, queue_arguments
+from placement_worker.contract import codec
+from placement_worker.contract.model import CheckReply, Error
+from placement_worker.late_ack import LateAckServer, Redeliver, Reject
 
 LOG = logging.getLogger(__name__)
 DELIVERIES = 10
 """The deliveries of a reply, after which it is dropped."""
 RETRY_S, RETRY_MAX_S = 1.0, 30.0
 """The pause after the first failure of a callback, which doubles, and the longest one."""
-RECONNECT_S, RECONNECT_MAX_S = 0.5, 5.0
-"""The same for attempts to connect.
 
-A random factor of up to two keeps receivers from connecting at the same time.
-"""
-TICK_S = 0.5
-"""The period of checks for the end of the receiver, and of heartbeats."""
+Callback = Callable[[str, CheckReply | errors.PlacementWorkerError], object]
 
-Callback = Callable[[str, CheckReply | PlacementWorkerError], object]
+
+class _Arguments(msgspec.Struct):
+    request_id: str
+    reply: Any
 
 
 class ReplyReceiver:
@@ -41,23 +46,28 @@ class ReplyReceiver:
     """
 
     def __init__(
-        self, open_queue: Callable[[], ReplyQueue], topic: str, callback: Callback
+        self, conf: cfg.ConfigOpts, url: Any, exchange: str, topic: str, callback: Callback
     ) -> None:
-        """Open the queue, and start the thread that receives.
+        """Declare the exchange and the queue, and start to receive.
 
-        :param open_queue: connects and consumes; its errors are raised here, and logged later.
-        :param topic: the name of the replies in the log.
+        :param url: a TransportURL of `load_transport_url`.
+        :raises QueueMismatch: the exchange or the queue exists with other options.
+        :raises BrokerRefused: the broker refuses access, or a permission is missing.
+        :raises BrokerUnreachable: no host responds.
         """
-        self._open = open_queue
-        self._topic = topic
-        self._callback = callback
+        _declare(conf, url, exchange, topic)
+        # One message at a time: it is an option of the driver.
+        url.query = {**url.query, 'rabbit_qos_prefetch_count': '1'}
+        self._transport = connect(conf, url)
         self._stopping = threading.Event()
-        self._handled: str | None = None
-        queue = self._open()
-        self._thread = threading.Thread(
-            target=self._run, args=(queue,), name=f'replies-{topic}', daemon=True
+        self._dispatcher = _Dispatcher(topic, callback, self._stopping)
+        self._server = oslo_messaging.get_rpc_server(
+            self._transport,
+            oslo_messaging.Target(exchange=exchange, topic=topic, server='replies'),
+            [],
+            server_cls=functools.partial(_server, self._dispatcher),
         )
-        self._thread.start()
+        self._server.start(override_pool_size=1)
 
     def __enter__(self) -> Self:
         return self
@@ -71,141 +81,105 @@ class ReplyReceiver:
         In a callback, return at once; the receiver stops after that callback.
         """
         self._stopping.set()
-        if not isinstance(threading.current_thread(), _Call):
-            self._thread.join()
-
-    def _run(self, queue: ReplyQueue | None) -> None:
-        while queue is not None:
-            try:
-                while not self._stopping.is_set():
-                    message = queue.receive(TICK_S)
-                    if message is not None:
-                        self._handle(queue, message)
-                queue.close()
-                return
-            except Exception as exc:  # errors of py-amqp and of the socket have no common base
-                LOG.warning('Lost the connection for replies on topic %s: %s', self._topic, exc)
-                queue.drop()
-                queue = self._reconnected()
-
-    def _reconnected(self) -> ReplyQueue | None:
-        """Connect again, and return None if the receiver stops before that succeeds."""
-        pause_s = RECONNECT_S
-        while not self._stopping.wait(pause_s * random.uniform(1, 2)):  # noqa: S311  # no secret
-            try:
-                queue = self._open()
-            except Exception as exc:
-                LOG.warning('Cannot receive the replies on topic %s: %s', self._topic, exc)
-                pause_s = min(2 * pause_s, RECONNECT_MAX_S)
-            else:
-                LOG.info('Receiving the replies on topic %s again', self._topic)
-                return queue
-        return None
-
-    def _handle(self, queue: ReplyQueue, message: Any) -> None:
-        """Call the callback with a reply, and settle its message."""
-        try:
-            reply = decode(message.body)
-        except InvalidRequest as exc:
-            LOG.warning('Dropped a malformed reply on topic %s: %s', self._topic, exc)
-            queue.reject(message)
-            return
-        deliveries = 1 + _delivery_count(message)
-        if deliveries > DELIVERIES:
-            self._drop(queue, message, reply, 'the process ended during each callback')
-            return
-        failure = None if self._is_handled(message, reply) else self._called(queue, reply)
-        if failure is None:
-            queue.acknowledge(message)
-        elif deliveries == DELIVERIES:
-            self._drop(queue, message, reply, failure)
+        if self._dispatcher.thread is threading.current_thread():
+            threading.Thread(target=self._stop, name='replies-stop', daemon=True).start()
         else:
-            self._retry(queue, message, reply, deliveries, failure)
+            self._stop()
 
-    def _is_handled(self, message: Any, reply: CastReply) -> bool:
-        """Return whether only the acknowledgement of this reply was lost."""
-        is_redelivered = bool(message.delivery_info.get('redelivered'))
-        return is_redelivered and reply.unique_id is not None and reply.unique_id == self._handled
+    def _stop(self) -> None:
+        self._server.stop()
+        self._server.wait()
+        self._transport.cleanup()
 
-    def _called(self, queue: ReplyQueue, reply: CastReply) -> BaseException | None:
-        """Call the callback in a thread, keep the connection alive, and return what it raised.
 
-        A connection that is lost meanwhile is an error after the callback, so that no reply has two
-        callbacks at a time.
-        """
-        call = _Call(self._callback, reply)
-        call.start()
+def _server(replies: '_Dispatcher', transport: Any, target: Any, _: Any, executor: Any) -> Any:
+    return LateAckServer(transport, target, replies, executor, has_own_queue=False)
+
+
+def _declare(conf: cfg.ConfigOpts, url: Any, exchange: str, topic: str) -> None:
+    """Declare the exchange and the queue, so that replies can wait there."""
+    with open_connection(conf, url) as connection:
+        channel = connection.channel()
         try:
-            while not call.has_ended(TICK_S):
-                queue.keep_alive(0.01)
-        finally:
-            call.join()
-            if call.failure is None:
-                self._handled = reply.unique_id
-        return call.failure
+            channel.exchange_declare(exchange, 'topic', durable=True, auto_delete=False)
+            arguments = queue_arguments(conf, url)
+            channel.queue_declare(topic, durable=True, auto_delete=False, arguments=arguments)
+            channel.queue_bind(topic, exchange, topic)
+        except PreconditionFailed as exc:
+            raise errors.QueueMismatch(
+                f'Exchange {exchange} or queue {topic} exists on the broker with other options '
+                f'than replies need: {exc}. Use other names, or delete it when it is not in use'
+            ) from exc
+        except AccessRefused as exc:
+            raise errors.BrokerRefused(
+                f'The broker refused access to the replies on topic {topic}: {exc}; '
+                'the page "Security of the bus" of the manual has the permissions of an engine'
+            ) from exc
 
-    def _retry(
-        self,
-        queue: ReplyQueue,
-        message: Any,
-        reply: CastReply,
-        deliveries: int,
-        failure: BaseException,
-    ) -> None:
-        """Requeue a reply after a pause, which grows with the number of its deliveries."""
+
+class _Dispatcher(dispatcher.RPCDispatcher):
+    """Passes each message to the callback, whatever its method."""
+
+    def __init__(self, topic: str, callback: Callback, stopping: threading.Event) -> None:
+        super().__init__([], oslo_messaging.NoOpSerializer())
+        self._topic = topic
+        self._callback = callback
+        self._stopping = stopping
+        self.thread: threading.Thread | None = None
+
+    @override
+    def dispatch(self, incoming: Any) -> None:
+        try:
+            arguments = codec.decode(incoming.message.get('args'), _Arguments)
+            outcome = _outcome(arguments.reply)
+        except errors.InvalidRequest as exc:
+            LOG.warning('Dropped a malformed reply on topic %s: %s', self._topic, exc)
+            raise Reject from exc
+        deliveries = 1 + incoming.redeliveries
+        if deliveries > DELIVERIES:
+            self._drop(arguments.request_id, 'the process ended during each callback')
+        self.thread = threading.current_thread()
+        try:
+            self._callback(arguments.request_id, outcome)
+        except BaseException as exc:  # a SystemExit must not end the receiver
+            if deliveries == DELIVERIES:
+                self._drop(arguments.request_id, exc)
+            self._retry(arguments.request_id, deliveries, exc)
+        finally:
+            self.thread = None
+
+    def _retry(self, request_id: str, deliveries: int, failure: BaseException) -> None:
+        """Return a reply to its queue after a pause, which grows with its deliveries."""
         pause_s = min(RETRY_S * 2 ** (deliveries - 1), RETRY_MAX_S)
         LOG.warning(
             'The callback failed for the reply to request %r (delivery %d of %d); '
-            'requeueing it in %g s',
-            reply.request_id,
+            'it is delivered again in %g s',
+            request_id,
             deliveries,
             DELIVERIES,
             pause_s,
             exc_info=failure,
         )
-        end = time.monotonic() + pause_s
-        while (left_s := end - time.monotonic()) > 0 and not self._stopping.is_set():
-            queue.keep_alive(min(left_s, TICK_S))
-        queue.requeue(message)
+        self._stopping.wait(pause_s)
+        raise Redeliver(f'its callback failed: {failure}', counted=True)
 
-    def _drop(self, queue: ReplyQueue, message: Any, reply: CastReply, cause: object) -> None:
+    def _drop(self, request_id: str, cause: object) -> None:
         """Reject a reply for good; a policy of the broker may keep it as a dead letter."""
         LOG.error(
             'Dropped the reply to request %r after %d deliveries: %s',
-            reply.request_id,
+            request_id,
             DELIVERIES,
             cause,
             exc_info=cause if isinstance(cause, BaseException) else None,
         )
-        queue.reject(message)
+        raise Reject
 
 
-class _Call(threading.Thread):
-    """One call of a callback.
-
-    It has a thread of its own, so that a slow callback does not delay the heartbeats.
-    """
-
-    def __init__(self, callback: Callback, reply: CastReply) -> None:
-        super().__init__(name='reply-callback', daemon=True)
-        self._callback = callback
-        self._reply = reply
-        self.failure: BaseException | None = None
-
-    @override
-    def run(self) -> None:
-        try:
-            self._callback(self._reply.request_id, self._reply.outcome)
-        except BaseException as exc:  # a SystemExit must not end the receiver
-            self.failure = exc
-
-    def has_ended(self, timeout_s: float) -> bool:
-        """Wait for the end of the call, and return whether it has ended."""
-        self.join(timeout_s)
-        return not self.is_alive()
-
-
-def _delivery_count(message: Any) -> int:
-    """Return how often the broker delivered the message before."""
-    count = (message.headers or {}).get('x-delivery-count', 0)
-    return count if isinstance(count, int) else 0
+def _outcome(reply: Any) -> CheckReply | errors.PlacementWorkerError:
+    # A request that was sent as one JSON string gets its reply as one.
+    encoded = reply if isinstance(reply, str) else msgspec.json.encode(reply)
+    plain = codec.decode_encoded(encoded, dict[str, Any])
+    if 'error' not in plain:
+        return codec.decode(plain, CheckReply)
+    error = codec.decode(plain['error'], Error)
+    return errors.received(error.type, error.message)

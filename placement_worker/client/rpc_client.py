@@ -8,7 +8,6 @@ elected its new leader. And each failure is an error of `placement_worker.errors
 the broker or the workers did not respond.
 """
 
-import functools
 import os
 import queue
 import re
@@ -23,13 +22,14 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import msgspec
 import oslo_messaging
 import tenacity
-from amqp.exceptions import AccessRefused, AMQPError, NotAllowed, PreconditionFailed
-from kombu.exceptions import KombuError
+from amqp.exceptions import AccessRefused, NotAllowed, PreconditionFailed
 from oslo_config import cfg
 from typing_extensions import override
 
 from placement_worker import errors
 from placement_worker.client.transport import (
+    NOT_PUBLISHED,
+    amqp_cause,
     driver_errors,
     load_transport_url,
     obstacle,
@@ -67,8 +67,6 @@ PAUSE_S, PAUSE_MAX_S = 0.1, 1.0  # between two attempts to publish
 RETRIES = 2  # of the stock client, on the next hosts
 LEFT_MAX = 16  # stock calls that were left behind at their timeout and have not ended
 CLOSE_S = 2.0
-NOT_PUBLISHED = (oslo_messaging.MessageDeliveryFailure, KombuError, AMQPError, OSError)
-"""The errors of a stock call whose request the broker has not confirmed."""
 NOT_DELIVERED = 'The request could not be delivered'
 REFUSALS = (AccessRefused, NotAllowed)
 REMOTE = '_Remote'  # the end of the name of a built-in exception that a worker raised
@@ -202,16 +200,11 @@ class PolicyClient(Caller):
         :raises BrokerUnreachable: no host responds.
         """
         # Engines that do not cast need not load the receiver.
-        from placement_worker.client import reply_queue  # noqa: PLC0415
         from placement_worker.client.reply_receiver import ReplyReceiver  # noqa: PLC0415
 
         check_callback(callback)
         self._check_reply_names(exchange, topic, '$')
-        heartbeat_s = int(self._url.query['heartbeat_timeout_threshold'])
-        connect = functools.partial(open_connection, self._conf, self._url, heartbeat=heartbeat_s)
-        return ReplyReceiver(
-            lambda: reply_queue.ReplyQueue(connect, exchange, topic), topic, callback
-        )
+        return ReplyReceiver(self._conf, shuffled(self._url), exchange, topic, callback)
 
     def close(self) -> None:
         """Close the connections of calls and casts; receivers of replies have their own.
@@ -292,7 +285,7 @@ class PolicyClient(Caller):
                 'no worker runs, or all threads are occupied'
             ) from exc
         if isinstance(exc, NOT_PUBLISHED):
-            refusal = _cause(exc, REFUSALS)
+            refusal = amqp_cause(exc, REFUSALS)
             kind = errors.BrokerRefused if refusal else errors.BrokerUnreachable
             raise kind(f'{NOT_DELIVERED}: {refusal or exc}') from exc
         raise exc
@@ -314,19 +307,12 @@ def _worker_error(name: str, text: str, method: str, version: str) -> errors.Pla
     return errors.WorkerFailed(f'{method} failed in the worker: {name}: {text}')
 
 
-def _cause(exc: BaseException | None, kinds: tuple[type[Exception], ...]) -> BaseException | None:
-    """Return the error of py-amqp behind one of oslo.messaging, which keeps its text alone."""
-    while exc is not None and not isinstance(exc, kinds):
-        exc = exc.__cause__ or exc.__context__
-    return exc
-
-
 def _is_transient(exc: BaseException) -> bool:
     """Return whether a request that was not published may be accepted on a fresh connection."""
     if isinstance(exc, errors.BrokerUnreachable):
         return True
     is_remote = type(exc).__name__.endswith(REMOTE)
-    is_lasting = _cause(exc, (*REFUSALS, PreconditionFailed)) is not None
+    is_lasting = amqp_cause(exc, (*REFUSALS, PreconditionFailed)) is not None
     return isinstance(exc, NOT_PUBLISHED) and not (is_remote or is_lasting)
 
 

@@ -22,6 +22,7 @@ import oslo_messaging
 from amqp import Message
 from amqp.exceptions import AccessRefused, AMQPError, ChannelError, NotAllowed
 from kombu.connection import Connection
+from kombu.exceptions import KombuError
 from oslo_config import cfg
 
 from placement_worker.errors import BrokerRefused, BrokerUnreachable, ConfigurationError, file_error
@@ -39,6 +40,12 @@ DEFAULTS = {
     # RabbitMQ recommends 5 to 20: https://www.rabbitmq.com/docs/heartbeats#heartbeats-timeout
     'heartbeat_timeout_threshold': '12',
 }
+ARGUMENTS = {
+    'rabbit_quorum_delivery_limit': 'x-delivery-limit',
+    'rabbit_quorum_max_memory_length': 'x-max-in-memory-length',
+    'rabbit_quorum_max_memory_bytes': 'x-max-in-memory-bytes',
+}
+"""Options of the rabbit driver that become arguments of a quorum queue unless they are 0."""
 SECTION = 'oslo_messaging_rabbit'
 """The section of the driver's options."""
 MAX_PORT = 65535
@@ -48,6 +55,8 @@ ENCODING = (
 )
 """The remedy for a URL that is not split as meant; it must not show a part of the URL."""
 CONNECT_TIMEOUT_S, CONNECT_MIN_S = 5, 0.5
+NOT_PUBLISHED = (oslo_messaging.MessageDeliveryFailure, KombuError, AMQPError, OSError)
+"""The errors of oslo.messaging whose message the broker has not confirmed."""
 DROP_S = 0.1
 DIAGNOSE_S = 1.6
 PORT = 5672
@@ -261,16 +270,13 @@ def _accepts(host: Any, timeout_s: float) -> bool:
         return False
 
 
-def close(connection: Connection) -> bool:
-    """Close a connection, and return whether the broker has responded."""
-    is_closed = False
-    if connection.connected:
-        with contextlib.suppress(AMQPError, OSError):
-            connection.connection.sock.settimeout(1)
-            connection.connection.close()
-            is_closed = True
-    drop(connection)
-    return is_closed
+def amqp_cause(
+    exc: BaseException | None, kinds: tuple[type[Exception], ...]
+) -> BaseException | None:
+    """Return the error of py-amqp behind one of oslo.messaging, which keeps its text alone."""
+    while exc is not None and not isinstance(exc, kinds):
+        exc = exc.__cause__ or exc.__context__
+    return exc
 
 
 def drop(connection: Connection) -> None:
@@ -286,6 +292,19 @@ def shuffled(target: Any) -> Any:
     url = copy.copy(target)
     url.hosts = random.sample(target.hosts, len(target.hosts))
     return url
+
+
+def queue_arguments(conf: cfg.ConfigOpts, target: Any) -> dict[str, Any]:
+    """Return the arguments of a quorum queue as oslo.messaging declares it.
+
+    A quorum queue survives a restart of the broker and counts deliveries.
+    """
+    options = {**conf.oslo_messaging_rabbit, **target.query}
+    limits = {argument: int(options[name]) for name, argument in ARGUMENTS.items()}
+    return {
+        'x-queue-type': 'quorum',
+        **{argument: limit for argument, limit in limits.items() if limit},
+    }
 
 
 def is_true(option: object) -> bool:

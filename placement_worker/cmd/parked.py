@@ -123,7 +123,7 @@ class ParkedRetry(ParkedCommand):
 
     @override
     def run_with(self, connection: Any, parked: Iterator[Any], args: argparse.Namespace) -> int:
-        from placement_worker.messaging import parking  # noqa: PLC0415
+        from placement_worker.late_ack import parking  # noqa: PLC0415
 
         one = _find(parked, args.id)
         method, request = parked_messages.call(one.body)
@@ -133,7 +133,13 @@ class ParkedRetry(ParkedCommand):
             self.write_error(f'Warning: {warning}')
         if warnings and not args.force:
             return self.write_error(f'Did not send {one.id}; to send it all the same, add --force')
-        parking.retry(connection, one)
+        try:
+            parking.retry(connection, one)
+        except ValueError as exc:
+            raise errors.InvalidRequest(
+                f'{exc}; run "placement-policy parked show {one.id}", then publish it again or '
+                'drop it'
+            ) from exc
         self.write(escaped(f'Sent {one.id} to {one.topic}; if it is parked again, its ID changes.'))
         return OK
 

@@ -16,8 +16,10 @@ from placement_worker.client.transport import (
     transport_url,
 )
 from placement_worker.contract.rpc import PARKING_SUFFIX
-from placement_worker.messaging import broker_permissions, parking
+from placement_worker.late_ack import parking
+from placement_worker.messaging import topology
 
+CONNECT_S = 5
 REPLY_QUEUE_TTL_S = 60
 """How long the reply queue of a command outlives it.
 
@@ -36,6 +38,9 @@ def client(
     """
     conf = configured(config_file)
     target = transport_url(conf, url, rabbit_transient_queues_ttl=REPLY_QUEUE_TTL_S)
+    # A call waits for a broker that is away until its timeout. A person should learn at once that
+    # no host responds, for example because the URL is wrong.
+    open_connection(conf, load_transport_url(conf, str(target)), left_s=CONNECT_S).release()
     return PolicyClient(
         str(target),
         conf=conf,
@@ -65,7 +70,7 @@ def parked(
     queue = conf.worker.topic + PARKING_SUFFIX
     with open_connection(conf, target) as connection:
         try:
-            with broker_permissions.needed(queue='read', exchange='write'):
+            with topology.needed(queue='read', exchange='write'):
                 yield connection, parking.parked_requests(connection, queue, limit)
         except NotFound as exc:
             raise errors.NoWorkerAnswered(

@@ -18,7 +18,7 @@ from placement_worker import config
 from placement_worker.client.transport import load_transport_url, open_connection
 from placement_worker.cmd import permissions, trustees, versions
 from placement_worker.config import logging_file, unknown_options, validation
-from placement_worker.messaging import notification_sender, topology, tracing
+from placement_worker.messaging import notifications, rpc_server, topology
 from placement_worker.metrics import http_server
 from placement_worker.policies.plugin_packages import from_packages
 from placement_worker.policies.registry import Registry
@@ -133,13 +133,13 @@ class Checks(upgradecheck.UpgradeCommands):
         """Check the address and the drivers of notifications."""
         if self._broker_failed:
             return NOT_CHECKED
-        notification_sender.check(self._conf)
+        notifications.check(self._conf)
         return Result(Code.SUCCESS)
 
     @reports_startup_errors
     def check_libraries(self) -> Result:
         """Check that the installed libraries meet the requirements of this package."""
-        tracing.prepare(self._conf)
+        rpc_server.prepare_tracing(self._conf)
         wrong = versions.unmet(metadata.requires(startup.PROGRAM) or [], metadata.version)
         return Result(Code.FAILURE, '; '.join(wrong)) if wrong else Result(Code.SUCCESS)
 

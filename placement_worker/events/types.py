@@ -193,6 +193,11 @@ class MessageMoved:
     parked: bool
 
 
+@dataclass(frozen=True, slots=True)
+class NotificationDropped:
+    """A notification was dropped, because the queue of notifications is full."""
+
+
 Event = (
     CheckStarted
     | PluginStarted
@@ -212,4 +217,5 @@ Event = (
     | MessageSettled
     | MessageRedelivered
     | MessageMoved
+    | NotificationDropped
 )

@@ -1,5 +1,7 @@
 """The RPC server of a topic, with the methods of the contract."""
 
+import functools
+import importlib
 import logging
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -13,12 +15,39 @@ from typing_extensions import override
 from placement_worker.client.transport import control_exchange
 from placement_worker.cloud.request_id import bound_request_id
 from placement_worker.contract.rpc import METHODS, VERSION
-from placement_worker.errors import PlacementWorkerError, WorkerFailed, with_notes
+from placement_worker.errors import (
+    ConfigurationError,
+    PlacementWorkerError,
+    RequestParked,
+    WorkerFailed,
+    with_notes,
+)
+from placement_worker.events.listener import Listener
+from placement_worker.events.types import (
+    MessageMoved,
+    MessageRedelivered,
+    MessageSettled,
+    MessageTaken,
+)
+from placement_worker.handlers import request_subject
 from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.late_ack import Event, LateAckServer, limit_bodies
+from placement_worker.late_ack.poison import PoisonMessages
+from placement_worker.messaging.reply_sender import ReplySender
 
 LOG = logging.getLogger(__name__)
 IDS = ('request_id', 'global_request_id', 'user_id', 'project_id')
 """The ids of a caller's context that the log shows."""
+ENVELOPE_FACTOR = 4
+"""The bytes that one quotation mark of a request may take: message and envelope both escape it."""
+HEADER_BYTES = 64 * 2**10
+"""The size of the rest of a message: method, ids and the caller's context."""
+TRACING = 'oslo_messaging_tracing'
+EXPORTERS = {
+    'http/protobuf': 'opentelemetry.exporter.otlp.proto.http.trace_exporter',
+    'grpc': 'opentelemetry.exporter.otlp.proto.grpc.trace_exporter',
+}
+"""The module of the exporter per `otlp_protocol`."""
 
 
 class ContextSerializer(oslo_messaging.NoOpSerializer):
@@ -122,3 +151,80 @@ def create(
     )
     methods = Dispatcher([ExposedEndpoints(endpoints)], ContextSerializer(), AccessPolicy)
     return server_cls(transport, target, methods, None)
+
+
+def late_ack_server(
+    events: Listener, replies: ReplySender, poison: PoisonMessages, **options: Any
+) -> Callable[..., LateAckServer]:
+    """Return a `server_cls` for `create`: the server of `late_ack` with the events of the worker.
+
+    :param options: further arguments of `LateAckServer`.
+    """
+
+    def on_event(event: Event, topic: str) -> None:
+        match event:
+            case Event.TAKEN:
+                events.handle(MessageTaken(topic))
+            case Event.SETTLED:
+                events.handle(MessageSettled(topic))
+            case Event.REDELIVERED:
+                events.handle(MessageRedelivered(topic))
+            case Event.ISOLATED | Event.PARKED:
+                events.handle(MessageMoved(topic, event is Event.PARKED))
+
+    return functools.partial(
+        LateAckServer,
+        send_reply=replies.send_call_reply,
+        on_event=on_event,
+        describe=describe,
+        poison=poison,
+        **options,
+    )
+
+
+def parked_error(parking_lot: str) -> RequestParked:
+    """Return the error for the caller of a parked request."""
+    return RequestParked(
+        f'The request exceeded its delivery limit and is parked in {parking_lot}; '
+        'run placement-policy parked list --config-file FILE'
+    )
+
+
+def describe(message: Mapping[str, Any]) -> str:
+    """Return what a message is about as the beginning of a line; empty if it does not say so.
+
+    The largest size of a message bounds the request.
+    """
+    arguments = message.get('args')
+    request = arguments.get('request') if isinstance(arguments, dict) else None
+    return request_subject.of_request(request)
+
+
+def limit_requests(max_request_bytes: Callable[[], int]) -> None:
+    """Refuse messages whose request is larger, in the whole process.
+
+    :param max_request_bytes: returns the limit in force; called for each message.
+    """
+    limit_bodies(lambda: ENVELOPE_FACTOR * max_request_bytes() + HEADER_BYTES)
+
+
+def prepare_tracing(conf: cfg.ConfigOpts) -> None:
+    """Import the libraries for traces if tracing is enabled.
+
+    A span covers the handling of a request, because the server handles it in the thread in which
+    oslo.messaging processes the message. Without the import, oslo.messaging 18.3 imports the
+    package of the exporter but not the exporter, does not find it, and logs a warning per request.
+
+    :raises ConfigurationError: a library is missing.
+    """
+    if TRACING not in conf or not conf[TRACING].tracing_enabled:  # 18.2 has no tracing
+        return
+    try:
+        importlib.import_module('opentelemetry.sdk.trace')
+        importlib.import_module(EXPORTERS[conf[TRACING].otlp_protocol])
+    except ImportError as exc:
+        raise ConfigurationError(
+            f'[{TRACING}] tracing_enabled needs {exc.name}, which is not installed: '
+            'install placement-worker[tracing], '
+            'or for otlp_protocol = grpc opentelemetry-exporter-otlp-proto-grpc'
+        ) from exc

@@ -1,4 +1,4 @@
-"""Declare the exchange and the queues as the worker needs them, before they are used.
+"""Declare the exchange and the queues as the worker needs them, and check its permissions.
 
 When oslo.messaging finds an exchange that was declared with other arguments, it falls back to
 queues that do not survive a restart of the broker, and logs that at INFO. Where it lacks a
@@ -6,24 +6,30 @@ permission, it retries without a bound.
 """
 
 import contextlib
-from collections.abc import Collection, Iterator, Mapping
+import uuid
+from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
-from amqp.exceptions import ChannelError, NotFound, PreconditionFailed, RecoverableConnectionError
+from amqp import Message
+from amqp.exceptions import (
+    AccessRefused,
+    ChannelError,
+    NotFound,
+    PreconditionFailed,
+    RecoverableConnectionError,
+)
 from kombu.connection import Connection
 from oslo_config import cfg
 
-from placement_worker.client.transport import control_exchange, is_true, open_connection
+from placement_worker.client.transport import (
+    control_exchange,
+    is_true,
+    open_connection,
+    queue_arguments,
+)
 from placement_worker.contract.rpc import PARKING_SUFFIX
-from placement_worker.errors import BrokerUnreachable, QueueMismatch
-from placement_worker.messaging import broker_permissions
+from placement_worker.errors import BrokerRefused, BrokerUnreachable, QueueMismatch
 
-ARGUMENTS = {
-    'rabbit_quorum_delivery_limit': 'x-delivery-limit',
-    'rabbit_quorum_max_memory_length': 'x-max-in-memory-length',
-    'rabbit_quorum_max_memory_bytes': 'x-max-in-memory-bytes',
-}
-"""Options of the rabbit driver that become arguments of a quorum queue unless they are 0."""
 UNLIMITED = {'x-delivery-limit': 10**9}
 """The delivery limit of the parking lot, where each listing is a delivery.
 
@@ -64,8 +70,8 @@ def declare(conf: cfg.ConfigOpts, target: Any, queues: Collection[str]) -> None:
         for queue in queues:
             topology.declare_queue(connection, queue)
             topology.bind_queue(connection, queue)
-            broker_permissions.check_consume(connection, queue)
-        broker_permissions.check_reply(connection)
+            check_consume(connection, queue)
+        check_reply(connection)
 
 
 def declare_queue(conf: cfg.ConfigOpts, target: Any, connection: Connection, queue: str) -> None:
@@ -97,8 +103,8 @@ def compare(conf: cfg.ConfigOpts, target: Any, queues: Collection[str]) -> Diffe
         return found
     with _connected(conf, target) as connection:
         topology = Topology(conf, target)
-        broker_permissions.check_declare(connection, topology.exchange, queues)
-        broker_permissions.check_reply(connection)
+        check_declare(connection, topology.exchange, queues)
+        check_reply(connection)
         with _recorded(found, f'exchange {topology.exchange}'):
             connection.channel().exchange_declare(topology.exchange, 'topic', passive=True)
             topology.declare_exchange(connection)
@@ -156,7 +162,7 @@ class Topology:
         self.exchange = control_exchange(conf)
         self._vhost = target.virtual_host or '/'
         self._parking_lot = conf.worker.topic + PARKING_SUFFIX
-        self._arguments = _quorum_arguments(options) if is_quorum else {}
+        self._arguments = queue_arguments(conf, target) if is_quorum else {}
         self._flags = {
             'durable': is_quorum or is_true(options['amqp_durable_queues']),
             'auto_delete': is_true(options['amqp_auto_delete']),
@@ -168,7 +174,7 @@ class Topology:
         :raises QueueMismatch: the exchange exists with other arguments.
         """
         try:
-            with broker_permissions.needed(exchange='configure'), _channel(connection) as channel:
+            with needed(exchange='configure'), _channel(connection) as channel:
                 channel.exchange_declare(self.exchange, 'topic', **self._flags)
         except PreconditionFailed as exc:
             command = _delete_exchange(self._vhost, self.exchange)
@@ -182,7 +188,7 @@ class Topology:
         is_parking_lot = queue == self._parking_lot
         limit = UNLIMITED if is_parking_lot and self._arguments else {}
         try:
-            with broker_permissions.needed(queue='configure'), _channel(connection) as channel:
+            with needed(queue='configure'), _channel(connection) as channel:
                 channel.queue_declare(queue, arguments={**self._arguments, **limit}, **self._flags)
         except PreconditionFailed as exc:
             command = f'rabbitmqctl -p {self._vhost} delete_queue {queue}'
@@ -195,7 +201,7 @@ class Topology:
         :raises BrokerRefused: a permission is missing.
         """
         with (
-            broker_permissions.needed(queue='write', exchange='read'),
+            needed(queue='write', exchange='read'),
             _channel(connection) as channel,
         ):
             channel.queue_bind(queue, self.exchange, queue)
@@ -216,14 +222,6 @@ def _channel(connection: Connection) -> Iterator[Any]:
     channel.close()
 
 
-def _quorum_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
-    limits = {argument: int(options[name]) for name, argument in ARGUMENTS.items()}
-    return {
-        'x-queue-type': 'quorum',
-        **{argument: limit for argument, limit in limits.items() if limit},
-    }
-
-
 def _delete_exchange(vhost: str, exchange: str) -> str:
     """Return the shell command that deletes an exchange; rabbitmqctl has no subcommand for it."""
     return (
@@ -240,3 +238,87 @@ def _mismatch(name: str, exc: PreconditionFailed, command: str, first: str = '')
         f'{name} exists on the broker with other options than this worker needs: {exc}. {first}'
         f'When it is not in use, delete it and start the worker again: {command}'
     )
+
+
+@contextlib.contextmanager
+def needed(**permissions: str) -> Iterator[None]:
+    """Name the missing permission if the broker refuses the operation of the block.
+
+    The error of the broker names only the resource.
+
+    :param permissions: the permission that the operation needs, by the kind of resource: `queue`,
+        `exchange`.
+    :raises BrokerRefused: in place of AccessRefused.
+    """
+    try:
+        yield
+    except AccessRefused as exc:
+        by_kind = {**permissions, 'topic': 'topic'}
+        missing = [
+            permission
+            for kind, permission in by_kind.items()
+            if f'access to {kind} ' in exc.reply_text
+        ]
+        page = 'the page "Security of the bus" of the manual has '
+        remedy = (
+            'a worker needs none, so "rabbitmqctl clear_topic_permissions" removes the refusal; '
+            f'{page}those of engines and operators'
+            if 'topic' in missing
+            else f'{page}the rabbitmqctl command that grants it'
+        )
+        raise BrokerRefused(
+            f'The {" or ".join(missing or permissions.values())} permission is missing on the '
+            f'broker: {exc.reply_text}; {remedy}'
+        ) from exc
+
+
+def check_declare(connection: Connection, exchange: str, queues: Collection[str]) -> None:
+    """Check the permissions to declare, bind and consume, and change nothing.
+
+    RabbitMQ checks the permission before the arguments, and before it looks for the resource. An
+    argument of the wrong type therefore keeps it from declaring anything, and a binding that does
+    not exist is removed.
+
+    :raises BrokerRefused: a permission is missing.
+    :source: `handle_method` and `binding_action` in rabbit_channel.erl of RabbitMQ 3.10 to 4.1.
+    """
+    with needed(exchange='configure'), contextlib.suppress(PreconditionFailed):
+        connection.channel().exchange_declare(
+            exchange, 'topic', auto_delete=False, arguments={'alternate-exchange': 0}
+        )
+    for queue in queues:
+        with needed(queue='configure'), contextlib.suppress(PreconditionFailed):
+            connection.channel().queue_declare(
+                queue, durable=True, auto_delete=False, arguments={'x-dead-letter-exchange': 0}
+            )
+        with needed(queue='write', exchange='read'), contextlib.suppress(NotFound):
+            unbound = {'placement-worker': uuid.uuid4().hex}
+            connection.channel().queue_unbind(queue, exchange, queue, arguments=unbound)
+        with contextlib.suppress(NotFound):
+            check_consume(connection, queue)
+
+
+def check_consume(connection: Connection, queue: str) -> None:
+    """Check the permission to consume, with a consumer that the broker cannot create.
+
+    Its invalid argument keeps the broker from delivering requests. The broker refuses it for the
+    missing permission first, otherwise for the argument. If a broker accepts the argument, closing
+    the channel ends the consumer.
+
+    :raises BrokerRefused: the permission is missing.
+    """
+    channel = connection.channel()
+    with needed(queue='read'), contextlib.suppress(PreconditionFailed):
+        channel.basic_consume(queue, arguments={'x-priority': 'no number'})
+        channel.close()
+
+
+def check_reply(connection: Connection) -> None:
+    """Check the permission to reply to calls, with an unroutable message to the default exchange.
+
+    :raises BrokerRefused: the permission is missing.
+    """
+    with needed(exchange='write'):
+        connection.channel().basic_publish_confirm(
+            Message(), exchange='', routing_key=f'unroutable-{uuid.uuid4().hex}'
+        )

@@ -60,6 +60,7 @@ class Metrics(Listener):
             types.MessageSettled: self._message_settled,
             types.MessageRedelivered: lambda event: self._redelivered.labels(event.topic).inc(),
             types.MessageMoved: self._message_moved,
+            types.NotificationDropped: lambda _: self._notifications_dropped.inc(),
         }
 
     @override
@@ -121,6 +122,11 @@ class Metrics(Listener):
             'requests_settled',
             'Requests that a thread has finished, whatever the result.',
             ('topic',),
+        )
+        self._notifications_dropped = self._counter(
+            'notifications_dropped',
+            'Notifications dropped while the broker accepted none and the queue was full.',
+            (),
         )
         self._redelivered = self._counter(
             'requests_redelivered', 'Requests delivered again.', ('topic',)

@@ -1,6 +1,7 @@
 """The parent of the worker's processes: configure, create, fork, and wait for a signal."""
 
 import functools
+import gc
 import logging
 import multiprocessing
 import os
@@ -19,13 +20,12 @@ from placement_worker.config import unknown_options
 from placement_worker.contract.model import Package
 from placement_worker.formats.text import counted
 from placement_worker.health.heartbeats import COLUMNS, HeartbeatTable
-from placement_worker.messaging import notification_sender, received_size_limit, tracing
+from placement_worker.messaging import notifications, rpc_server
 from placement_worker.metrics import setup
 from placement_worker.policies.registry import Registry
 from placement_worker.worker import (
     cloud_factory,
     cordon_factory,
-    garbage_collection,
     guru_meditation,
     process_deaths,
     queues,
@@ -66,9 +66,9 @@ def run(arguments: Sequence[str], conf: cfg.ConfigOpts = cfg.CONF) -> int:
 
 def _create_factory(conf: cfg.ConfigOpts, state_file: str) -> ServerFactory:
     guru_meditation.setup(conf, startup.PROGRAM)
-    tracing.prepare(conf)
+    rpc_server.prepare_tracing(conf)
     clouds, cordons = cloud_factory.create(conf, state_file), cordon_factory.create(conf)
-    notification_sender.check(conf)
+    notifications.check(conf)
     registry = Registry.installed()
     queues.declare(conf)
     # The recorder creates its file, so the other options are checked before.
@@ -81,9 +81,7 @@ def _create_factory(conf: cfg.ConfigOpts, state_file: str) -> ServerFactory:
 
 def _serve(conf: cfg.ConfigOpts, factory: ServerFactory) -> None:
     unknown_options.warn(conf)
-    received_size_limit.install(
-        lambda: conf.worker.max_request_bytes, garbage_collection.release_later
-    )
+    rpc_server.limit_requests(lambda: conf.worker.max_request_bytes)
     _log_start(conf, factory.registry)
     cells = multiprocessing.RawArray('d', conf.worker.workers * COLUMNS)
     heartbeats = HeartbeatTable(cells, time.monotonic())
@@ -100,7 +98,7 @@ def _serve(conf: cfg.ConfigOpts, factory: ServerFactory) -> None:
         on_dead_worker=factory.exporter.process_died if factory.exporter else None,
     )
     manager.register_hooks(on_dead_worker=functools.partial(process_deaths.warn, factory.running))
-    garbage_collection.settle()
+    gc.freeze()  # forks go on sharing the memory of the present objects
     watchdog.start()
     with closing(watchdog):
         manager.run()

@@ -9,8 +9,8 @@ from oslo_config import cfg
 from placement_worker import errors
 from placement_worker.client.transport import load_transport_url
 from placement_worker.contract.rpc import ISOLATION_SUFFIX, PARKING_SUFFIX
+from placement_worker.late_ack.parking import ISOLATED_REDELIVERIES, DeliveryLimit
 from placement_worker.messaging import topology
-from placement_worker.messaging.parking import ISOLATED_REDELIVERIES, DeliveryLimit
 
 BROKER_WAIT_MAX_S = 10
 LONG_S = 60

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from oslo_config import cfg
 
-from placement_worker.client.confirmed_publisher import ConfirmedPublisher
 from placement_worker.client.transport import (
     connect,
     control_exchange,
@@ -25,12 +24,10 @@ from placement_worker.events.listener import Listener, Listeners
 from placement_worker.handlers.destinations import Destinations
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.handlers.ports import Recorder
-from placement_worker.messaging import notification_sender, parking, rpc_server, topology
-from placement_worker.messaging.late_ack import LateAckServer
-from placement_worker.messaging.late_ack.outage_log import OutageLog
-from placement_worker.messaging.late_ack.poison import PoisonMessages
-from placement_worker.messaging.reply_casts import ReplyCasts
-from placement_worker.messaging.reply_sender import ReplySender
+from placement_worker.late_ack import OutageLog, parking
+from placement_worker.late_ack.poison import PoisonMessages
+from placement_worker.messaging import notifications, rpc_server, topology
+from placement_worker.messaging.reply_sender import ReplyCasts, ReplySender
 from placement_worker.policies.registry import Registry
 from placement_worker.worker import queues
 from placement_worker.worker.queues import Queue
@@ -61,9 +58,9 @@ class ServerFactory:
         """
         consumed = queues.consumed(self.conf)
         topics = [queue.topic for queue in consumed]
-        metrics = self.exporter and self.exporter.begin(process_number, topics)
-        notifications = notification_sender.create(self.conf)
-        events = Listeners(*[one for one in (metrics, notifications) if one])
+        metrics = self.exporter.begin(process_number, topics) if self.exporter else None
+        notifier = notifications.create(self.conf, metrics)
+        events = Listeners(*[listener for listener in (metrics, notifier) if listener])
         replies = _replies(self.conf, stopping)
         running = self.running.of_process(process_number)
         endpoints = self._endpoints(events, running, ReplyCasts(replies))
@@ -72,7 +69,7 @@ class ServerFactory:
         )
         transports = [_connect(self.conf, queue.threads) for queue in consumed]
         servers = [builder.build(*pair) for pair in zip(transports, consumed, strict=True)]
-        senders = (replies, notifications) if notifications else (replies,)
+        senders = (replies, notifier) if notifier else (replies,)
         return Servers(servers, transports, senders)
 
     def _endpoints(self, events: Listeners, running: Listener, delivery: ReplyCasts) -> Endpoints:
@@ -113,20 +110,13 @@ class _ServerBuilder:
 
     def _server_class(self, queue: Queue) -> Callable[..., Any]:
         poison = PoisonMessages(
-            queue.topic,
             queue.delivery_limit,
             self._move,
-            self.events,
+            rpc_server.parked_error,
             self.move_lock,
             functools.partial(rpc_server.report_parked, self.endpoints),
         )
-        return functools.partial(
-            LateAckServer,
-            events=self.events,
-            poison=poison,
-            replies=self.replies,
-            outages=self.outages,
-        )
+        return rpc_server.late_ack_server(self.events, self.replies, poison, outages=self.outages)
 
     def _move(self, message: Any, limit: parking.DeliveryLimit) -> None:
         """Move a message to the queue of a limit, on a connection with timeouts for every step."""
@@ -144,15 +134,12 @@ def _connect(conf: cfg.ConfigOpts, threads: int) -> Any:
 
 def _replies(conf: cfg.ConfigOpts, stopping: threading.Event) -> ReplySender:
     """Return the sender of replies, which opens connections of its own."""
-    publisher = ConfirmedPublisher(
-        functools.partial(open_connection, conf, transport_url(conf)), stopping
-    )
     worker = conf.worker
     # A request whose reply waits for the broker must not reach the age at which the worker counts
     # as not alive.
     spare_s = worker.liveness_request_age_s - worker.engine_timeout_s
     return ReplySender(
-        publisher,
+        functools.partial(open_connection, conf, transport_url(conf)),
         stopping,
         slots=max(1, worker.threads // 2),
         timeout_s=worker.reply_timeout_s,

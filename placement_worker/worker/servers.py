@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, Protocol
 
+from placement_worker import late_ack
 from placement_worker.health.heartbeats import Heartbeat
-from placement_worker.messaging import late_ack
 
 CLOSE_S = 2
 """The longest wait for the transports to close; one without its broker would wait for it."""
@@ -66,7 +66,8 @@ class Servers:
 
     def heartbeats(self) -> list[Heartbeat | None]:
         """Return one heartbeat per server; None for a server without a listener."""
-        return [late_ack.heartbeat(server.rpc_server) for server in self._servers]
+        found = [late_ack.heartbeat(server.rpc_server) for server in self._servers]
+        return [heartbeat and Heartbeat(*heartbeat) for heartbeat in found]
 
     def log_long_requests(self) -> None:
         """Log each request that has been in flight for long, once per request."""

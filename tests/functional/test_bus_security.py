@@ -23,7 +23,7 @@ from placement_worker.client.rpc_client import PolicyClient
 from placement_worker.client.transport import connect, transport_url
 from placement_worker.contract.model import ReplyTo
 from placement_worker.contract.rpc import EXCHANGE, PARKING_SUFFIX, SLOW_TOPIC, TOPIC
-from placement_worker.messaging import parking
+from placement_worker.late_ack import parking
 from tests.broker import Broker
 from tests.factories import request, zone_policy
 from tests.functional import conftest

@@ -9,8 +9,8 @@ from placement_worker.client.rpc_client import PolicyClient
 from placement_worker.client.transport import connect, control_exchange, transport_url
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.late_ack import LateAckServer
 from placement_worker.messaging import rpc_server
-from placement_worker.messaging.late_ack import LateAckServer
 from tests.conformance.conformance import CASES, compared
 from tests.factories import changed
 

@@ -18,7 +18,7 @@ from oslo_config import cfg
 from placement_worker.client.transport import connect, transport_url
 from placement_worker.contract.rpc import EXCHANGE
 from placement_worker.errors import NoWorkerAnswered, WorkerFailed
-from placement_worker.messaging.late_ack import LateAckServer
+from placement_worker.late_ack import LateAckServer
 from tests.factories import request, zone_policy
 from tests.functional.conftest import CALL_S, Worker, amqp
 from tests.functional.engine import repeat, slow
@@ -340,9 +340,7 @@ def test_driver_without_late_acknowledgement_logs_a_warning(caplog):
     server.wait()
 
     (warning,) = [
-        record
-        for record in caplog.records
-        if record.name == 'placement_worker.messaging.late_ack.server'
+        record for record in caplog.records if record.name == 'placement_worker.late_ack.server'
     ]
     assert warning.levelname == 'WARNING'
     assert 'FakeDriver acknowledges requests BEFORE they are handled' in warning.message

@@ -8,7 +8,8 @@ from placement_worker import config
 from placement_worker.client.transport import connect, transport_url
 from placement_worker.contract.rpc import PARKING_SUFFIX
 from placement_worker.errors import QueueMismatch
-from placement_worker.messaging import parking, topology
+from placement_worker.late_ack import parking
+from placement_worker.messaging import topology
 from tests.functional.conftest import amqp
 from tests.waiting import wait_for
 

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from placement_worker.contract.rpc import PARKING_SUFFIX, SLOW_TOPIC, TOPIC
-from placement_worker.messaging import parking
+from placement_worker.late_ack import parking
 from tests.broker import Broker
 from tests.functional.conftest import Worker, amqp
 from tests.manual import ways, workspace

@@ -15,14 +15,15 @@ from placement_worker.client.transport import connect, transport_url
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.contract.rpc import EXCHANGE, TOPIC
 from placement_worker.handlers.endpoints import Endpoints
-from placement_worker.messaging.late_ack import LateAckServer
-from placement_worker.messaging.late_ack.poll_listener import LateAckListener
-from placement_worker.messaging.reply_casts import ReplyCasts
+from placement_worker.late_ack import LateAckServer
+from placement_worker.late_ack.listener import LateAckListener
+from placement_worker.late_ack.request import Hooks
+from placement_worker.messaging.reply_sender import ReplyCasts
 from placement_worker.messaging.rpc_server import AccessPolicy, ContextSerializer, ExposedEndpoints
 from placement_worker.policies.registry import Registry
 from tests.malformed_requests import GOOD
 from tests.manual.pages import ROOT, blocks
-from tests.unit.messaging.late_ack.fakes import Connection, Delivery, Driver, Transport, deliver
+from tests.unit.late_ack.fakes import Connection, Delivery, Driver, Transport, deliver
 
 PAGE = ROOT / 'doc' / 'source' / 'other-languages.rst'
 SHOWN = {block.caption: block.text for block in blocks(PAGE) if block.caption}
@@ -105,8 +106,11 @@ class Sent:
     def __init__(self):
         self.messages = []
 
-    def send(self, name, message, exchange, routing_key, left_s=0):
-        self.messages.append((message, exchange, routing_key))
+    def send(self, reply, left_s=0):
+        self.messages.append(reply[1:])
+
+    def send_call_reply(self, reply):
+        self.messages.append((reply.message, '', reply.queue))
 
 
 @pytest.fixture
@@ -121,8 +125,9 @@ def reply():
             [ExposedEndpoints(endpoints)], ContextSerializer(), AccessPolicy
         )
         target = oslo_messaging.Target(topic='t', server='s')
-        server = LateAckServer(Transport(), target, dispatcher, replies=replies)
-        listener = LateAckListener(Driver(), Connection(), replies=replies)
+        server = LateAckServer(Transport(), target, dispatcher)
+        hooks = Hooks(send_reply=replies.send_call_reply)
+        listener = LateAckListener(Driver(), Connection(), hooks=hooks)
         delivery = Delivery('u1')
         delivery.update(request)
         deliver(listener, delivery)

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from placement_worker.cmd import remote
-from placement_worker.messaging import parking
+from placement_worker.late_ack import parking
 from tests import hostile_requests
 from tests.factories import bind, request, zone_policy
 

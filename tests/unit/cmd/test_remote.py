@@ -1,6 +1,7 @@
 """Connections of commands to running workers."""
 
 from contextlib import nullcontext
+from unittest.mock import Mock
 
 import pytest
 from amqp.exceptions import AccessRefused, NotFound
@@ -41,6 +42,7 @@ def test_client_with_a_malformed_configuration_file_is_refused(tmp_path):
 def test_client_has_a_short_lived_reply_queue_unless_the_url_says_otherwise(url, ttl, monkeypatch):
     """Commands that run every few seconds leave few queues behind, and the URL stays as it is."""
     monkeypatch.setattr(remote, 'PolicyClient', lambda url, **_: url)
+    monkeypatch.setattr(remote, 'open_connection', lambda *_, **__: Mock())
 
     found = TransportURL.parse(cfg.CONF, remote.client(url, None, None))
 

@@ -12,7 +12,7 @@ from oslo_upgradecheck.upgradecheck import Code
 
 from placement_worker import config
 from placement_worker.cmd import upgrade
-from placement_worker.messaging import tracing
+from placement_worker.messaging import rpc_server
 from placement_worker.policies import plugins
 from tests.config_files import Options
 from tests.unit.policies.good_policy import Good
@@ -31,7 +31,7 @@ def checks(tmp_path):
         log.register_options(conf)
         # oslo.messaging 18.3 registers these with the global options alone, 18.2 has none.
         options = [cfg.BoolOpt('tracing_enabled'), cfg.StrOpt('otlp_protocol', default='grpc')]
-        conf.register_opts(options, group=tracing.GROUP)
+        conf.register_opts(options, group=rpc_server.TRACING)
         file = tmp_path / 'w.conf'
         file.write_text(text)
         conf([], default_config_files=[str(file)])

@@ -15,7 +15,7 @@ from placement_worker.contract.model import BindReply, BindRequest, CheckReply, 
 from placement_worker.contract.rpc import METHODS
 from placement_worker.errors import InvalidSpec, error_object
 from placement_worker.handlers.endpoints import Endpoints
-from placement_worker.messaging import notification_sender
+from placement_worker.messaging import notifications
 from tests.factories import bind, deletion_policy, node, nodes, request, zone_policy
 
 ROOT = Path(__file__).parents[3]
@@ -110,9 +110,9 @@ def test_payload_of_each_notification_fits_its_schema(method, registry):
     )
 
     for event, payload in {
-        'start': notification_sender.started(asked, 'req-1'),
-        'end': notification_sender.ended(asked, reply, None),
-        'error': notification_sender.failed(InvalidSpec('x'), None),
+        'start': notifications.started(asked, 'req-1'),
+        'end': notifications.ended(asked, reply, None),
+        'error': notifications.failed(InvalidSpec('x'), None),
     }.items():
         assert problems(f'{method}.{event}', payload) == []
         for key in payload:

@@ -16,7 +16,7 @@ from placement_worker.events.types import (
     RequestFailed,
 )
 from placement_worker.handlers.endpoints import Endpoints
-from placement_worker.messaging.notification_sender import ended, started
+from placement_worker.messaging.notifications import ended, started
 
 CLOUD = Inventory.parse({'zones': {'a': True, 'b': True, 'down': False}, 'regions': ['R1']}, 'test')
 

@@ -4,7 +4,7 @@ import pytest
 from amqp.exceptions import AccessRefused, NotFound, PreconditionFailed
 
 from placement_worker.errors import BrokerRefused
-from placement_worker.messaging import broker_permissions
+from placement_worker.messaging import topology
 
 
 class Broker:
@@ -55,7 +55,7 @@ def test_needed_with_a_refused_resource_names_its_permission(resource, permissio
 
     with (
         pytest.raises(BrokerRefused) as raised,
-        broker_permissions.needed(queue='write', exchange='read'),
+        topology.needed(queue='write', exchange='read'),
     ):
         raise refusal
 
@@ -65,7 +65,7 @@ def test_needed_with_a_refused_resource_names_its_permission(resource, permissio
 
 def test_needed_with_a_refused_topic_names_the_command_that_removes_the_refusal():
     """The manual grants workers no topic permissions, and RabbitMQ then allows every topic."""
-    with pytest.raises(BrokerRefused) as raised, broker_permissions.needed(queue='write'):
+    with pytest.raises(BrokerRefused) as raised, topology.needed(queue='write'):
         raise AccessRefused("access to topic 'x' refused")
 
     assert 'a worker needs none, so "rabbitmqctl clear_topic_permissions" ' in str(raised.value)
@@ -73,7 +73,7 @@ def test_needed_with_a_refused_topic_names_the_command_that_removes_the_refusal(
 
 def test_needed_with_another_error_raises_it_unchanged():
     """A queue that is missing is not reported as a missing permission."""
-    with pytest.raises(NotFound), broker_permissions.needed(queue='write'):
+    with pytest.raises(NotFound), topology.needed(queue='write'):
         raise NotFound('no queue')
 
 
@@ -81,7 +81,7 @@ def test_check_declare_on_an_empty_broker_tries_each_operation_on_each_queue():
     """The permissions of a first installation are checked before anything exists."""
     broker = Broker(consume=NotFound('no queue'))
 
-    broker_permissions.check_declare(broker, 'e', ['t1', 't2'])
+    topology.check_declare(broker, 'e', ['t1', 't2'])
 
     assert broker.asked == [
         ('exchange_declare', 'e'),
@@ -107,19 +107,19 @@ def test_check_declare_without_a_permission_names_it(operation, resource, permis
     broker = Broker(**{operation: AccessRefused(f"access to {resource} 'x' refused")})
 
     with pytest.raises(BrokerRefused, match=f'^The {permission} permission is missing'):
-        broker_permissions.check_declare(broker, 'e', ['t'])
+        topology.check_declare(broker, 'e', ['t'])
 
 
 def test_check_consume_with_a_refused_argument_passes():
     """The permission exists if the broker refuses nothing but the argument."""
-    broker_permissions.check_consume(Broker(consume=PreconditionFailed('argument')), 't')
+    topology.check_consume(Broker(consume=PreconditionFailed('argument')), 't')
 
 
 def test_check_consume_with_an_accepted_argument_ends_the_consumer():
     """A broker that accepts the argument delivers no request to the check."""
     broker = Broker()
 
-    broker_permissions.check_consume(broker, 't')
+    topology.check_consume(broker, 't')
 
     assert not broker.is_open
 
@@ -129,15 +129,15 @@ def test_check_consume_without_the_permission_names_it():
     broker = Broker(consume=AccessRefused("access to queue 't' refused"))
 
     with pytest.raises(BrokerRefused, match=r'^The read permission'):
-        broker_permissions.check_consume(broker, 't')
+        topology.check_consume(broker, 't')
 
 
 def test_check_reply_publishes_to_a_queue_that_does_not_exist():
     """The check sends nothing to the reply queue of a caller, and each one uses another name."""
     broker = Broker()
 
-    broker_permissions.check_reply(broker)
-    broker_permissions.check_reply(broker)
+    topology.check_reply(broker)
+    topology.check_reply(broker)
 
     assert len(set(broker.routing_keys)) == 2
     assert all(
@@ -150,4 +150,4 @@ def test_check_reply_without_the_permission_names_it():
     broker = Broker(publish=AccessRefused("access to exchange '' refused"))
 
     with pytest.raises(BrokerRefused, match=r'^The write permission'):
-        broker_permissions.check_reply(broker)
+        topology.check_reply(broker)

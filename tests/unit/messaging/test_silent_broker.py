@@ -10,8 +10,8 @@ import pytest
 
 from placement_worker.client.transport import load_transport_url
 from placement_worker.errors import BrokerUnreachable
+from placement_worker.late_ack.listener import ListenConnection
 from placement_worker.messaging import topology
-from placement_worker.messaging.late_ack.listen_connection import ListenConnection
 from tests.config_files import default_options
 
 ENOUGH_S = 60
@@ -77,7 +77,7 @@ class Context:
 
 def test_reconnect_to_a_broker_that_is_silent_after_the_handshake_fails(port, monkeypatch):
     """An attempt to reconnect ends even if the broker is silent after the handshake."""
-    monkeypatch.setattr('placement_worker.messaging.late_ack.listen_connection.RESPONSE_S', 1)
+    monkeypatch.setattr('placement_worker.late_ack.listener.RESPONSE_S', 1)
     connection = ListenConnection(Context(DriverConnection(port)))
     failures = []
 

@@ -6,17 +6,17 @@ import pytest
 from oslo_config import cfg
 
 from placement_worker.errors import ConfigurationError
-from placement_worker.messaging import tracing
+from placement_worker.messaging import rpc_server
 
 
 def configured(*, enabled, protocol='http/protobuf'):
     """Return a configuration with the options of oslo.messaging for traces."""
     conf = cfg.ConfigOpts()
     options = [cfg.BoolOpt('tracing_enabled'), cfg.StrOpt('otlp_protocol')]
-    conf.register_opts(options, tracing.GROUP)
+    conf.register_opts(options, rpc_server.TRACING)
     conf([])
-    conf.set_override('tracing_enabled', enabled, tracing.GROUP)
-    conf.set_override('otlp_protocol', protocol, tracing.GROUP)
+    conf.set_override('tracing_enabled', enabled, rpc_server.TRACING)
+    conf.set_override('otlp_protocol', protocol, rpc_server.TRACING)
     return conf
 
 
@@ -37,14 +37,14 @@ def imported(monkeypatch):
 @pytest.mark.parametrize('conf', [cfg.ConfigOpts(), configured(enabled=False)])
 def test_prepare_without_tracing_imports_no_library(conf, imported):
     """A worker without traces, or with an oslo.messaging that has none, loads no library."""
-    tracing.prepare(conf)
+    rpc_server.prepare_tracing(conf)
 
     assert imported == []
 
 
 def test_prepare_with_tracing_imports_sdk_and_exporter(imported):
     """oslo.messaging finds an exporter only if its module is imported."""
-    tracing.prepare(configured(enabled=True))
+    rpc_server.prepare_tracing(configured(enabled=True))
 
     assert imported == [
         'opentelemetry.sdk.trace',
@@ -60,4 +60,4 @@ def test_prepare_with_a_missing_library_names_library_and_remedy():
         match=r'tracing_enabled needs opentelemetry\.exporter\.otlp\.proto\.grpc\.trace_exporter, '
         r'which is not installed: install placement-worker\[tracing\]',
     ):
-        tracing.prepare(configured(enabled=True, protocol='grpc'))
+        rpc_server.prepare_tracing(configured(enabled=True, protocol='grpc'))

@@ -6,8 +6,8 @@ import pytest
 
 from placement_worker.client.transport import transport_url
 from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.messaging import notification_sender
-from placement_worker.messaging.late_ack import LateAckServer
+from placement_worker.late_ack import LateAckServer
+from placement_worker.messaging import notifications
 from placement_worker.worker.running_policies import RunningPolicies
 from placement_worker.worker.server_factory import ServerFactory
 from tests.config_files import default_options
@@ -19,7 +19,7 @@ def conf():
     conf.set_override('threads', 3, group='worker')
     transport_url(conf)  # registers the option
     conf.set_override('transport_url', 'fake://')
-    notification_sender.check(conf)  # registers the options of notifications
+    notifications.check(conf)  # registers the options of notifications
     return conf
 
 

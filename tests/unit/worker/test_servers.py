@@ -6,10 +6,10 @@ from types import SimpleNamespace
 import pytest
 from oslo_messaging._drivers import base
 
-from placement_worker.messaging.late_ack.poll_listener import LateAckListener
+from placement_worker.late_ack.listener import LateAckListener
 from placement_worker.worker import servers as module
 from placement_worker.worker.servers import Server, Servers
-from tests.unit.messaging.late_ack.fakes import Connection, Driver
+from tests.unit.late_ack.fakes import Connection, Driver
 
 
 class RecordingServer:
@@ -96,7 +96,7 @@ class ListeningServer:
     """An RPC server of the topic t with one request in flight since the time 100."""
 
     def __init__(self, clock):
-        listener = LateAckListener(Driver(), Connection(), clock, topic='t')
+        listener = LateAckListener(Driver(), Connection(), 't', monotonic=clock)
         listener.in_flight.add(SimpleNamespace(key=1, message={'method': 'm'}, ctxt={}))
         self.listener = base.PollStyleListenerAdapter(listener, 1, None)
 

@@ -1,0 +1,36 @@
+"""An RPC server for oslo.messaging that acknowledges a request after its reply.
+
+The stock server acknowledges a request before it handles it, so a process that is killed loses its
+requests in flight. This server leaves a request with the broker until the reply is sent. If the
+process crashes before, the broker delivers the request again. A request may therefore be handled
+twice, but it is handled at least once. A request that crashes each process that handles it is
+isolated, and parked for an operator.
+
+The package serves any project: it imports oslo.messaging, kombu and py-amqp, and nothing of
+placement-worker. It is the only one that uses private names of oslo.messaging, and
+`tests/unit/late_ack/test_oslo_messaging.py` fails when a release changes them. Read `server` first,
+then `request` and `listener`; `poison` and `parking` are about requests that crash.
+"""
+
+from placement_worker.late_ack.listener import OutageLog, limit_bodies
+from placement_worker.late_ack.request import Event, Redeliver, Reply
+from placement_worker.late_ack.server import (
+    LateAckServer,
+    Reject,
+    driver_of,
+    heartbeat,
+    requests_in_flight,
+)
+
+__all__ = [
+    'Event',
+    'LateAckServer',
+    'OutageLog',
+    'Redeliver',
+    'Reject',
+    'Reply',
+    'driver_of',
+    'heartbeat',
+    'limit_bodies',
+    'requests_in_flight',
+]

@@ -1,0 +1,144 @@
+"""Poison messages: requests that crash the workers that handle them.
+
+The broker counts the deliveries of each request that was not acknowledged. If the count exceeds a
+limit, the worker moves the request to the isolation queue. Each process handles one request of that
+queue at a time, so that a crash redelivers no other request of the queue. If the request exceeds
+the limit of the isolation queue too, the worker moves it to the parking lot, where it stays until
+an operator retries or drops it.
+"""
+
+import datetime
+import hashlib
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from kombu.connection import Connection
+
+ISOLATED_REDELIVERIES = 1
+"""The delivery limit of the isolation queue.
+
+It allows one redelivery: a stop of the worker or a lost connection may redeliver a request that is
+no poison message.
+"""
+DELIVERY_COUNT = 'x-delivery-count'
+PARKED_ID, PARKED_AT, PARKED_FROM = 'parked-id', 'parked-at', 'parked-from'
+RETRIED = 'retried'
+"""The header of a retried request; its unique id is that of the request that was parked."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryLimit:
+    """The limit on the redeliveries of a queue's requests.
+
+    `queue`: the queue that a request above the limit is moved to. `parks`: whether that is the
+    parking lot, where no worker handles it, so that its caller gets an error.
+    """
+
+    redeliveries: int
+    queue: str
+    parks: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ParkedRequest:
+    """A parked request; `body` is the message as it was sent.
+
+    `id`: a digest of a message that no worker parked. `parked_at`, `topic`: None for such a one.
+    """
+
+    id: str
+    parked_at: str | None
+    topic: str | None
+    deliveries: int
+    body: Any
+    message: Any
+
+
+def move(connection: Connection, message: Any, limit: DeliveryLimit) -> None:
+    """Publish a message unchanged to the queue of a limit, and wait for the broker's confirmation.
+
+    The caller acknowledges the original message.
+
+    :param connection: a connection with publisher confirms.
+    :param message: the message as kombu received it.
+    """
+    headers = {key: value for key, value in message.headers.items() if key != DELIVERY_COUNT}
+    headers.setdefault(PARKED_FROM, message.delivery_info.get('routing_key'))
+    if limit.parks:
+        at = datetime.datetime.now(datetime.UTC).isoformat(timespec='seconds')
+        headers |= {PARKED_ID: uuid.uuid4().hex[:12], PARKED_AT: at}
+    _publish(connection, message, limit.queue, headers)
+
+
+def parked_requests(connection: Connection, queue: str, limit: int) -> Iterator[ParkedRequest]:
+    """Yield the parked requests, oldest first.
+
+    They stay in the queue unless the caller acknowledges the message: closing the connection
+    requeues the others.
+    """
+    channel = connection.channel()
+    for _ in range(limit):
+        message = channel.basic_get(queue, no_ack=False)
+        if message is None:
+            return
+        received = channel.message_to_python(message)
+        headers = received.headers
+        yield ParkedRequest(
+            id=_text(headers.get(PARKED_ID)) or _digest(received.body),
+            parked_at=_text(headers.get(PARKED_AT)),
+            topic=_text(headers.get(PARKED_FROM)),
+            deliveries=delivery_count(received),
+            body=received.body,
+            message=received,
+        )
+
+
+def retry(connection: Connection, request: ParkedRequest) -> None:
+    """Move a parked request back to its topic, with a delivery count of 0.
+
+    :raises ValueError: no worker parked the message, so its topic is unknown.
+    """
+    if request.topic is None:
+        raise ValueError(f'No worker parked message {request.id}, so its topic is unknown')
+    removed = (PARKED_ID, PARKED_AT, PARKED_FROM, DELIVERY_COUNT)
+    message = request.message
+    headers = {key: value for key, value in message.headers.items() if key not in removed}
+    _publish(connection, message, request.topic, {**headers, RETRIED: request.id})
+    message.ack()
+
+
+def delivery_count(message: Any) -> int:
+    """Return how often the broker delivered a message before, without an acknowledgement.
+
+    RabbitMQ 4.3 passes a count on that a publisher sends, so it counts on redelivered messages
+    alone.
+    """
+    count = (message.headers or {}).get(DELIVERY_COUNT, 0)
+    is_redelivered = bool(message.delivery_info.get('redelivered'))
+    return count if isinstance(count, int) and is_redelivered else 0
+
+
+def _text(header: object) -> str | None:
+    return None if header is None else str(header)
+
+
+def _digest(body: object) -> str:
+    """Return an id of a message without one: equal messages share it."""
+    content = body if isinstance(body, bytes) else str(body).encode(errors='replace')
+    return hashlib.sha256(content).hexdigest()[:12]
+
+
+def _publish(connection: Connection, message: Any, queue: str, headers: dict[str, Any]) -> None:
+    with connection.Producer() as producer:
+        producer.publish(
+            message.body,
+            exchange='',
+            routing_key=queue,
+            headers=headers,
+            content_type=message.content_type,
+            content_encoding=message.content_encoding,
+            delivery_mode=2,
+            mandatory=True,
+        )

@@ -1,0 +1,109 @@
+"""Poison messages: move requests that exceed their delivery limit to another queue."""
+
+import logging
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
+
+from placement_worker.late_ack.parking import DeliveryLimit
+from placement_worker.late_ack.request import Event, LateAckRequest, Redeliver
+
+LOG = logging.getLogger(__name__)
+MOVE_RETRY_S = 300
+"""The pause after a request could not be moved to another queue."""
+ACKNOWLEDGED_S = 5
+"""The longest wait for the acknowledgement of a request that was moved."""
+
+Move = Callable[[Any, DeliveryLimit], None]
+ReportParked = Callable[[dict[str, Any], dict[str, Any], Exception], None]
+
+
+class PoisonMessages:
+    """The delivery limit of one topic."""
+
+    def __init__(
+        self,
+        limit: DeliveryLimit,
+        move: Move,
+        parked_error: Callable[[str], Exception],
+        move_lock: AbstractContextManager[Any] | None = None,
+        report_parked: ReportParked | None = None,
+    ) -> None:
+        """Set the limit.
+
+        :param move: publishes a message to the queue of a limit, with a confirmation.
+        :param parked_error: returns the error for the caller of a parked request, from the name of
+            the parking lot.
+        :param move_lock: a lock that the servers of a process share, held until a moved request
+            is acknowledged. Without it, the process could receive the request from the isolation
+            queue and crash before the acknowledgement; the request would be moved twice.
+        :param report_parked: reports a parked cast, from message, context and error.
+        """
+        self._limit = limit
+        self._move_message = move
+        self._parked_error = parked_error
+        self._move_lock = move_lock or threading.Lock()
+        self._report_parked = report_parked
+
+    def exceeds_limit(self, request: LateAckRequest) -> bool:
+        """Return whether a request was redelivered too often."""
+        return request.redeliveries > self._limit.redeliveries
+
+    def wait_for_moves(self) -> None:
+        """In the isolation queue, wait until no request of this process is being moved."""
+        if self._limit.parks:
+            with self._move_lock:
+                pass
+
+    def divert(self, request: LateAckRequest) -> None:
+        """Move a request to the queue of the limit, and report it if that is the parking lot.
+
+        A request that cannot be moved returns to its queue after a pause. The broker counts that as
+        a delivery, and drops a request that exceeds the delivery limit of its queue.
+        """
+        message, context = request.message, request.ctxt
+        LOG.warning(
+            '%sRequest %s was redelivered %d times; moving it to %s',
+            request.listener.hooks.describe(message),
+            request.key,
+            request.redeliveries,
+            self._limit.queue,
+        )
+        try:
+            with self._move_lock:
+                error = self._move(request)
+        except Exception:
+            LOG.exception('Failed to move request %s; retrying in %d s', request.key, MOVE_RETRY_S)
+            request.listener.pause(MOVE_RETRY_S)
+            request.give_back(counted=True)
+            return
+        # Not before the acknowledgement: a request that crashes the process in the report would
+        # be parked twice.
+        if error and self._report_parked:
+            try:
+                self._report_parked(message, context, error)
+            except (Exception, Redeliver):
+                LOG.exception(
+                    'Failed to report to its reply_to that request %s is parked', request.key
+                )
+
+    def _move(self, request: LateAckRequest) -> Exception | None:
+        """Move a request to another queue, and acknowledge it.
+
+        :returns: the error for its caller, or None if the request is not parked.
+        """
+        self._move_message(request.delivery._raw_message, self._limit)
+        event = Event.PARKED if self._limit.parks else Event.ISOLATED
+        request.listener.hooks.on_event(event, request.listener.in_flight.topic)
+        error = self._reply_parked(request) if self._limit.parks else None
+        request.finish().wait(ACKNOWLEDGED_S)
+        return error
+
+    def _reply_parked(self, request: LateAckRequest) -> Exception:
+        error = self._parked_error(self._limit.queue)
+        try:
+            request.reply(failure=(type(error), error, None))
+        except (Exception, Redeliver):  # returned to its queue now, it would be parked twice
+            LOG.exception('Failed to report to its caller that request %s is parked', request.key)
+        return error

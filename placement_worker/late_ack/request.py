@@ -1,0 +1,308 @@
+"""A request that is acknowledged, or returned to its queue, when it ends."""
+
+import enum
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from amqp import Message, spec
+from oslo_messaging._drivers import amqp, amqpdriver
+from oslo_messaging._drivers import common as driver_common
+from oslo_serialization import jsonutils
+from typing_extensions import override
+
+from placement_worker.late_ack.parking import delivery_count
+
+LOG = logging.getLogger(__name__)
+REPLY_QUEUES = 'reply_'
+"""The prefix that oslo.messaging gives to the name of each reply queue."""
+SHOWN = 80
+"""The characters of a name that the log shows."""
+
+
+class Event(enum.Enum):
+    """What happened to a request."""
+
+    TAKEN = 'a thread began it'
+    SETTLED = 'it ended, and is about to be acknowledged, returned or rejected'
+    REDELIVERED = 'the broker delivered it again'
+    ISOLATED = 'it exceeded the delivery limit of its topic, and moved to the isolation queue'
+    PARKED = 'it exceeded the delivery limit of the isolation queue, and moved to the parking lot'
+
+
+class Redeliver(BaseException):
+    """Raise it in a method or in `send_reply` to have the broker deliver the request again.
+
+    This is not an `Exception`, since nothing in between must turn it into an error reply.
+    """
+
+    def __init__(self, cause: object, *, counted: bool = False) -> None:
+        """Set the cause for the log.
+
+        :param counted: whether the delivery counts towards the delivery limit on each version of
+            RabbitMQ, as a crash does. Version 4.3 does not count one that is not.
+        """
+        super().__init__(cause)
+        self.counted = counted
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A message for the reply queue of a call.
+
+    `name`: the name of the reply in the log. `is_last`: False for a heartbeat of the monitor of
+    calls, or for an error that the caller may miss.
+    """
+
+    name: str
+    queue: str
+    message: Message
+    is_last: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """What a project adds to its servers.
+
+    `send_reply`: publishes a reply to a call through the default exchange, with a confirmation; it
+    may raise `Redeliver`. None lets the driver send replies, without a bound. `on_event`: takes an
+    event and the topic, in the thread of the request. `describe`: returns the beginning of a line
+    of the log that says what a message is about.
+    """
+
+    send_reply: Callable[[Reply], object] | None = None
+    on_event: Callable[[Event, str], object] = lambda *_: None
+    describe: Callable[[Mapping[str, Any]], str] = lambda _: ''
+
+
+class Settler(Protocol):
+    """The listener of a request, which settles it on its connection."""
+
+    hooks: Hooks
+    in_flight: 'RequestsInFlight'
+    obsolete_reply_queues: Any
+
+    def do(self, operation: Callable[[], None]) -> None:
+        """Run an operation when no other thread uses the connection."""
+
+    def settle(
+        self, request: 'LateAckRequest', how: Callable[[Any], object], *, is_done: bool
+    ) -> None:
+        """Settle the last delivery of a request; call this by `do`."""
+
+
+class RequestsInFlight:
+    """The requests of one topic that a thread has begun and that have not ended."""
+
+    def __init__(self, monotonic: Callable[[], float], hooks: Hooks, topic: str) -> None:
+        self._monotonic = monotonic
+        self._hooks = hooks
+        self.topic = topic
+        self._lock = threading.Lock()
+        self._begun: dict[object, tuple[float, LateAckRequest]] = {}
+        self._logged: set[object] = set()
+
+    def add(self, request: 'LateAckRequest') -> None:
+        """Record that a thread begins a request."""
+        with self._lock:
+            self._begun[request.key] = self._monotonic(), request
+        self._hooks.on_event(Event.TAKEN, self.topic)
+
+    def remove(self, request: 'LateAckRequest') -> None:
+        """Record that the reply to a request is sent, or that the request returns to its queue."""
+        with self._lock:
+            self._begun.pop(request.key, None)
+            self._logged.discard(request.key)
+        self._hooks.on_event(Event.SETTLED, self.topic)
+
+    def oldest(self) -> float | None:
+        """Return the start time of the oldest request; the dictionary keeps the order of starts."""
+        with self._lock:
+            return next((at for at, _ in self._begun.values()), None)
+
+    def log_longer_than(self, seconds: float) -> None:
+        """Log each request that has been in flight for longer, once per request."""
+        with self._lock:
+            begun = [
+                (at, request)
+                for at, request in self._begun.values()
+                if request.key not in self._logged and self._monotonic() - at > seconds
+            ]
+            self._logged.update(request.key for _, request in begun)
+        for at, request in begun:
+            LOG.warning('%s', self._described(at, request))
+
+    def described(self) -> list[str]:
+        """Return a line per request, the oldest first.
+
+        A handler of a signal calls this, and it may have interrupted the thread that holds the
+        lock. Copying the values needs no lock, since it is one step of the interpreter.
+        """
+        return [self._described(*begun) for begun in list(self._begun.values())]
+
+    def _described(self, at: float, request: 'LateAckRequest') -> str:
+        method, request_id = (
+            repr(value[:SHOWN])[1:-1] if isinstance(value, str) else 'unknown'
+            for value in (request.message.get('method'), request.ctxt.get('request_id'))
+        )
+        return (
+            f'{self._hooks.describe(request.message)}{method} has been in flight for '
+            f'{self._monotonic() - at:.0f} s (request {request_id}, topic {self.topic})'
+        )
+
+
+class LateAckRequest(amqpdriver.AMQPIncomingMessage):
+    """A request that waits, is in flight, or was returned to its queue.
+
+    `delivery` is the last delivery of the message, which is the one to settle.
+    """
+
+    def __init__(self, listener: Settler, delivery: Any, key: object, context: Any) -> None:
+        super().__init__(
+            listener,
+            context.to_dict(),
+            delivery,
+            key,
+            context.msg_id,
+            context.reply_q,
+            context.client_timeout,
+            listener.obsolete_reply_queues,
+            listener,
+        )
+        self.delivery = delivery
+        self.key = key
+        self.redeliveries = delivery_count(delivery._raw_message)
+        self._lock = threading.Lock()
+        self._is_waiting = True
+
+    @override
+    def acknowledge(self) -> None:
+        # The stock server calls this before it handles the request; `finish` acknowledges.
+        pass
+
+    @override
+    def reply(self, reply: Any = None, failure: Any = None) -> None:
+        send_reply = self.listener.hooks.send_reply
+        if send_reply is None:
+            super().reply(reply, failure)
+        elif self._has_reply_queue():
+            name = (
+                f'the reply to call {self.msg_id!r} '
+                f'(default exchange, reply queue {self.reply_q!r})'
+            )
+            send_reply(Reply(name, self.reply_q, self._reply_message(reply, failure, ending=True)))
+        elif self.orig_msg_id:  # `msg_id` of a cast is generated
+            LOG.warning(
+                'Dropped the reply to call %r: expected a reply queue named %s..., got %.80r',
+                self.msg_id,
+                REPLY_QUEUES,
+                self.reply_q,
+            )
+
+    @override
+    def heartbeat(self) -> None:
+        # The dispatcher logs the errors of a heartbeat and continues.
+        send_reply = self.listener.hooks.send_reply
+        if send_reply is None:
+            super().heartbeat()
+        elif self._has_reply_queue():
+            message = self._reply_message(None, None, ending=False)
+            send_reply(Reply('a heartbeat', self.reply_q, message, is_last=False))
+
+    def begin(self) -> bool:
+        """Put the request in flight, and return False if it was given back before."""
+        has_begun = self._stop_waiting()
+        if has_begun:
+            self.listener.in_flight.add(self)
+        return has_begun
+
+    def give_back_unless_begun(self) -> bool:
+        """Give back a waiting request, and return whether it was waiting.
+
+        Only the polling thread may call this, or another one by `do`.
+        """
+        was_waiting = self._stop_waiting()
+        if was_waiting:
+            self.listener.settle(self, nack, is_done=False)
+        return was_waiting
+
+    def finish(self) -> threading.Event:
+        """Have the listener acknowledge the request, after its reply was sent.
+
+        :returns: an event that is set after the acknowledgement.
+        """
+        return self._end(lambda delivery: delivery.acknowledge(), is_done=True)
+
+    def give_back(self, *, counted: bool = False) -> None:
+        """Have the listener return the request to its queue, so that the broker delivers it again.
+
+        :param counted: as of `Redeliver`.
+        """
+        self._end((lambda delivery: delivery.requeue()) if counted else nack)
+
+    def reject(self) -> None:
+        """Have the listener drop the request; the broker dead-letters it if a policy says so."""
+        self._end(lambda delivery: delivery._raw_message.reject())
+
+    def release_message(self) -> None:
+        """Drop the references to the message, which may be large.
+
+        Idle threads of the pool keep their last request until the next one.
+        """
+        self.delivery = None
+        self.message: dict[str, Any] = {}
+
+    def _end(self, how: Callable[[Any], object], *, is_done: bool = False) -> threading.Event:
+        self.listener.in_flight.remove(self)
+        is_settled = threading.Event()
+
+        def settle() -> None:
+            self.listener.settle(self, how, is_done=is_done)
+            is_settled.set()
+
+        self.listener.do(settle)
+        return is_settled
+
+    def _stop_waiting(self) -> bool:
+        with self._lock:
+            was_waiting, self._is_waiting = self._is_waiting, False
+        return was_waiting
+
+    def _has_reply_queue(self) -> bool:
+        """Return whether a caller waits at a reply queue; replies go to no other queue."""
+        return (
+            bool(self.orig_msg_id)
+            and isinstance(self.reply_q, str)
+            and self.reply_q.startswith(REPLY_QUEUES)
+        )
+
+    def _reply_message(self, reply: Any, failure: Any, *, ending: bool) -> Message:
+        serialized = driver_common.serialize_remote_exception(failure) if failure else None
+        message = {'result': reply, 'failure': serialized, 'ending': ending, '_msg_id': self.msg_id}
+        return enveloped(message)
+
+
+def nack(delivery: Any) -> None:
+    """Return a delivery to its queue without a blame.
+
+    RabbitMQ 4.3 counts a rejected message as one more crash, so a few polite restarts would isolate
+    an innocent request; it does not count a nacked one. py-amqp has no method for it.
+    """
+    raw = delivery._raw_message
+    raw.channel.send_method(spec.Basic.Nack, 'Lbb', (raw.delivery_tag, False, True))
+
+
+def enveloped(message: dict[str, Any]) -> Message:
+    """Return a message in the envelope of oslo.messaging, with a unique id.
+
+    Receivers recognize a duplicate by its unique id.
+    """
+    amqp._add_unique_id(message)
+    return Message(
+        jsonutils.dump_as_bytes(driver_common.serialize_msg(message)),
+        content_type='application/json',
+        content_encoding='utf-8',
+        delivery_mode=2,
+    )

@@ -1,0 +1,152 @@
+"""Notifications of workers on a real RabbitMQ: outages delay them, and lose none."""
+
+import contextlib
+import json
+import threading
+import time
+from contextlib import closing
+
+import pytest
+from amqp.exceptions import NotFound
+
+from placement_worker.contract.rpc import EXCHANGE
+from tests.cluster import Cluster
+from tests.factories import request, zone_policy
+from tests.functional.conftest import amqp
+from tests.waiting import DEADLINE_S, wait_for
+
+CLOUD = {'zones': {'a': True}}
+DRIVER = '[oslo_messaging_notifications]\ndriver = messagingv2\ntopics = {}\n'
+
+
+class Audit:
+    """The durable queue of a consumer that reads the notifications of a worker."""
+
+    def __init__(self, url, topic):
+        self.url, self.queue = url, f'{topic}.info'
+        self.taken = []
+
+    def ends(self):
+        """Return the ids of the checks whose end has been notified, one for each time."""
+        with amqp(self.url) as connection, contextlib.suppress(NotFound):  # not declared yet
+            channel = connection.default_channel
+            while (message := channel.basic_get(self.queue, no_ack=True)) is not None:
+                content = json.loads(json.loads(message.body)['oslo.message'])
+                if content['event_type'] == 'policy_check.end':
+                    self.taken.append(content['payload']['action']['id'])
+        return self.taken
+
+
+def check(client, name):
+    client.policy_check(request('CLUSTER_SCALE_OUT', [zone_policy('a')], id=name))
+
+
+@pytest.fixture
+def audited(start_worker):
+    """Start a worker with notifications; return it and their consumer."""
+
+    def start(url, name, read_url=None, **options):
+        topic = f'audit-{name}'
+        worker = start_worker(CLOUD, DRIVER.format(topic), url=url, **options)
+        return worker, Audit(read_url or url, topic)
+
+    return start
+
+
+def test_notifications_during_an_alarm_of_the_broker_arrive_after_it(audited, own_broker):
+    """A broker that blocks publishers delays notifications, and delays no check by them."""
+    worker, audit = audited(own_broker.url, 'alarm')
+    with closing(worker.client()) as client:
+        check(client, 'before')
+        wait_for(lambda: audit.ends() == ['before'])
+        own_broker.control('set_vm_memory_high_watermark', 'absolute', '1')
+        try:
+            time.sleep(1)
+        finally:
+            own_broker.control('set_vm_memory_high_watermark', '0.6')
+        check(client, 'after')
+        wait_for(lambda: audit.ends() == ['before', 'after'])
+
+
+def test_notifications_after_lost_connections_arrive_on_new_ones(audited, own_broker):
+    """A connection that the broker closed loses no notification."""
+    worker, audit = audited(own_broker.url, 'lost')
+    with closing(worker.client()) as client:
+        check(client, 'before')
+        own_broker.control('close_all_connections', 'test')
+        check(client, 'after')
+        wait_for(lambda: set(audit.ends()) == {'before', 'after'})
+
+
+def test_notification_to_a_deleted_exchange_is_sent_once_it_exists(audited, own_broker):
+    """The driver declares a missing exchange and the queue again on a fresh connection."""
+    worker, audit = audited(own_broker.url, 'deleted')
+    with closing(worker.client()) as client:
+        check(client, 'before')
+        wait_for(lambda: audit.ends() == ['before'])
+        with amqp(own_broker.url) as connection:
+            connection.default_channel.exchange_delete(EXCHANGE)
+        wait_for(lambda: _succeeds(client))
+        wait_for(lambda: 'after' in audit.ends())
+
+
+def _succeeds(client):
+    try:
+        check(client, 'after')
+    except Exception:  # until the worker has declared the exchange
+        return False
+    return True
+
+
+def test_worker_that_stops_sends_the_notifications_of_its_last_check(audited, broker_url):
+    """The queue of notifications is empty before the process ends."""
+    worker, audit = audited(broker_url, 'stop')
+    with closing(worker.client()) as client:
+        check(client, 'last')
+    worker.stop()
+
+    assert audit.ends() == ['last']
+
+
+@pytest.mark.long
+def test_cluster_with_each_node_killed_in_turn_loses_no_notification(audited):
+    """Three nodes that are killed in turn under load delay notifications, and lose none."""
+    cluster = Cluster()
+    try:
+        cluster.start()
+        worker, audit = audited(cluster.url, 'cluster', workers=2, threads=4)
+        sent, ending = [], threading.Event()
+
+        def load(caller):
+            with closing(worker.client()) as client:
+                while not ending.is_set():
+                    name = f'{caller}-{len(sent)}'
+                    check(client, name)
+                    sent.append(name)
+
+        check_once(worker, cluster)
+        callers = [threading.Thread(target=load, args=(number,)) for number in range(3)]
+        for caller in callers:
+            caller.start()
+        for node in cluster.nodes:
+            time.sleep(2)
+            node.kill()
+            time.sleep(3)
+            node.start()
+            cluster.await_all()
+        ending.set()
+        for caller in callers:
+            caller.join()
+        audit.url = cluster.nodes[0].url
+        wait_for(lambda: set(sent) <= set(audit.ends()), DEADLINE_S)
+        print(f'{2 * len(sent)} notifications, {len(audit.taken) - len(sent)} ends twice')
+    finally:
+        cluster.close()
+
+
+def check_once(worker, cluster):
+    """Let the worker and its queues reach the disks of all nodes."""
+    with closing(worker.client()) as client:
+        check(client, 'first')
+    for node in cluster.nodes:
+        node.flush()

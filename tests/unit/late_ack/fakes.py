@@ -1,0 +1,189 @@
+"""Fakes of the driver and of the listening connection."""
+
+import collections
+import itertools
+import json
+import threading
+import weakref
+
+import oslo_messaging
+import pytest
+from amqp import spec
+from oslo_config import cfg
+
+
+class Driver:
+    prefetch_size = 8
+
+
+class Connection:
+    """A ListenConnection with prepared deliveries, which refuses the first reconnections."""
+
+    host = 'broker:5672'
+
+    def __init__(self):
+        self.waiting = []
+        self.idle = lambda: None
+        self.is_connected = True
+        self.has_consumers = True
+        self.refusals = 0
+        self.attempts = 0
+        self.wakes = 0
+        self.in_use = threading.Lock()
+
+    def wait(self, timeout_s):
+        if self.waiting:
+            self.waiting.pop(0)()
+        else:
+            self.idle()
+
+    def lose(self):
+        self.is_connected = False
+        raise ConnectionError('gone')
+
+    def reconnect(self):
+        self.attempts += 1
+        if self.attempts <= self.refusals:
+            raise ConnectionRefusedError('refused')
+        self.is_connected = True
+
+    def cancel_consumers(self):
+        self.has_consumers = False
+
+    def wake(self):
+        self.wakes += 1
+
+
+class Channel:
+    """A channel of py-amqp that returns a delivery to its queue."""
+
+    def __init__(self, name):
+        self.name = name
+        self.deliveries = weakref.WeakValueDictionary()
+        self.tags = itertools.count()
+
+    def send_method(self, method, _, arguments):
+        tag, multiple, requeue = arguments
+        assert (method, multiple, requeue) == (spec.Basic.Nack, False, True)
+        self.deliveries[tag]._settle('given back')
+
+
+CHANNELS = collections.defaultdict(lambda: Channel('a channel'))
+
+
+class Raw:
+    def __init__(self, channel, redelivered):
+        self.channel = CHANNELS[channel]
+        self.delivery_tag = next(self.channel.tags)
+        self.delivery_info = {'redelivered': redelivered}
+        self.headers = {}
+        self.properties = {}
+        self.is_rejected = False
+
+    def reject(self):
+        self.is_rejected = True
+
+
+class Delivery(dict):
+    """A RabbitMessage of the driver."""
+
+    def __init__(self, unique_id, channel='channel-1', redelivered=False, broken=False):
+        super().__init__(
+            {'method': 'm', '_unique_id': unique_id} if unique_id is not None else {'method': 'm'}
+        )
+        self._raw_message = Raw(channel, redelivered)
+        self._raw_message.channel.deliveries[self._raw_message.delivery_tag] = self
+        self.settled = []
+        self.broken = broken
+
+    def acknowledge(self):
+        self._settle('acknowledged')
+
+    def requeue(self):
+        self._settle('requeued')
+
+    def _settle(self, how):
+        if self.broken:
+            raise ConnectionError('gone')
+        self.settled.append(how)
+
+
+def deliver(listener, *deliveries):
+    for delivery in deliveries:
+        listener(delivery)
+
+
+def turn(listener, connection):
+    """Run one cycle of the polling thread without a delivery."""
+
+    class EndOfCycle(BaseException):
+        pass
+
+    def stop():
+        raise EndOfCycle
+
+    connection.idle = stop
+    with pytest.raises(EndOfCycle):
+        listener.poll()
+
+
+class Transport:
+    """A transport of RabbitMQ without a connection."""
+
+    conf = cfg.CONF
+
+    def _require_driver_features(self, **features):
+        pass
+
+
+class Clock:
+    """A clock that advances by a second per reading."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def __call__(self):
+        self.now += 1
+        return self.now
+
+
+class Server:
+    def __init__(self, listener):
+        self.listener = listener
+
+
+class Sent:
+    """Collect replies, or raise."""
+
+    def __init__(self, raising=None):
+        self.replies = []
+        self.messages = []
+        self._raising = raising
+
+    def __call__(self, reply):
+        if self._raising:
+            raise self._raising
+        if reply.is_last:
+            self.replies.append(
+                (reply.queue, json.loads(json.loads(reply.message.body)['oslo.message']))
+            )
+        else:
+            self.messages.append((reply.queue, reply.message))
+
+
+class Endpoint:
+    """An endpoint with one method."""
+
+    target = oslo_messaging.Target(version='1.0')
+
+    @oslo_messaging.expose
+    def get_capabilities(self, context, request):
+        return {'policy_types': []}
+
+
+CALL = {
+    'method': 'get_capabilities',
+    'args': {'request': {}},
+    '_msg_id': 'm1',
+    '_reply_q': 'reply_1',
+}

@@ -1,0 +1,695 @@
+"""The listener: deliveries, acknowledgements, stops, reconnections, and the log of outages."""
+
+import json
+import logging
+import socket
+import threading
+import time
+from types import SimpleNamespace
+
+import pytest
+from oslo_messaging._drivers import base
+
+from placement_worker.late_ack import heartbeat
+from placement_worker.late_ack import listener as listener_module
+from placement_worker.late_ack.listener import (
+    REMEMBERED,
+    LateAckListener,
+    ListenConnection,
+    OutageLog,
+)
+from placement_worker.late_ack.parking import RETRIED
+from tests.unit.late_ack.fakes import (
+    Clock,
+    Delivery,
+    Driver,
+    Server,
+    deliver,
+    turn,
+)
+
+
+def test_request_is_acknowledged_when_it_is_finished_and_not_before(listener, connection):
+    """A request in flight stays with the broker until it is finished."""
+    delivery = Delivery('u1')
+    deliver(listener, delivery)
+
+    (request,) = listener.poll()
+    request.acknowledge()  # as the stock server does before it begins
+    assert request.begin()
+    turn(listener, connection)
+    assert delivery.settled == []
+    request.finish()
+    turn(listener, connection)
+
+    assert delivery.settled == ['acknowledged']
+
+
+def test_redelivery_of_a_request_in_flight_is_settled_instead_of_the_first_delivery(
+    listener, connection
+):
+    """A request that is redelivered on a new connection runs once and is settled there."""
+    first, again = (
+        Delivery('u1', broken=True),
+        Delivery('u1', channel='channel-2', redelivered=True),
+    )
+    deliver(listener, first)
+    (request,) = listener.poll()
+    request.begin()
+
+    deliver(listener, again)
+    request.finish()
+    turn(listener, connection)
+
+    assert (first.settled, again.settled) == ([], ['acknowledged'])
+
+
+def test_redelivery_after_a_lost_acknowledgement_is_dropped(listener, connection):
+    """A finished request is not handled again if its acknowledgement was lost."""
+    deliver(listener, Delivery('u1', broken=True))
+    (request,) = listener.poll()
+    request.begin()
+    request.finish()
+    turn(listener, connection)
+
+    again = Delivery('u1', channel='channel-2', redelivered=True)
+    deliver(listener, again)
+
+    assert again.settled == ['acknowledged']
+    turn(listener, connection)
+
+
+def test_the_same_request_published_twice_runs_once(listener, connection):
+    """Two messages with the same unique id on one channel are one request."""
+    first, second = Delivery('u1'), Delivery('u1')
+
+    deliver(listener, first, second)
+
+    assert len(listener.poll()) == 1
+    assert (first.settled, second.settled) == ([], ['acknowledged'])
+    turn(listener, connection)
+
+
+def test_retried_request_with_the_id_of_a_finished_one_runs(listener, connection):
+    """A request that an operator retries is not taken for the one that was parked."""
+    deliver(listener, Delivery('u1'))
+    (request,) = listener.poll()
+    request.begin()
+    request.finish()
+    turn(listener, connection)
+
+    retried = Delivery('u1')
+    retried._raw_message.headers[RETRIED] = 'p1'
+    deliver(listener, retried)
+
+    assert len(listener.poll()) == 1
+    assert retried.settled == []
+
+
+def test_requests_without_an_id_are_distinct(listener):
+    """Requests of clients that send no unique id are never duplicates."""
+    deliver(listener, Delivery(None), Delivery(None))
+
+    assert listener.poll() != listener.poll()
+
+
+@pytest.mark.parametrize('unique_id', [['u1'], 'u' * 256])
+def test_delivery_with_a_malformed_id_raises_value_error(listener, unique_id):
+    """The driver rejects a message whose unique id is not a string or is too long."""
+    with pytest.raises(ValueError, match='unique id'):
+        deliver(listener, Delivery(unique_id))
+
+
+def test_finished_requests_beyond_the_limit_are_forgotten_oldest_first(listener, connection):
+    """The memory of finished requests is bounded."""
+    for number in range(REMEMBERED + 10):
+        deliver(listener, Delivery(f'u{number}'))
+        (request,) = listener.poll()
+        request.begin()
+        request.finish()
+    turn(listener, connection)
+
+    assert len(listener._finished) == REMEMBERED
+    assert f'u{REMEMBERED + 9}' in listener._finished
+
+
+def test_stop_gives_back_waiting_requests_and_waits_for_those_in_flight(listener, connection):
+    """A stop loses no request: other workers get those that no thread has begun."""
+    begun, polled, arrived = Delivery('u1'), Delivery('u2'), Delivery('u3')
+    deliver(listener, begun, polled, arrived)
+    (first,), (second,) = listener.poll(), listener.poll()
+    first.begin()
+
+    listener.stop()
+    turn(listener, connection)
+
+    assert not connection.has_consumers
+    assert (begun.settled, polled.settled, arrived.settled) == ([], ['given back'], ['given back'])
+    assert not second.begin(), 'the request belongs to another worker'
+    first.finish()
+    assert listener.poll() == []
+    assert begun.settled == ['acknowledged']
+
+
+def test_request_that_could_not_be_requeued_is_not_remembered_as_finished(listener, connection):
+    """A request that was not handled here is handled when it is redelivered."""
+    deliver(listener, Delivery('u1', broken=True))
+    listener.stop()
+    assert listener.poll() == []
+
+    assert 'u1' not in listener._finished
+
+
+def test_poll_updates_the_time_of_the_last_poll(connection):
+    """The heartbeat of a listener that polls is recent."""
+    clock = Clock()
+    listener = LateAckListener(Driver(), connection, monotonic=clock)
+    before = listener.polled_at
+
+    turn(listener, connection)
+
+    assert listener.polled_at > before
+
+
+@pytest.fixture
+def hasty(monkeypatch):
+    """Reconnect without pauses."""
+    monkeypatch.setattr(listener_module, 'RECONNECT_PAUSE_S', 0)
+
+
+def test_listener_without_a_connection_reconnects_and_polls_between_attempts(
+    connection, hasty, caplog
+):
+    """Each attempt to reconnect counts as a poll; the log has host, topic and cause of the loss."""
+    caplog.set_level(logging.INFO)
+    listener = LateAckListener(Driver(), connection, 't', monotonic=Clock())
+    connection.refusals, connection.waiting = 3, [connection.lose]
+
+    turn(listener, connection)
+
+    assert connection.attempts == 4
+    assert listener.disconnected_at is None
+    assert caplog.messages[0] == 'Lost the connection to the broker at broker:5672 (topic t): gone'
+    assert caplog.messages[-1].startswith(
+        'Reconnected to the broker at broker:5672 (topic t) after '
+    )
+
+
+def test_listener_without_a_broker_reports_the_time_of_the_loss_and_warns(
+    connection, hasty, caplog
+):
+    """The heartbeat of a server has the time of the loss until it is connected again."""
+    clock = Clock()
+    listener = LateAckListener(Driver(), connection, monotonic=clock)
+    connection.refusals, connection.waiting = 100, [connection.lose]
+    heartbeats = []
+
+    def reconnect(once=connection.reconnect):
+        heartbeats.append(heartbeat(Server(base.PollStyleListenerAdapter(listener, 1, None))))
+        once()
+
+    connection.reconnect = reconnect
+    turn(listener, connection)
+
+    assert len({one.disconnected_at for one in heartbeats}) == 1
+    assert heartbeats[0].disconnected_at is not None
+    assert heartbeats[-1].polled_at > heartbeats[0].polled_at
+    warnings = [
+        message for message in caplog.messages if message.startswith('No broker connection for ')
+    ]
+    assert 3 < len(warnings) < 20
+
+
+def test_stop_without_a_broker_waits_for_requests_in_flight_without_reconnecting(
+    listener, connection
+):
+    """Without a connection a stop ends when the last request in flight has ended."""
+    deliver(listener, Delivery('u1', broken=True))
+    (request,) = listener.poll()
+    request.begin()
+    connection.is_connected = False
+
+    listener.stop()
+    threading.Timer(0.1, request.finish).start()
+
+    assert listener.poll() == []
+    assert connection.attempts == 0
+
+
+def test_operation_while_the_connection_is_free_runs_in_the_calling_thread(listener, connection):
+    """An acknowledgement does not wake a polling thread that waits for input."""
+    ran_in = []
+
+    listener.do(lambda: ran_in.append(threading.current_thread()))
+
+    assert (ran_in, connection.wakes) == ([threading.current_thread()], 0)
+    assert not connection.in_use.locked()
+
+
+def test_operation_while_the_connection_is_used_wakes_the_polling_thread(listener, connection):
+    """Two threads never use the connection at once, and no acknowledgement waits for a delivery."""
+    ran = []
+
+    with connection.in_use:
+        listener.do(lambda: ran.append(1))
+        assert (ran, connection.wakes) == ([], 1)
+    turn(listener, connection)
+
+    assert ran == [1]
+
+
+@pytest.mark.parametrize('event', ['stop', 'loss'])
+def test_operation_after_a_stop_or_a_loss_wakes_the_polling_thread(event, listener, connection):
+    """The polling thread ends after the last request, and reconnects after a failed write."""
+    if event == 'stop':
+        listener.stop()
+    wakes = connection.wakes
+
+    def lose():
+        connection.is_connected = event != 'loss'
+
+    listener.do(lose)
+
+    assert connection.wakes == wakes + 1
+
+
+def test_stop_wakes_the_polling_thread(listener, connection):
+    """A stop does not wait for the next delivery."""
+    listener.stop()
+
+    assert connection.wakes == 1
+
+
+class DriverConnection:
+    """A connection of the driver to a cluster; `alive` has one value per host."""
+
+    def __init__(self, alive):
+        self.alive, self.tried, self.consumed = alive, [], []
+        self.max_retries = None
+        self._consumers = {}
+        self.transport_options = {}
+        self.dropped_with_timeout = None
+        self.connection = self.channel = self
+        self.current, self.connected, self.refuses_consumers = 0, True, False
+        self.sock, self.far_end = socket.socketpair()
+        self.blocking_read = None
+
+    def __getattr__(self, name):
+        return {'hostname': f'host-{self.current}', 'port': 5672}[name]
+
+    def declare_topic_consumer(self, exchange_name, topic, callback):
+        self._consumers[ListenedQueue(self, topic, callback)] = len(self._consumers) + 1
+
+    def ensure_connection(self):
+        assert self.max_retries == 0, 'one attempt'
+        self.tried.append(self.current)
+        if not self.alive[self.current]:
+            raise ConnectionRefusedError
+        self.connected = True
+        self.sock, self.far_end = socket.socketpair()
+
+    def basic_cancel(self, tag, nowait):
+        assert nowait, 'a broker that does not respond must not delay a stop'
+        self.consumed.append(('cancel', tag))
+
+    def maybe_switch_next(self):
+        self.current = (self.current + 1) % len(self.alive)
+
+    def collect(self):
+        if self.connected:
+            self.dropped_with_timeout = self.sock.gettimeout()
+        self.connected = False
+        self.sock.close()
+        self.far_end.close()
+
+    def drain_events(self, timeout):
+        if not self.sock.recv(100):
+            raise ConnectionResetError('closed')
+
+    def _heartbeat_supported_and_enabled(self):
+        return True
+
+    def _heartbeat_check(self):
+        self.consumed.append('heartbeat')
+
+
+class ListenedQueue:
+    def __init__(self, connection, topic, callback):
+        self.connection, self.topic, self.queue = connection, topic, self
+        self._callback = callback
+
+    def consume(self, connection, tag):
+        if connection.refuses_consumers:
+            raise ConnectionError('refused')
+        connection.consumed.append(('consume', self.topic, tag))
+
+    def queue_bind(self, nowait):
+        assert nowait, 'a broker that does not respond must not stop the polling thread'
+        self.connection.consumed.append(('bind', self.topic))
+
+
+class Context:
+    """The connection context that `_get_connection` of the driver returns."""
+
+    def __init__(self, connection):
+        self.connection = connection
+        self.is_closed = False
+
+    def close(self):
+        self.is_closed = True
+
+
+@pytest.fixture
+def listen():
+    """Make a ListenConnection to hosts; return it and the connection of the driver."""
+    made = []
+
+    def making(*alive):
+        driver = DriverConnection(alive)
+        connection = ListenConnection(Context(driver), Clock())
+        connection.add_consumer('exchange', 'topic', None)
+        connection.in_use.acquire()  # as the polling thread does
+        made.append((connection, driver))
+        return connection, driver
+
+    yield making
+    for connection, driver in made:
+        connection.close()
+        driver.collect()
+
+
+@pytest.mark.parametrize('dead', [0, 1, 2])
+def test_reconnect_tries_one_host_per_call_and_every_host(listen, dead):
+    """A dead host in any position delays reconnecting by one attempt."""
+    connection, driver = listen(*(position != dead for position in range(3)))
+    driver.current = dead
+    driver.collect()
+
+    with pytest.raises(ConnectionRefusedError):
+        connection.reconnect()
+    connection.reconnect()
+
+    assert driver.tried == [dead, (dead + 1) % 3]
+    assert connection.is_connected
+
+
+def test_wait_on_a_closed_socket_raises_and_reconnect_consumes_again(
+    listen,
+):
+    """A lost connection raises an error, and its queues are consumed again after reconnecting."""
+    connection, driver = listen(True)
+    connection.wait(0)
+    driver.far_end.shutdown(socket.SHUT_RDWR)
+
+    with pytest.raises(ConnectionResetError):
+        connection.wait(1)
+    assert not connection.is_connected
+    connection.reconnect()
+    connection.wait(0)
+
+    assert [one for one in driver.consumed if one != 'heartbeat'] == [('consume', 'topic', 1)] * 2
+
+
+def test_reconnect_after_a_failed_acknowledgement_consumes_again(listen):
+    """A connection that is lost outside of `wait` consumes again after reconnecting."""
+    connection, driver = listen(True)
+    connection.wait(0)
+    lost = driver.sock
+    driver.connected = False  # as py-amqp leaves a connection on which a write failed
+
+    connection.reconnect()
+
+    assert [one for one in driver.consumed if one != 'heartbeat'] == [('consume', 'topic', 1)] * 2
+    assert lost.fileno() == -1, 'closed'
+
+
+def test_wait_on_a_silent_connection_drops_it_without_waiting_for_its_peer(listen):
+    """The end of TLS, which py-amqp waits for, does not delay the loss of a silent connection."""
+    connection, driver = listen(True)
+    connection.wait(0)
+    driver.sock.settimeout(12)
+
+    def fail():
+        raise ConnectionError('Too many heartbeats missed')
+
+    driver._heartbeat_check = fail
+    with pytest.raises(ConnectionError):
+        connection.wait(0)
+
+    assert driver.dropped_with_timeout == 0
+
+
+def test_reconnect_to_a_host_that_refuses_consumers_tries_the_next_host_later(listen):
+    """A host that refuses consumers counts as a failed attempt, which a pause follows."""
+    connection, driver = listen(True, True)
+    driver.refuses_consumers = True
+
+    with pytest.raises(ConnectionError):
+        connection.reconnect()
+    assert not connection.is_connected
+    driver.refuses_consumers = False
+    connection.reconnect()
+
+    assert driver.tried == [0, 1]
+    assert driver.consumed == [('consume', 'topic', 1)]
+
+
+def test_consumer_of_a_topic_gets_messages_of_oslo_messaging_only(listen):
+    """Each consumer drops messages whose content type is not that of oslo.messaging."""
+    connection, driver = listen(True)
+    taken, channel = [], SimpleNamespace(basic_reject=lambda tag, requeue: None)
+    connection.add_consumer('exchange', 'topic.host', taken.append)
+    messages = [
+        SimpleNamespace(properties={'content_type': kind}, channel=channel, delivery_tag=1)
+        for kind in ('application/json', 'text/plain')
+    ]
+
+    _, consumer = driver._consumers
+    for message in messages:
+        consumer._callback(message)
+
+    assert taken == messages[:1]
+
+
+def test_wait_lends_the_connection_while_it_waits_for_input(listen):
+    """Another thread can acknowledge a request while the polling thread sleeps."""
+    connection, _ = listen(True)
+    lent = []
+
+    def borrow():
+        with connection.in_use:
+            lent.append(True)
+        connection.wake()
+
+    borrower = threading.Thread(target=borrow)
+    borrower.start()
+    connection.wait(60)
+    borrower.join()
+
+    assert lent
+    assert connection.in_use.locked(), 'the polling thread has the connection again'
+
+
+def test_wait_ends_early_when_woken_or_when_input_arrives(listen):
+    """Neither acknowledgements nor deliveries wait for the timeout."""
+    connection, driver = listen(True)
+    connection.wait(0)
+    began = time.monotonic()
+
+    connection.wake()
+    connection.wait(60)
+    driver.far_end.send(b'frame')
+    connection.wait(60)
+
+    assert time.monotonic() - began < 30
+
+
+def test_wait_binds_the_queues_again_after_each_period(listen):
+    """The deletion of the exchange, which also deletes the bindings, is noticed."""
+    connection, driver = listen(True)
+    for _ in range(50):
+        connection.wait(0)
+
+    assert driver.consumed.count(('bind', 'topic')) > 3
+
+
+def test_cancelled_consumers_stay_cancelled_after_an_error(listen, caplog):
+    """A lost connection has no consumers to cancel, gets none later, and logs nothing of it."""
+    connection, driver = listen(True)
+    driver.collect()
+
+    connection.cancel_consumers()
+    connection.reconnect()
+    connection.wait(0)
+
+    assert [one for one in driver.consumed if one != 'heartbeat'] == []
+    assert caplog.messages == []
+
+
+def test_cancel_that_fails_is_logged_and_the_stop_goes_on(listen, caplog):
+    """A connection that breaks while the consumers are cancelled does not prevent a stop."""
+    connection, driver = listen(True)
+    driver.channel = None
+
+    connection.cancel_consumers()
+
+    assert caplog.messages == [
+        "Failed to cancel a consumer: 'NoneType' object has no attribute 'basic_cancel'"
+    ]
+
+
+HOST = 'broker:5672'
+
+
+class StillClock:
+    now = 100.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return StillClock()
+
+
+@pytest.fixture
+def outages(clock, caplog):
+    caplog.set_level(logging.INFO)
+    return OutageLog(clock)
+
+
+def test_outage_of_all_connections_of_a_process_is_logged_once(outages, clock, caplog):
+    """A lost broker adds two lines per process to the log, not two per connection."""
+    for topic in ('t', 't-slow', 't-suspects'):
+        outages.lost(topic, HOST, 'closed')
+    clock.now += 2.25
+    for topic in ('t-slow', 't', 't-suspects'):
+        outages.restored(topic, HOST)
+
+    assert caplog.messages == [
+        'Lost the connection to the broker at broker:5672 (topic t): closed',
+        'Reconnected to the broker at broker:5672 (topics t, t-slow, t-suspects) after 2.2 s',
+    ]
+
+
+def test_losses_of_an_outage_with_another_host_or_cause_are_logged(outages, caplog):
+    """The log has each host and each cause of an outage."""
+    outages.lost('t', HOST, 'closed')
+    outages.lost('t-slow', HOST, 'reset')
+    outages.lost('t-suspects', 'other:5672', 'closed')
+
+    assert [message.partition('broker at ')[2] for message in caplog.messages] == [
+        'broker:5672 (topic t): closed',
+        'broker:5672 (topic t-slow): reset',
+        'other:5672 (topic t-suspects): closed',
+    ]
+
+
+def test_failed_attempts_are_logged_every_30_s_with_the_topics_that_are_lost(
+    outages, clock, caplog
+):
+    """The log says how long which topics are without a connection."""
+    outages.lost('t', HOST, 'closed')
+    outages.lost('t-slow', HOST, 'closed')
+    for _ in range(70):
+        clock.now += 1
+        outages.attempt_failed(HOST, 'refused')
+    outages.restored('t', HOST)
+    clock.now += 30
+    outages.attempt_failed(HOST, 'refused')
+
+    assert caplog.messages[1:] == [
+        'No broker connection for 30 s (topics t, t-slow); broker:5672: refused',
+        'No broker connection for 60 s (topics t, t-slow); broker:5672: refused',
+        'No broker connection for 100 s (topic t-slow); broker:5672: refused',
+    ]
+
+
+def test_second_outage_is_logged_like_the_first(outages, clock, caplog):
+    """An outage with the cause of an earlier one is not taken for it."""
+    for _ in range(2):
+        outages.lost('t', HOST, 'closed')
+        clock.now += 1
+        outages.restored('t', HOST)
+
+    assert caplog.messages[:2] == caplog.messages[2:]
+    assert caplog.messages[1].endswith(' (topic t) after 1.0 s')
+
+
+class Message:
+    """A message of py-amqp, which is its own channel."""
+
+    delivery_tag = 7
+
+    def __init__(self, **properties):
+        self.properties = properties
+        self.channel = self
+        self.rejected = []
+
+    def basic_reject(self, delivery_tag, requeue):
+        self.rejected.append((delivery_tag, requeue))
+
+
+def test_message_of_the_content_type_json_reaches_the_consumer(caplog):
+    """A message of oslo.messaging is taken, and nothing is logged."""
+    taken, message = [], Message(content_type='application/json')
+
+    listener_module._only_json(taken.append)(message)
+
+    assert (taken, message.rejected, caplog.messages) == ([message], [], [])
+
+
+@pytest.mark.parametrize(
+    ('properties', 'shown'),
+    [
+        ({}, 'None'),
+        ({'content_type': 'text/plain'}, "'text/plain'"),
+        ({'content_type': 'a\nb'}, r"'a\nb'"),
+    ],
+)
+def test_message_of_another_content_type_is_rejected_with_a_warning(caplog, properties, shown):
+    """The message is not requeued, and the log names what it lacks."""
+    taken, message = [], Message(**properties)
+
+    listener_module._only_json(taken.append)(message)
+
+    assert (taken, message.rejected) == ([], [(7, False)])
+    assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
+        ('WARNING', f'Dropped a message: expected content_type application/json, got {shown}')
+    ]
+
+
+@pytest.fixture
+def loads(monkeypatch):
+    """Return the decoder of bodies of at most 100 bytes, and those of compressed bodies."""
+    compressions, serializers = {}, {}
+    monkeypatch.setattr(
+        'kombu.compression.register', lambda _, decode, kind: compressions.update({kind: decode})
+    )
+    monkeypatch.setattr(
+        'kombu.serialization.register',
+        lambda name, _, decode, *__: serializers.update({name: decode}),
+    )
+    listener_module.limit_bodies(lambda: 100)
+    assert list(serializers) == ['json']
+    return serializers['json'], compressions
+
+
+def test_body_above_the_limit_is_refused(loads):
+    """A body of the limit is decoded, and a larger one is refused before it is decoded."""
+    decode, _ = loads
+
+    assert decode(json.dumps('x' * 98)) == 'x' * 98
+    with pytest.raises(ValueError, match='at most 100 bytes, got 101'):
+        decode('"' + 'x' * 99 + '"')
+
+
+def test_compressed_bodies_are_refused(loads):
+    """A small compressed body cannot fill the memory of the process."""
+    _, compressions = loads
+
+    assert 'application/x-gzip' in compressions
+    for decode in compressions.values():
+        with pytest.raises(ValueError, match='not compressed'):
+            decode(b'')

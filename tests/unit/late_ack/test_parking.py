@@ -1,0 +1,134 @@
+"""The headers of poison messages that are moved, parked and retried."""
+
+import contextlib
+
+import pytest
+
+from placement_worker.late_ack import parking
+from placement_worker.late_ack.parking import DeliveryLimit, ParkedRequest
+
+
+class Message:
+    body, content_type, content_encoding = b'{}', 'application/json', 'utf-8'
+
+    def __init__(self, **headers):
+        self.headers = headers
+        self.delivery_info = {'routing_key': 't', 'redelivered': True}
+        self.is_acknowledged = False
+
+    def ack(self):
+        self.is_acknowledged = True
+
+
+class Channel:
+    def __init__(self, messages):
+        self._messages = messages
+
+    def basic_get(self, queue, no_ack):
+        assert not no_ack, 'the message must stay in the queue'
+        return self._messages.pop(0) if self._messages else None
+
+    def message_to_python(self, message):
+        return message
+
+
+class Connection:
+    """A connection of kombu that records what is published."""
+
+    def __init__(self, *messages):
+        self.published = []
+        self._messages = list(messages)
+
+    def channel(self):
+        return Channel(self._messages)
+
+    @contextlib.contextmanager
+    def Producer(self):  # noqa: N802  # the name in kombu
+        yield self
+
+    def publish(self, body, *, exchange, routing_key, headers, mandatory, **_):
+        assert (body, exchange, mandatory) == (b'{}', '', True)
+        self.published.append((routing_key, headers))
+
+
+def test_move_to_the_isolation_queue_keeps_the_headers_and_the_origin():
+    """A moved request keeps its headers, and its delivery count begins at 0."""
+    connection = Connection()
+
+    limit = DeliveryLimit(3, 't-suspects', parks=False)
+    parking.move(connection, Message(**{'x-delivery-count': 4, 'a': 1}), limit)
+
+    assert connection.published == [('t-suspects', {'a': 1, 'parked-from': 't'})]
+
+
+def test_move_to_the_parking_lot_adds_id_and_time_and_keeps_the_first_origin():
+    """A parked request has an id, a time, and the topic that it was sent to."""
+    connection = Connection()
+
+    limit = DeliveryLimit(1, 'lot', parks=True)
+    parking.move(connection, Message(**{'parked-from': 'first'}), limit)
+
+    ((queue, headers),) = connection.published
+    assert (queue, headers['parked-from']) == ('lot', 'first')
+    assert len(headers['parked-id']) == 12
+    assert headers['parked-at'].endswith('+00:00')
+
+
+def test_retry_publishes_to_the_origin_and_acknowledges():
+    """A retried request returns to its topic as if it had never been delivered."""
+    message = Message(
+        **{'parked-id': 'p1', 'parked-at': 'x', 'parked-from': 't', 'x-delivery-count': 9, 'a': 1}
+    )
+    connection = Connection()
+
+    parking.retry(connection, ParkedRequest('p1', 'x', 't', 9, message.body, message))
+
+    assert connection.published == [('t', {'a': 1, 'retried': 'p1'})]
+    assert message.is_acknowledged
+
+
+@pytest.mark.parametrize(('limit', 'ids'), [(1, ['p1']), (10, ['p1', 'p2'])])
+def test_parked_requests_yields_the_oldest_up_to_the_limit(limit, ids):
+    """A listing reads the parked requests in order and acknowledges none."""
+    messages = [Message(**{'parked-id': 'p1'}), Message(**{'parked-id': 'p2'})]
+    connection = Connection(*messages)
+
+    found = list(parking.parked_requests(connection, 't-parked', limit))
+
+    assert [request.id for request in found] == ids
+    assert not any(message.is_acknowledged for message in messages)
+
+
+def test_message_that_no_worker_parked_has_an_id_of_its_content():
+    """An operator can drop one such message without a guess which one it is."""
+    first, other = Message(), Message()
+    other.body = b'[]'
+
+    found = list(parking.parked_requests(Connection(first, other), 't-parked', 10))
+
+    assert len({one.id for one in found} - {'None'}) == 2
+    assert [(one.parked_at, one.topic) for one in found] == [(None, None)] * 2
+
+
+def test_retry_of_a_message_that_no_worker_parked_is_refused():
+    """The topic of the message is unknown, so it stays."""
+    message = Message()
+    connection = Connection(message)
+    (found,) = parking.parked_requests(connection, 't-parked', 10)
+
+    with pytest.raises(ValueError, match='No worker parked message'):
+        parking.retry(connection, found)
+
+    assert (connection.published, message.is_acknowledged) == ([], False)
+
+
+@pytest.mark.parametrize(
+    ('count', 'redelivered', 'expected'),
+    [(4, True, 4), (4, False, 0), (None, True, 0), ('4', True, 0)],
+)
+def test_delivery_count_is_that_of_the_broker(count, redelivered, expected):
+    """A count that a publisher sends, which RabbitMQ 4.3 passes on, parks no request."""
+    message = Message(**{} if count is None else {'x-delivery-count': count})
+    message.delivery_info['redelivered'] = redelivered
+
+    assert parking.delivery_count(message) == expected

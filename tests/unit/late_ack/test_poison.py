@@ -1,0 +1,148 @@
+"""Poison messages: moves to the isolation queue and to the parking lot."""
+
+import functools
+import logging
+import threading
+
+import oslo_messaging
+import pytest
+from oslo_config import cfg
+from oslo_messaging.rpc.dispatcher import RPCDispatcher
+
+from placement_worker.late_ack import LateAckServer, poison
+from placement_worker.late_ack.listener import LateAckListener
+from placement_worker.late_ack.parking import DeliveryLimit
+from placement_worker.late_ack.poison import PoisonMessages
+from placement_worker.late_ack.request import Hooks
+from placement_worker.messaging.rpc_server import ContextSerializer
+from tests.unit.late_ack.fakes import (
+    Connection,
+    Delivery,
+    Driver,
+    Transport,
+    deliver,
+    turn,
+)
+
+
+class Endpoint:
+    """Record its calls."""
+
+    target = oslo_messaging.Target()
+
+    def __init__(self, log):
+        self._log = log
+
+    def m(self, context):
+        self._log.append('handled')
+
+
+@pytest.fixture
+def log():
+    """The events of requests, in their order."""
+    return []
+
+
+@pytest.fixture
+def handle(log):
+    """Let a server of one process handle a delivery in a thread; return thread, poll and moves."""
+    transport, lock = oslo_messaging.get_rpc_transport(cfg.CONF, 'fake:'), threading.Lock()
+
+    def handling(delivery, limit):
+        moved = threading.Event()
+        target = oslo_messaging.Target(topic='t', server='s')
+        messages = PoisonMessages(limit, lambda *_: moved.set(), ValueError, lock)
+        made = functools.partial(LateAckServer, poison=messages)
+        server = oslo_messaging.get_rpc_server(transport, target, [Endpoint(log)], server_cls=made)
+        connection = Connection()
+        listener = LateAckListener(Driver(), connection)
+        deliver(listener, delivery)
+        thread = threading.Thread(target=server._process_incoming, args=(listener.poll(),))
+        thread.start()
+        return thread, lambda: turn(listener, connection), moved
+
+    return handling
+
+
+def test_isolated_request_waits_until_moves_of_its_process_are_acknowledged(handle, log):
+    """A process handles a moved request only after the broker knows that it was moved."""
+    above_limit = Delivery('u1', redelivered=True)
+    above_limit._raw_message.headers['x-delivery-count'] = 4
+    above_limit.acknowledge = lambda: log.append('acknowledged')
+
+    moving, poll, moved = handle(above_limit, DeliveryLimit(3, 'isolation', parks=False))
+    assert moved.wait(10)
+    isolated, _, _ = handle(Delivery('u1'), DeliveryLimit(1, 'parked', parks=True))
+    isolated.join(0.2)
+    poll()
+    moving.join()
+    isolated.join()
+
+    assert log == ['acknowledged', 'handled']
+
+
+@pytest.fixture
+def divert(connection, monkeypatch):
+    """Let a server move a request above its limit; return the delivery of the request."""
+    monkeypatch.setattr(poison, 'MOVE_RETRY_S', 0.01)
+
+    def diverting(forward, reply):
+        cfg.CONF([], default_config_files=[])
+        hooks = Hooks(describe=lambda message: f'{message["method"]}: ')
+        listener = LateAckListener(Driver(), connection, hooks=hooks)
+        limit = DeliveryLimit(3, 'parked', parks=True)
+        target = oslo_messaging.Target(topic='t', server='s')
+        messages = PoisonMessages(limit, forward, ValueError)
+        dispatcher = RPCDispatcher([], ContextSerializer())
+        server = LateAckServer(Transport(), target, dispatcher, poison=messages)
+        delivery = Delivery('u1', redelivered=True)
+        delivery._raw_message.headers['x-delivery-count'] = 4
+        deliver(listener, delivery)
+        (request,) = incoming = listener.poll()
+        request.reply = reply
+        processing = threading.Thread(target=server._process_incoming, args=(incoming,))
+        processing.start()
+        while processing.is_alive():
+            turn(listener, connection)
+            processing.join(0.01)
+        turn(listener, connection)
+        return delivery
+
+    return diverting
+
+
+def test_request_that_cannot_be_moved_is_requeued_after_a_pause(divert, caplog):
+    """A failure to park a request loses nothing, and does not use up its deliveries at once."""
+    replies = []
+
+    def forward(*_):
+        raise OSError('away')
+
+    delivery = divert(forward, lambda **reply: replies.append(reply))
+
+    assert (delivery.settled, replies) == (['requeued'], [])
+    assert 'Failed to move request u1; retrying in 0 s' in caplog.messages
+
+
+def test_parked_request_without_a_reachable_caller_is_parked_once(divert):
+    """A request in the parking lot is acknowledged even if the reply to its caller fails."""
+    moved = []
+
+    def reply(**_):
+        raise ValueError('cannot be serialized')
+
+    delivery = divert(lambda *message: moved.append(message), reply)
+
+    assert (delivery.settled, len(moved)) == (['acknowledged'], 1)
+
+
+def test_lines_about_a_poison_message_name_its_method(divert, caplog):
+    """The lines of a redelivered and of a moved request name what an operator searches for."""
+    caplog.set_level(logging.INFO)
+
+    divert(lambda *_: None, lambda **_: None)
+
+    assert caplog.messages[-2:] == [
+        'm: Request u1 was redelivered',
+        'm: Request u1 was redelivered 4 times; moving it to parked',
+    ]

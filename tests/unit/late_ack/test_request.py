@@ -1,0 +1,168 @@
+"""A request: its reply, its end, and the requests in flight."""
+
+import weakref
+from types import SimpleNamespace
+
+import pytest
+
+from placement_worker.late_ack.listener import LateAckListener
+from placement_worker.late_ack.request import Event, Hooks
+from tests.unit.late_ack.fakes import CALL, Clock, Delivery, Driver, Sent, deliver
+
+
+def test_settled_request_releases_its_message(listener):
+    """The message of a settled request uses no memory, although idle threads keep the request."""
+    delivery = Delivery('u1')
+    message = weakref.ref(delivery)
+    deliver(listener, delivery)
+    (request,) = listener.poll()
+    request.begin()
+    del delivery
+
+    assert message() is not None
+    request.finish()
+
+    assert message() is None
+
+
+def test_reply_to_a_call_is_published_to_its_reply_queue_before_the_acknowledgement(answer):
+    """The reply to a call has the form that a client of oslo.messaging expects."""
+    replies = Sent()
+
+    delivery, _ = answer(replies, CALL)
+
+    ((queue, reply),) = replies.replies
+    assert queue == 'reply_1'
+    assert reply.pop('result')['policy_types'] == []
+    assert reply.pop('_unique_id')
+    assert reply == {'failure': None, 'ending': True, '_msg_id': 'm1'}
+    assert delivery.settled == ['acknowledged']
+
+
+@pytest.mark.parametrize('queue', ['placement-worker-parked', 'notifications.info', '', None, 7])
+def test_reply_to_a_queue_other_than_a_reply_queue_is_dropped(answer, queue):
+    """A caller cannot make the worker write to another queue by naming it as its reply queue."""
+    replies = Sent()
+
+    delivery, _ = answer(replies, {**CALL, '_reply_q': queue})
+
+    assert replies.replies == []
+    assert delivery.settled == ['acknowledged']
+
+
+def test_cast_gets_no_reply_and_no_warning(answer, caplog):
+    """A cast, whose sender waits for no reply, is not reported as a call without a reply queue."""
+    replies = Sent()
+    cast = {key: value for key, value in CALL.items() if key not in ('_msg_id', '_reply_q')}
+
+    delivery, _ = answer(replies, cast)
+
+    assert (replies.replies, delivery.settled) == ([], ['acknowledged'])
+    assert not [text for text in caplog.messages if 'Dropped' in text]
+
+
+def test_oldest_ignores_waiting_and_finished_requests(connection):
+    """The oldest request in flight is the first that was begun and has not ended."""
+    listener = LateAckListener(Driver(), connection, monotonic=Clock())
+    deliver(listener, Delivery('u1'), Delivery('u2'), Delivery('u3'))
+    (first,), (second,), _ = listener.poll(), listener.poll(), listener.poll()
+    assert listener.in_flight.oldest() is None
+
+    first.begin()
+    began = listener.in_flight.oldest()
+    second.begin()
+    assert listener.in_flight.oldest() == began
+    first.finish()
+    assert listener.in_flight.oldest() == began + 1, (
+        'its reply is out, though it is not acknowledged yet'
+    )
+    second.finish()
+    assert listener.in_flight.oldest() is None
+
+
+def test_begin_of_a_requeued_request_puts_nothing_in_flight(listener):
+    """A request that was requeued at a stop does not count as in flight."""
+    deliver(listener, Delivery('u1'))
+    (request,) = listener.poll()
+    listener.stop()
+    listener.poll()
+
+    assert not request.begin()
+    assert listener.in_flight.oldest() is None
+
+
+def test_events_report_begin_end_and_redelivery_but_not_waiting(connection):
+    """Listeners receive the events of requests with their topic."""
+    events = []
+    hooks = Hooks(on_event=lambda *event: events.append(event))
+    listener = LateAckListener(Driver(), connection, 't', hooks)
+    deliver(listener, Delivery('u1', redelivered=True), Delivery('u2'), Delivery('u3'))
+    (first,), (second,), (third,) = listener.poll(), listener.poll(), listener.poll()
+    assert events == [(Event.REDELIVERED, 't')]
+
+    first.begin()
+    second.begin()
+    first.finish()
+    second.give_back()
+    assert third.give_back_unless_begun()
+
+    assert [event for event, _ in events] == [
+        Event.REDELIVERED,
+        Event.TAKEN,
+        Event.TAKEN,
+        Event.SETTLED,
+        Event.SETTLED,
+    ]
+
+
+@pytest.fixture
+def begun(connection):
+    """Return a function that begins requests of a topic; the clock stands still at 100."""
+    connection.now = 100.0
+    hooks = Hooks(describe=lambda message: f'{message["args"]}: ')
+    listener = LateAckListener(Driver(), connection, 't', hooks, monotonic=lambda: connection.now)
+
+    def begin(*ids):
+        for one in ids:
+            delivery = Delivery(one)
+            delivery['args'] = 'a cluster'
+            delivery['_context_request_id'] = f'req-{one}'
+            deliver(listener, delivery)
+            (request,) = listener.poll()
+            request.begin()
+        return listener.in_flight, request
+
+    return begin
+
+
+def test_request_that_hangs_is_logged_once_with_its_cluster(begun, connection, caplog):
+    """An operator learns which request occupies a thread, without a line every few seconds."""
+    in_flight, _ = begun('u1')
+
+    for now in (160, 161, 200):
+        connection.now = now
+        in_flight.log_longer_than(60)
+
+    assert caplog.messages == ['a cluster: m has been in flight for 61 s (request req-u1, topic t)']
+    assert caplog.records[0].levelname == 'WARNING'
+
+
+def test_described_requests_are_those_in_flight(begun, connection):
+    """A report lists the requests that threads handle, also those that are not late."""
+    in_flight, last = begun('u1', 'u2')
+    last.finish()
+    connection.now = 107
+
+    assert in_flight.described() == [
+        'a cluster: m has been in flight for 7 s (request req-u1, topic t)'
+    ]
+
+
+def test_description_of_a_hostile_request_is_one_line(connection):
+    """Neither the method nor the id of a request can forge a line."""
+    in_flight = LateAckListener(Driver(), connection, 't').in_flight
+    in_flight.add(SimpleNamespace(key=1, message={'method': 'a\nb'}, ctxt={'request_id': ['x']}))
+
+    (line,) = in_flight.described()
+
+    assert line == 'a\\nb has been in flight for 0 s (request unknown, topic t)'

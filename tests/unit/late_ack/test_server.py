@@ -1,0 +1,211 @@
+"""The server: malformed requests, pings, pending replies and heartbeats."""
+
+import json
+
+import oslo_messaging
+import pytest
+from oslo_config import cfg
+from oslo_context import context
+from oslo_messaging._drivers import base
+from oslo_messaging.rpc import dispatcher as rpc_dispatcher
+
+from placement_worker.late_ack import LateAckServer, heartbeat
+from placement_worker.late_ack.listener import LateAckListener
+from placement_worker.late_ack.request import Hooks, Redeliver
+from placement_worker.late_ack.server import PLAIN, Heartbeat
+from placement_worker.messaging.rpc_server import AccessPolicy, ContextSerializer
+from tests.unit.late_ack.fakes import (
+    CALL,
+    Delivery,
+    Driver,
+    Endpoint,
+    Sent,
+    Server,
+    Transport,
+    deliver,
+    turn,
+)
+
+
+@pytest.fixture
+def handle(connection, listener):
+    """Let a server handle a message; return the delivery, the request and the replies."""
+    cfg.CONF([], default_config_files=[])
+    dispatcher = rpc_dispatcher.RPCDispatcher([Endpoint()], ContextSerializer(), AccessPolicy)
+    server = LateAckServer(Transport(), oslo_messaging.Target(topic='t', server='s'), dispatcher)
+
+    def handled(message):
+        delivery, replies = Delivery('u1'), []
+        delivery.update(message)
+        deliver(listener, delivery)
+        (request,) = incoming = listener.poll()
+        request.client_timeout = 2
+        request.reply = lambda *reply, **more: replies.append(reply or more['failure'])
+        server._process_incoming(incoming)
+        turn(listener, connection)
+        return delivery, request, replies
+
+    return handled
+
+
+@pytest.mark.parametrize('version', [1.0, '1', 'one', [], None])
+def test_request_with_a_malformed_version_gets_an_error_and_no_heartbeats(
+    handle, listener, version
+):
+    """A request whose version is malformed gets a reply and is acknowledged."""
+    delivery, request, replies = handle({'method': 'policy_check', 'version': version})
+
+    assert delivery.settled == ['acknowledged']
+    assert listener.in_flight.oldest() is None
+    assert request.client_timeout is None
+    assert len(replies) == 1
+
+
+@pytest.mark.parametrize('wrong', [{'version': '9.0'}, {'method': 'nothing'}])
+def test_log_of_a_request_without_a_method_has_its_own_request_id(handle, wrong, caplog):
+    """The log never names an earlier request of the thread as the origin of an error."""
+    ids, named = [], {'method': 'get_capabilities', 'args': {'request': '{}'}}
+
+    with caplog.filtering(lambda _: ids.append(context.get_current().request_id) or True):
+        handle({**named, '_context_request_id': 'req-first'})
+        handle({**named, **wrong, '_unique_id': 'u2', '_context_request_id': 'req-second'})
+
+    assert [record.levelname for record in caplog.records] == ['ERROR']
+    assert ids == ['req-second']
+
+
+@pytest.fixture
+def pings():
+    """Set rpc_ping_enabled, which the dispatcher reads from the configuration of the process."""
+    rpc_dispatcher.RPCDispatcher([], None)  # registers the option
+    cfg.CONF.set_override('rpc_ping_enabled', True)
+    yield
+    cfg.CONF.clear_override('rpc_ping_enabled')
+
+
+@pytest.mark.parametrize(
+    ('method', 'expected', 'heartbeats'),
+    [('oslo_rpc_server_ping', 'pong', 2), ('nothing', 'NoSuchMethod', None)],
+)
+def test_rpc_ping_enabled_answers_pings_and_refuses_unknown_methods(
+    pings, handle, method, expected, heartbeats
+):
+    """The pings of oslo.messaging work, and no other method is exposed with them."""
+    delivery, request, replies = handle({'method': method, 'args': {}})
+
+    assert delivery.settled == ['acknowledged']
+    assert expected in repr(replies)
+    assert request.client_timeout == heartbeats
+
+
+@pytest.mark.parametrize(('counted', 'settled'), [(False, 'given back'), (True, 'requeued')])
+def test_request_that_must_be_redelivered_returns_to_its_queue_and_is_not_remembered(
+    answer, counted, settled
+):
+    """A request whose reply could not be sent is delivered and handled again.
+
+    RabbitMQ 4.3 does not count a delivery that is given back with a nack as a crash.
+    """
+    delivery, listener = answer(Sent(Redeliver('away', counted=counted)), CALL)
+
+    assert delivery.settled == [settled]
+    assert listener._finished == {}
+    assert listener.in_flight.oldest() is None
+
+
+def test_heartbeat_without_a_listener_is_none(listener):
+    """A server has no heartbeat before it listens; the stock server counts as idle."""
+
+    class Stock:
+        prefetch_size = 8
+
+    assert heartbeat(Server(None)) is None
+    stock = heartbeat(Server(base.PollStyleListenerAdapter(Stock(), 1, None)))
+    assert stock.begun_at is None
+    assert stock.polled_at > listener.polled_at
+    assert heartbeat(Server(base.PollStyleListenerAdapter(listener, 1, None))) == Heartbeat(
+        listener.polled_at, None, None
+    )
+
+
+class Dispatcher:
+    """Record the requests that are handled."""
+
+    def __init__(self):
+        self.handled = []
+        self.endpoints = []
+        self.serializer = ContextSerializer()
+
+    def dispatch(self, request):
+        self.handled.append(request)
+
+
+@pytest.fixture
+def receive(connection):
+    """Let a server receive a message; return whether it was rejected and whether it was handled."""
+    cfg.CONF([], default_config_files=[])
+
+    def receiving(message, replies, **properties):
+        listener = LateAckListener(Driver(), connection, hooks=Hooks(send_reply=replies))
+        dispatcher = Dispatcher()
+        server = LateAckServer(
+            Transport(),
+            oslo_messaging.Target(topic='t', server='s'),
+            dispatcher,
+            send_reply=replies,
+        )
+        delivery = Delivery(None)
+        delivery.update(message)
+        raw = delivery._raw_message
+        raw.properties = properties
+        deliver(listener, delivery)
+        server._process_incoming(listener.poll())
+        turn(listener, connection)
+        assert listener.in_flight.oldest() is None
+        return raw.is_rejected, bool(dispatcher.handled)
+
+    return receiving
+
+
+@pytest.mark.parametrize('queue', ['amq.gen-x7', 'amq.rabbitmq.reply-to.g1h2', 'reply_1'])
+def test_request_with_an_amqp_reply_to_alone_is_refused_and_its_sender_gets_the_error(
+    receive, caplog, queue
+):
+    """A request that can get no reply is not handled; its sender and the log get the cause."""
+    replies = Sent()
+
+    is_rejected, is_handled = receive({'method': 'm'}, replies, reply_to=queue, correlation_id='c1')
+
+    assert (is_rejected, is_handled) == (True, False)
+    ((sent_to, message),) = replies.messages
+    assert sent_to == queue
+    assert message.properties['correlation_id'] == 'c1'
+    assert json.loads(message.body) == {'error': {'type': 'InvalidRequest', 'message': PLAIN}}
+    assert caplog.messages[-1:] == [f"Refused a message for a reply to queue '{queue}': {PLAIN}"]
+
+
+@pytest.mark.parametrize('queue', ['placement-worker-parked', 'notifications.info', 'bystander'])
+def test_refused_request_writes_no_error_to_a_queue_with_a_chosen_name(receive, queue):
+    """A sender cannot make the worker write to a queue of workers or of notifications."""
+    replies = Sent()
+
+    is_rejected, is_handled = receive({'method': 'm'}, replies, reply_to=queue)
+
+    assert (is_rejected, is_handled) == (True, False)
+    assert replies.messages == []
+
+
+@pytest.mark.parametrize('failure', [OSError('missing'), Redeliver('away')])
+def test_refused_request_whose_sender_is_gone_is_dropped(receive, caplog, failure):
+    """An error that cannot be sent is logged, and the request is dropped."""
+    is_rejected, _ = receive({'method': 'm'}, Sent(failure), reply_to='amq.gen-x7')
+
+    assert is_rejected
+    assert f"Failed to report the refusal to queue 'amq.gen-x7': {failure}" in caplog.messages
+
+
+def test_call_with_an_amqp_reply_to_is_handled(receive):
+    """A call in oslo.messaging's envelope may have the AMQP property, which is ignored."""
+    is_rejected, is_handled = receive(CALL, Sent(), reply_to='amq.gen-x7')
+
+    assert (is_rejected, is_handled) == (False, True)

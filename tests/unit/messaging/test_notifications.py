@@ -1,0 +1,323 @@
+"""Notifications: their payloads, and the validation of their options."""
+
+import json
+import time
+
+import msgspec
+import oslo_messaging
+import pytest
+from amqp.exceptions import PreconditionFailed
+from kombu.exceptions import OperationalError
+from oslo_config import cfg
+from oslo_messaging.transport import NotificationTransport
+
+from placement_worker import config
+from placement_worker.client import transport
+from placement_worker.cloud.embedded.inventory import Inventory
+from placement_worker.contract.model import BindReply, BindRequest, CheckReply, CheckRequest
+from placement_worker.errors import ConfigurationError, InvalidRequest
+from placement_worker.events.types import (
+    BindingEnded,
+    BindingStarted,
+    CheckEnded,
+    CheckStarted,
+    CloudCalled,
+    NotificationDropped,
+    RequestFailed,
+)
+from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.messaging import notifications
+from placement_worker.messaging.notifications import NotificationSender
+from placement_worker.policies.registry import Registry
+from tests.events import Events
+from tests.factories import bind, deletion_policy, request
+
+
+@pytest.fixture
+def configured(tmp_path):
+    """Return a configuration with options of notifications."""
+
+    def make(options):
+        file = tmp_path / 'worker.conf'
+        file.write_text(
+            f'[DEFAULT]\ntransport_url = rabbit://u:p@127.0.0.1:1/\n[oslo_messaging_notifications]\n{options}'
+        )
+        conf = cfg.ConfigOpts()
+        config.register(conf)
+        conf(['--config-file', str(file)])
+        return conf
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ('options', 'message'),
+    [
+        (
+            'transport_url = foo',
+            'transport_url: The transport URL is not valid: No scheme specified; '
+            'expected rabbit://user:password@host:port/vhost',
+        ),
+        (
+            'transport_url = rabbit://audit:Sec/ret@127.0.0.1:5672/',
+            'transport_url: The transport URL is not valid: after host and colon it needs a '
+            f'number; {transport.ENCODING}',
+        ),
+        (
+            'transport_url = rabbit://audit:Secret@127.0.0.1/?ssl=perhaps',
+            "transport_url: The transport URL cannot be used: Unexpected boolean value 'perhaps'",
+        ),
+        (
+            'driver = messagingv2\ndriver = messagingv3',
+            'driver: Unknown driver messagingv3; '
+            'installed drivers: log, messaging, messagingv2, noop, routing, test',
+        ),
+    ],
+)
+def test_options_that_cannot_be_used_are_refused_without_the_password(options, message, configured):
+    """The parent refuses an unusable address or driver in one line that shows no password."""
+    with pytest.raises(ConfigurationError) as raised:
+        notifications.check(configured(options))
+
+    assert str(raised.value) == f'[oslo_messaging_notifications] {message}'
+
+
+@pytest.mark.parametrize(
+    'options',
+    [
+        '',
+        'driver =',
+        'driver = messagingv2\ntransport_url = rabbit://audit:pw@127.0.0.1:1/?ssl=true',
+    ],
+)
+def test_options_that_can_be_used_pass_while_the_broker_is_away(options, configured):
+    """The check of the options needs no broker."""
+    notifications.check(configured(options))
+
+
+@pytest.mark.parametrize('options', ['', 'driver = noop'])
+def test_configuration_without_a_driver_creates_no_listener(options, configured):
+    """Without a driver no notification is built."""
+    assert notifications.create(configured(options)) is None
+
+
+def test_configuration_with_a_driver_creates_a_listener(configured):
+    """With a driver the worker sends notifications."""
+    listener = notifications.create(configured('driver = messagingv2'))
+
+    assert isinstance(listener, NotificationSender)
+
+
+class Driver:
+    """A driver of oslo.messaging that keeps notifications, or raises what it is given."""
+
+    def __init__(self, failures):
+        self.sent = []
+        self._failures = failures
+        self.transports = 0
+
+    conf = cfg.ConfigOpts()
+
+    def send_notification(self, target, context, message, version, retry):
+        if self._failures:
+            raise self._failures.pop(0)
+        self.sent.append((target.topic, message['event_type'], message['payload']))
+
+    def transport(self):
+        self.transports += 1
+        return NotificationTransport(self)
+
+    def cleanup(self):
+        pass
+
+
+@pytest.fixture
+def create(monkeypatch):
+    """Create a sender with a driver that raises failures first."""
+    monkeypatch.setattr(notifications, 'RETRY_S', 0.01)
+    monkeypatch.setattr(notifications, 'STOP_S', 1)
+    conf = Driver.conf = cfg.ConfigOpts()
+    conf([], default_config_files=[])
+    oslo_messaging.get_notification_transport(conf, url='fake://')
+    conf.set_override('driver', ['messagingv2'], 'oslo_messaging_notifications')
+
+    def creating(*failures, events=None):
+        driver = Driver(list(failures))
+        return driver, NotificationSender(driver.transport, 'placement-worker.h', events)
+
+    return creating
+
+
+class Sent:
+    """The notifications of a sender, as priority, event and payload."""
+
+    def __init__(self, create):
+        self._driver, self.sender = create()
+
+    @property
+    def sent(self):
+        self.sender.close()
+        return [
+            (topic.rpartition('.')[2], event, payload)
+            for topic, event, payload in self._driver.sent
+        ]
+
+
+@pytest.fixture
+def sent(create):
+    return Sent(create)
+
+
+@pytest.mark.parametrize(
+    'failure',
+    [oslo_messaging.MessageDeliveryFailure('nacked'), OperationalError('away'), OSError('reset')],
+)
+def test_notification_that_the_driver_refuses_is_sent_again_on_a_fresh_connection(
+    create, caplog, failure
+):
+    """An outage delays notifications, keeps their order, and is logged once."""
+    caplog.set_level('INFO')
+    driver, sender = create(failure, failure)
+    for method in ('policy_attach', 'policy_detach'):
+        sender.handle(RequestFailed(method, InvalidRequest('no'), 'r1'))
+    sender.close()
+
+    assert [event for _, event, _ in driver.sent] == ['policy_attach.error', 'policy_detach.error']
+    assert driver.transports == 3
+    assert [text for text in caplog.messages if 'otification' in text] == [
+        f'Retrying a notification until the broker accepts it: {failure}',
+        'The broker accepts notifications again',
+    ]
+
+
+def test_notification_that_is_too_large_for_the_broker_is_dropped(create, caplog):
+    """A notification that no retry can send holds up no other one."""
+    failure = oslo_messaging.MessageDeliveryFailure('closed')
+    failure.__context__ = PreconditionFailed('message size 9 is larger than configured max size 8')
+    driver, sender = create(failure)
+    for request_id in ('r1', 'r2'):
+        sender.handle(RequestFailed('policy_check', InvalidRequest('no'), request_id))
+    sender.close()
+
+    assert [payload['request_id'] for _, _, payload in driver.sent] == ['r2']
+    assert caplog.messages == [
+        'Dropped a notification that the broker refuses: message size 9 is larger than '
+        'configured max size 8'
+    ]
+
+
+def test_notifications_beyond_the_queue_are_dropped_counted_and_logged_once(
+    create, monkeypatch, caplog
+):
+    """A check never waits for its notifications; an outage is one warning and a metric."""
+    monkeypatch.setattr(notifications, 'QUEUE_MAX', 2)
+    monkeypatch.setattr(notifications, 'STOP_S', 0)
+    counted = Events()
+    driver, sender = create(*[OSError('away')] * 1000, events=counted)
+    began = time.monotonic()
+    for _ in range(10):
+        sender.handle(RequestFailed('policy_check', InvalidRequest('no'), 'r1'))
+    took = time.monotonic() - began
+    sender.close()
+
+    assert took < 0.5
+    assert driver.sent == []
+    assert 6 < len(counted.received) < 9
+    assert set(map(type, counted.received)) == {NotificationDropped}
+    (warning,) = [text for text in caplog.messages if text.startswith('Dropping')]
+    assert warning == (
+        'Dropping notifications: 2 wait for the broker, which accepts none; a metric counts the '
+        'dropped ones'
+    )
+    (lost,) = [text for text in caplog.messages if text.startswith('Lost')]
+    assert lost.endswith('notifications: the worker stopped before the broker accepted them')
+
+
+def test_sender_without_notifications_has_no_thread(create):
+    """A process that decides nothing closes at once."""
+    _, sender = create()
+
+    sender.close()
+
+    assert sender._thread is None
+
+
+def decided(kind, asked, method):
+    """Return a request and the reply of a worker to it."""
+    endpoints = Endpoints(Inventory(), Registry.installed(), clock=lambda: 0.0)
+    reply = getattr(endpoints, method)(json.dumps(asked))
+    return msgspec.convert(asked, kind), reply
+
+
+def test_events_of_a_check_are_sent_as_start_and_end(sent):
+    """`.start` names request, phase, action and cluster; `.end` adds them to the reply."""
+    asked, text = decided(
+        CheckRequest, request('CLUSTER_SCALE_IN', [], inputs={'count': 1}), 'policy_check'
+    )
+    listener = sent.sender
+
+    listener.handle(CheckStarted(asked, 'req-1'))
+    listener.handle(CheckEnded(asked, msgspec.json.decode(text, type=CheckReply), 1.0, 'req-1'))
+
+    about = {'request_id': 'req-1', 'target': 'BEFORE', 'cluster': {'id': 'c1'}}
+    action = {'id': asked.action.id, 'action': 'CLUSTER_SCALE_IN'}
+    assert sent.sent == [
+        ('info', 'policy_check.start', {**about, 'action': action}),
+        ('info', 'policy_check.end', {**json.loads(text), **about}),
+    ]
+
+
+def test_events_of_a_binding_are_sent_as_start_and_end(sent):
+    """`.start` names request, policy and cluster; `.end` adds request and cluster to the reply."""
+    asked, text = decided(BindRequest, bind(deletion_policy()), 'policy_attach')
+    listener = sent.sender
+    reply = msgspec.json.decode(text, type=BindReply)
+
+    listener.handle(BindingStarted('policy_attach', asked, 'req-1'))
+    listener.handle(BindingEnded('policy_attach', asked, reply, 'name', 'type', 1.0, 'req-1'))
+
+    about = {'request_id': 'req-1', 'cluster': {'id': 'c1'}}
+    policy = {
+        'id': asked.policy.id,
+        'name': asked.policy.name,
+        'type': asked.policy.spec.type_name,
+    }
+    assert sent.sent == [
+        ('info', 'policy_attach.start', {**about, 'policy': policy}),
+        ('info', 'policy_attach.end', {**json.loads(text), **about}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ('error', 'payload'),
+    [
+        (InvalidRequest('no id'), {'class': 'InvalidRequest', 'message': 'no id'}),
+        (
+            KeyError('password hunter2'),
+            {
+                'class': 'WorkerFailed',
+                'message': 'The worker failed; its log has the traceback.',
+            },
+        ),
+    ],
+)
+def test_failed_request_is_sent_as_an_error_without_internal_texts(sent, error, payload):
+    """`.error` has the class and text that the caller sees, and hides those of internal errors."""
+    sent.sender.handle(RequestFailed('policy_check', error, 'req-1'))
+
+    assert sent.sent == [('error', 'policy_check.error', {'request_id': 'req-1', **payload})]
+
+
+def test_event_of_a_cloud_call_is_not_sent(sent):
+    """Only the start, the end and the error of a decision are notifications."""
+    sent.sender.handle(CloudCalled('compute', 'zones', 'OK', 1.0))
+
+    assert sent.sent == []
+
+
+@pytest.mark.parametrize('method', ['policy_rebalance', 'policy_check_many'])
+def test_error_of_a_method_without_notifications_sends_none(sent, method):
+    """A rebalance changes nothing, and each of several checks has notifications of its own."""
+    sent.sender.handle(RequestFailed(method, InvalidRequest('no'), None))
+
+    assert sent.sent == []
