@@ -7,7 +7,7 @@ import pytest
 from tests.heat.heat_cloud import HeatCloud
 from tests.heat.outages import ROLLBACKS, SIZE, ChangingGroups, hung_broker, no_worker
 
-NO_REPLY = re.compile('No worker replied|No broker responded|broker does not respond')
+NO_REPLY = re.compile('No worker replied|No broker responded|could not be delivered')
 
 
 @pytest.fixture(scope='module', params=[no_worker, hung_broker], ids=['no-worker', 'hung-broker'])

@@ -1,12 +1,10 @@
-"""The calls of heat-engine: their timeout, and their errors."""
-
-import threading
+"""The calls of heat-engine: their client, and their errors."""
 
 import pytest
 from oslo_config import cfg
 
 from placement_worker.engines.heat import options, worker_client
-from placement_worker.errors import ConfigurationError, NoWorkerAnswered, Rejected
+from placement_worker.errors import ConfigurationError, Rejected
 
 
 @pytest.fixture
@@ -36,26 +34,6 @@ def test_error_of_the_call_is_raised(configured):
 
     with pytest.raises(Rejected, match='No availability zone'):
         worker_client.call(fail, 5)
-
-
-def test_timeout_error_of_the_call_is_raised_as_it_is(configured):
-    """A timeout inside the call is not reported as a broker that does not respond."""
-
-    def fail(client):
-        raise TimeoutError('of a socket')
-
-    with pytest.raises(TimeoutError, match='of a socket'):
-        worker_client.call(fail, 5)
-
-
-def test_call_of_a_hung_broker_ends(configured, monkeypatch):
-    """A call that never returns ends with an error that names the broker."""
-    monkeypatch.setattr(worker_client, 'GRACE_S', 0)
-    release = threading.Event()
-
-    with pytest.raises(NoWorkerAnswered, match='the broker does not respond'):
-        worker_client.call(lambda client: release.wait(), 1)
-    release.set()
 
 
 def test_call_without_broker_names_the_option(configured):
