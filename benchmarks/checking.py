@@ -1,5 +1,6 @@
 """The time of a check in one process, and the share of each stage."""
 
+import gc
 import multiprocessing
 import time
 from collections.abc import Mapping, Sequence
@@ -16,7 +17,6 @@ from placement_worker.contract import codec, strict_json
 from placement_worker.contract.model import CheckReply, CheckRequest
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.policies.registry import Registry
-from placement_worker.worker import garbage_collection
 
 NODES = (10, 100, 1000, 10_000, 100_000)
 BARS = {10_000: 2.0, 100_000: 1.7}
@@ -51,7 +51,7 @@ def run(effort: Effort) -> Result:
 
 def _runs(nodes: int, rounds: int) -> list[dict[str, float]]:
     """Return the measurements of one size."""
-    garbage_collection.settle()
+    gc.freeze()
     endpoints = Endpoints(
         Inventory.parse(CLOUD, 'the cloud'), Registry.installed(), clock=time.thread_time
     )

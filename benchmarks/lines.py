@@ -1,5 +1,6 @@
 """The cost of `placement-policy check --lines`, compared with checks in process."""
 
+import gc
 import io
 import tempfile
 from pathlib import Path
@@ -13,7 +14,6 @@ from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cmd.cli import PlacementPolicy
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.policies.registry import Registry
-from placement_worker.worker import garbage_collection
 
 NODES = (10_000, 100_000)
 BAR = 1.5
@@ -22,7 +22,7 @@ FILE_NODES = 200_000  # nodes of all lines of a file together, so that the start
 
 def run(effort: Effort) -> Result:
     """Measure the command and the checks in turns, for each size of cluster."""
-    garbage_collection.settle()
+    gc.freeze()
     rows, bars = [], []
     for nodes in NODES:
         row, bar = _compared(nodes, effort)

@@ -1,5 +1,6 @@
 """Decide one request several times: python -m benchmarks.counts.checks FILE TIMES."""
 
+import gc
 import sys
 from pathlib import Path
 
@@ -7,7 +8,6 @@ from benchmarks.clusters import CLOUD
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.policies.registry import Registry
-from placement_worker.worker import garbage_collection
 
 
 def endpoints() -> Endpoints:
@@ -18,7 +18,7 @@ def endpoints() -> Endpoints:
 def main(file: str, times: str) -> None:
     """Decide the request in a file."""
     asked, made = Path(file).read_text(), endpoints()
-    garbage_collection.settle()
+    gc.freeze()
     for _ in range(int(times)):
         made.policy_check(asked)
 
