@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from placement_worker.cloud.ports import Clouds, OctaviaSettings
-from placement_worker.contract import codec, rpc, strict_json
+from placement_worker.contract import codec, rpc
 from placement_worker.contract.model import (
     Capabilities,
     CheckRequest,
@@ -24,7 +24,7 @@ from placement_worker.contract.model import (
 )
 from placement_worker.contract.request_limits import Limits
 from placement_worker.contract.rpc import A, Method, Q
-from placement_worker.errors import Refused, error_object
+from placement_worker.errors import InvalidRequest, Refused, error_object
 from placement_worker.events.listener import Listener, Listeners
 from placement_worker.events.types import RequestFailed
 from placement_worker.handlers import request_subject
@@ -201,10 +201,14 @@ class Endpoints:
         return codec.encode(capabilities, like=raw)
 
     def _decode(self, raw: object, kind: type[codec.T]) -> codec.T:
-        decode: Callable[..., codec.T] = (
-            strict_json.decode if isinstance(raw, str) else codec.decode
-        )
-        return decode(raw, kind, max_bytes=self._limits().request_bytes)
+        limit = self._limits().request_bytes
+        if not isinstance(raw, str):
+            return codec.decode(raw, kind, max_bytes=limit)
+        try:
+            encoded = raw.encode()
+        except UnicodeEncodeError as exc:
+            raise InvalidRequest(f'Expected JSON - at `$`: {exc}') from exc
+        return codec.decode_encoded(encoded, kind, limit)
 
     def _decode_check(self, raw: object, request_id: str | None) -> CheckRequest:
         if isinstance(raw, CheckRequest):

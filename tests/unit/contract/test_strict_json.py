@@ -56,19 +56,24 @@ def test_decode_plain_of_malformed_json_is_refused(text):
         (json.dumps(GOOD)[:-1] + ', "x": {"": 1, "": "\\u003a:"}}', r'got `` twice - at `\$\.x`'),
     ],
 )
-def test_check_with_a_duplicate_key_is_refused(endpoints, text, said):
-    """A request with a duplicate key is refused; the error names the key and its object."""
+def test_text_with_a_duplicate_key_is_refused(text, said):
+    """A line of a file with a duplicate key is refused; the error names the key and its object."""
     with pytest.raises(errors.InvalidRequest, match=said):
-        endpoints.policy_check(text)
+        strict_json.decode(text, CheckRequest)
 
 
-def test_check_with_a_number_out_of_range_under_an_unknown_key_is_decided(endpoints):
+def test_text_with_a_number_out_of_range_under_an_unknown_key_is_decoded():
     """The search for duplicate keys ignores numbers that the decoder ignores."""
-    reply = json.loads(
-        endpoints.policy_check(json.dumps(GOOD)[:-1] + ', "x": 1e999, "y": ' + '9' * 5000 + '}')
-    )
+    text = json.dumps(GOOD)[:-1] + ', "x": 1e999, "y": ' + '9' * 5000 + '}'
 
-    assert reply['action']['data']['status'] == 'OK'
+    assert strict_json.decode(text, CheckRequest).target == 'BEFORE'
+
+
+@pytest.mark.parametrize('text', ['{', '{"a": "\ud800"}'])
+def test_check_on_the_bus_that_is_no_json_is_refused(endpoints, text):
+    """A request that cannot be encoded or decoded reaches its caller as an error."""
+    with pytest.raises(errors.InvalidRequest, match=r'^Expected JSON - at `\$`: '):
+        endpoints.policy_check(text)
 
 
 def test_check_lines_with_a_duplicate_key_answers_that_line_with_an_error(program):
