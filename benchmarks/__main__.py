@@ -22,7 +22,6 @@ PARTS = (
     'checking',
     'lines',
     'messaging',
-    'bulk',
     'slow_octavia',
     'memory',
     'idle',

@@ -10,7 +10,7 @@ import datetime
 import itertools
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -125,27 +125,6 @@ class Engine:
         reply: Json = self._worker.policy_rebalance(copy.deepcopy(request))
         return request, reply
 
-    def check_many(self, policies: Mapping[str, Json]) -> tuple[Json, Json]:
-        """Scale out empty clusters with one policy each, and return the request and the reply.
-
-        :param policies: the id of each cluster -> its policy.
-        """
-        requests = [
-            {
-                'target': 'BEFORE',
-                'explain': 'none',
-                'credentials': {'trust_id': 'trust-1'},
-                'expires_at': '2026-01-31T12:10:00Z',
-                'action': {'id': f'action-{cluster_id}', 'action': 'CLUSTER_SCALE_OUT'},
-                'cluster': {**self.cluster, 'id': cluster_id, 'nodes': []},
-                'policies': [one],
-            }
-            for cluster_id, one in policies.items()
-        ]
-        request: Json = {'requests': requests}
-        reply: Json = self._worker.policy_check_many(copy.deepcopy(request))
-        return request, reply
-
     def create(self, data: Json) -> list[str]:
         """Create nodes at their planned places, and return their ids."""
         first = 1 + max(node['index'] for node in self.nodes)
@@ -227,7 +206,6 @@ def life() -> Engine:
     engine.check('scale-in', 'AFTER', _done(action, data))
 
     _rebalance(engine)
-    _several_checks(engine)
     _other_actions(engine)
     engine.bind('detach')
     return engine
@@ -241,14 +219,6 @@ def _rebalance(engine: Engine) -> None:
     for number, zone in enumerate(zones, start=1):
         other.add(number, zone)
     engine.exchanged['rebalance'] = other.rebalance(other.policies[:2])
-
-
-def _several_checks(engine: Engine) -> None:
-    """Check two clusters in one message; the policy of the second is malformed."""
-    malformed = policy('zones', 'zone_placement', '1.0', zones=list(ZONES))
-    other = Engine()
-    policies = {'c2': other.policies[0], 'c3': malformed}
-    engine.exchanged['check_many'] = other.check_many(policies)
 
 
 def _other_actions(engine: Engine) -> None:

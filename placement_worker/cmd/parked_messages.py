@@ -8,8 +8,6 @@ from placement_worker.decisions import masking
 
 NOT_BY_A_WORKER = '(not parked by a worker)'
 CONTEXT = '_context_'  # the prefix of the caller's context in a message of oslo.messaging
-MAX_CLUSTERS = 3
-"""The number of clusters of a request that a table shows."""
 
 
 def row(one: Any) -> dict[str, Any]:
@@ -39,24 +37,19 @@ def row(one: Any) -> dict[str, Any]:
 
 def table_row(columns: Mapping[str, Any]) -> dict[str, Any]:
     """Return the columns of `row` that a table shows, so that it fits on a screen."""
-    clusters = columns['clusters']
-    more = [f'and {len(clusters) - MAX_CLUSTERS} more'] if len(clusters) > MAX_CLUSTERS else []
     return {
         'id': columns['id'],
         'parked_at': columns['parked_at'] or NOT_BY_A_WORKER,
         'request': columns['action'] or columns['method'],
-        'cluster': [*clusters[:MAX_CLUSTERS], *more] or None,
+        'cluster': columns['clusters'] or None,
     }
 
 
 def _clusters(request: Any) -> list[str]:
-    """Return the name, else the id, of each cluster of a request or of its checks."""
-    checks = request.get('requests') if isinstance(request, dict) else None
-    clusters = [
-        _value(one, 'cluster') for one in (checks if isinstance(checks, list) else [request])
-    ]
-    names = [_value(cluster, 'name') or _value(cluster, 'id') for cluster in clusters]
-    return list(dict.fromkeys(name for name in names if isinstance(name, str)))
+    """Return the name, else the id, of the cluster of a request, as a list."""
+    cluster = _value(request, 'cluster')
+    name = _value(cluster, 'name') or _value(cluster, 'id')
+    return [name] if isinstance(name, str) else []
 
 
 def call(body: Any) -> tuple[Any, Any]:

@@ -1,13 +1,11 @@
 """Reasons not to retry a parked request, for `placement-policy parked retry`."""
 
 import datetime
-from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 from placement_worker.contract import rpc
 from placement_worker.contract.cluster import in_utc
-from placement_worker.formats.text import counted
 
 BINDINGS = (rpc.POLICY_ATTACH.name, rpc.POLICY_DETACH.name)
 
@@ -19,14 +17,7 @@ def of(method: object, request: object, now: datetime.datetime) -> Iterator[str]
     :param now: the current time, with its time zone.
     """
     asked: dict[str, Any] = request if isinstance(request, dict) else {}
-    checks = asked.get('requests')
-    if method == rpc.POLICY_CHECK_MANY.name and isinstance(checks, list):
-        sentences = Counter(
-            one for check in checks for one in of(rpc.POLICY_CHECK.name, check, now)
-        )
-        for sentence, count in sentences.items():
-            yield f'{count} of {counted(len(checks), "check")}: {sentence}'
-    elif _is_past(asked.get('expires_at'), now):
+    if _is_past(asked.get('expires_at'), now):
         yield (
             f'The request expired at {asked["expires_at"]}, so a worker only replies with '
             '"Request expired"; drop such a request'

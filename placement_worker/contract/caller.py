@@ -15,10 +15,8 @@ from placement_worker.contract.model import (
     BindReply,
     BindRequest,
     Capabilities,
-    CheckManyRequest,
     CheckReply,
     CheckRequest,
-    CheckResult,
     PolicyType,
     RebalanceOptions,
     RebalanceReply,
@@ -30,10 +28,6 @@ from placement_worker.contract.model import (
 from placement_worker.contract.rpc import Method
 from placement_worker.errors import (
     InvalidRequest,
-    PlacementWorkerError,
-    Refused,
-    WorkerFailed,
-    received,
 )
 from placement_worker.formats.text import shortened
 
@@ -74,27 +68,6 @@ class Caller(ABC):
     ) -> CheckReply:
         """Decide one check; a policy that cannot decide is a reply with status ERROR."""
         return self._call(rpc.POLICY_CHECK, self._prepared(request, CheckRequest), context)
-
-    def policy_check_many(
-        self,
-        requests: Sequence[CheckRequest | Mapping[str, Any]],
-        context: Context | None = None,
-    ) -> list[CheckReply | PlacementWorkerError]:
-        """Decide several checks in one message; return the reply or the error of each, in order.
-
-        A check that is refused or fails has its error in the list, and the others have their
-        replies. A check that may wait for a load balancer is refused: send it alone. If no check is
-        valid, nothing is sent.
-
-        :param requests: at most `model.MAX_CHECKS` checks.
-        :raises Refused: there are too many checks, or the message is too large; nothing was done.
-        """
-        prepared = [self._prepared_or_refused(one) for one in requests]
-        sent = [one for one in prepared if isinstance(one, CheckRequest)]
-        ids = checked_context(context)
-        results = self._call(rpc.POLICY_CHECK_MANY, CheckManyRequest(sent), ids) if sent else []
-        found = map(_result, results)
-        return [next(found) if isinstance(one, CheckRequest) else one for one in prepared]
 
     def policy_attach(
         self, request: BindRequest | Mapping[str, Any], context: Context | None = None
@@ -141,14 +114,6 @@ class Caller(ABC):
             _check_keys(request, kind)
         return codec.decode(request, kind)
 
-    def _prepared_or_refused(
-        self, request: CheckRequest | Mapping[str, Any]
-    ) -> CheckRequest | Refused:
-        try:
-            return self._prepared(request, CheckRequest)
-        except Refused as exc:
-            return exc
-
     def _call(self, method: Method[Q, A], request: Q, context: Context | None) -> A:
         reply = self._send(method.name, request, checked_context(context))
         return decoder(method.reply).decode(reply)
@@ -156,12 +121,6 @@ class Caller(ABC):
     @abstractmethod
     def _send(self, method: str, request: object, context: Context) -> str:
         """Send a request to a worker and return the reply as JSON."""
-
-
-def _result(result: CheckResult) -> CheckReply | PlacementWorkerError:
-    if result.error:
-        return received(result.error.type, result.error.message)
-    return result.reply or WorkerFailed('The worker sent neither a reply nor an error')
 
 
 def _decoded_spec(spec: Spec | Mapping[str, Any]) -> Spec:

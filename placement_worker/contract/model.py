@@ -14,7 +14,6 @@ from placement_worker.contract.cluster import Cluster, Data, Node, Wire
 
 Phase = Literal['BEFORE', 'AFTER']
 Explain = Literal['none', 'summary', 'full']
-MAX_CHECKS = 100
 """The largest number of checks in one message, which occupy one thread of a worker."""
 
 
@@ -118,12 +117,6 @@ class CheckRequest(Wire, frozen=True):
     reply_to: ReplyTo | None = None
 
 
-class CheckManyRequest(Wire, frozen=True):
-    """Several policy checks in one message."""
-
-    requests: Annotated[list[CheckRequest], Meta(max_length=MAX_CHECKS)]
-
-
 class BindRequest(Wire, frozen=True):
     """A policy to attach to a cluster or to detach from it."""
 
@@ -182,13 +175,6 @@ class Error(Wire, frozen=True):
 
     type: str
     message: str
-
-
-class CheckResult(Wire, frozen=True, omit_defaults=True):
-    """The reply to one of several checks, or the exception in its place."""
-
-    reply: CheckReply | None = None
-    error: Error | None = None
 
 
 class BindingPatch(Wire, frozen=True):

@@ -10,10 +10,8 @@ from placement_worker.contract.model import (
     BindReply,
     BindRequest,
     Capabilities,
-    CheckManyRequest,
     CheckReply,
     CheckRequest,
-    CheckResult,
     PolicyType,
     RebalanceReply,
     RebalanceRequest,
@@ -25,7 +23,7 @@ from placement_worker.contract.model import (
 EXCHANGE = 'placement_worker'
 TOPIC = 'placement-worker'
 SLOW_TOPIC = 'placement-worker-slow'
-VERSION = '1.2'
+VERSION = '1.1'
 """The version of the contract that workers announce."""
 ISOLATION_SUFFIX, PARKING_SUFFIX = '-suspects', '-parked'
 """The suffixes that name a topic's isolation queue and its parking lot.
@@ -63,7 +61,6 @@ class Method(Generic[Q, A]):
 
 
 POLICY_CHECK = Method('policy_check', CheckRequest, CheckReply)
-POLICY_CHECK_MANY = Method('policy_check_many', CheckManyRequest, list[CheckResult], since='1.2')
 POLICY_ATTACH = Method('policy_attach', BindRequest, BindReply)
 POLICY_DETACH = Method('policy_detach', BindRequest, BindReply)
 POLICY_REBALANCE = Method('policy_rebalance', RebalanceRequest, RebalanceReply, since='1.1')
@@ -74,7 +71,6 @@ GET_CAPABILITIES = Method('get_capabilities', dict[str, Any], Capabilities)
 
 METHODS: tuple[Method[Any, Any], ...] = (
     POLICY_CHECK,
-    POLICY_CHECK_MANY,
     POLICY_ATTACH,
     POLICY_DETACH,
     POLICY_REBALANCE,

@@ -28,7 +28,6 @@ from placement_worker.errors import InvalidRequest, Refused, error_object
 from placement_worker.events.listener import Listener, Listeners
 from placement_worker.events.types import RequestFailed
 from placement_worker.handlers import request_subject
-from placement_worker.handlers.bulk_checks import BulkChecks, EncodedChecks
 from placement_worker.handlers.destinations import Destinations
 from placement_worker.handlers.ports import CordonsInForce, Delivery, Recorder
 from placement_worker.handlers.reply_delivery import ReplyDelivery
@@ -91,7 +90,6 @@ class Endpoints:
             clock,
             cordons,
         )
-        self._bulk = BulkChecks(self._handler.check, self._events)
         self._clouds = clouds
         self._registry = registry
         self._replies = ReplyDelivery(delivery, destinations or Destinations(), limits, now)
@@ -113,19 +111,6 @@ class Endpoints:
         except Exception as exc:
             self._report(rpc.POLICY_CHECK.name, exc, request_id, raw)
             raise
-
-    def policy_check_many(self, raw: object, request_id: str | None = None) -> Any:
-        """Decide several checks, and return the reply or the error of each, in order.
-
-        :raises Refused: the message is not well-formed, or has too many checks; nothing was done.
-        """
-        try:
-            checks = self._decode(raw, EncodedChecks)
-        except Exception as exc:
-            self._report(rpc.POLICY_CHECK_MANY.name, exc, request_id, raw)
-            raise
-        results = self._bulk.results(checks, request_id)
-        return results.decode() if isinstance(raw, str) else msgspec.json.decode(results)
 
     def subject(self, raw: object) -> str:
         """Return the action and the cluster of a request as the beginning of a line of the log."""

@@ -51,11 +51,6 @@ DRIVERS = 'oslo.messaging.notify.drivers'
 QUEUE_MAX = 10_000
 RETRY_S = 1.0
 STOP_S = 5.0  # to empty the queue at a stop
-UNAUDITED = (rpc.POLICY_REBALANCE.name, rpc.POLICY_CHECK_MANY.name)
-"""The methods without notifications of their own.
-
-A rebalance changes nothing, and each of several checks has those of `policy_check`.
-"""
 TOO_LARGE = 'is larger than'  # than max_message_size of RabbitMQ
 SECTION = '[oslo_messaging_notifications]'
 
@@ -96,7 +91,7 @@ class NotificationSender(Listener):
                 self._send('info', f'{method}.start', started(binding, request_id))
             case BindingEnded(method, binding, bound, request_id=request_id):
                 self._send('info', f'{method}.end', ended(binding, bound, request_id))
-            case RequestFailed(method, error, request_id) if method not in UNAUDITED:
+            case RequestFailed(method, error, request_id) if method != rpc.POLICY_REBALANCE.name:
                 self._send('error', f'{method}.error', failed(error, request_id))
 
     def close(self) -> None:

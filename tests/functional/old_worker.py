@@ -12,5 +12,5 @@ from placement_worker.messaging import rpc_server  # noqa: E402
 from placement_worker.worker import parent_process  # noqa: E402
 
 rpc_server.ExposedEndpoints.target = oslo_messaging.Target(version='1.0')
-del rpc_server.ExposedEndpoints.policy_rebalance, rpc_server.ExposedEndpoints.policy_check_many
+del rpc_server.ExposedEndpoints.policy_rebalance
 sys.exit(parent_process.run(sys.argv[1:]))

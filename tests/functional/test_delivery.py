@@ -102,24 +102,6 @@ def test_no_cast_and_no_call_is_lost_when_processes_are_killed(start, engine):
     )
 
 
-def test_several_checks_are_decided_again_after_their_process_is_killed(start, gate, tmp_path):
-    """A new process decides all checks of the message, and its caller gets all replies."""
-    worker = start(workers=1)
-    runs = tmp_path / 'runs'
-    asked = [slow(0, runs, 'decided'), gate.request('waiting')]
-
-    with closing(worker.client(timeout_s=CALLED_S)) as client, ThreadPoolExecutor(1) as caller:
-        call = caller.submit(client.policy_check_many, asked)
-        wait_for(lambda: len(gate.begun()) == 1)
-        kill(*worker.children())
-        wait_for(lambda: len(gate.begun()) == 2)
-        gate.open()
-        replies = call.result()
-
-    assert [reply.action.id for reply in replies] == ['decided', 'waiting']
-    assert runs.read_text().split() == ['decided'] * 2
-
-
 @pytest.mark.long
 def test_stock_server_loses_the_cast_of_a_killed_process(start, gate, tmp_path):
     """The stock server of oslo.messaging loses a request in flight: the tests above can fail."""

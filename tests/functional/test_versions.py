@@ -7,7 +7,7 @@ from pathlib import Path
 import oslo_messaging
 import pytest
 
-from placement_worker.errors import UnsupportedAction, WorkerTooOld
+from placement_worker.errors import WorkerTooOld
 from tests.factories import changed, nodes, zone_policy
 from tests.malformed_requests import GOOD
 
@@ -55,38 +55,6 @@ def test_old_worker_refuses_a_rebalance_with_a_clear_error(old_worker):
         pytest.raises(WorkerTooOld, match='knows no policy_rebalance'),
     ):
         client.policy_rebalance(REBALANCE)
-
-
-def test_several_checks_over_the_wire_have_a_result_each(worker):
-    """A refused check of a message leaves the replies to the others, in order."""
-    other = changed(GOOD, lambda check: check['action'].update(id='other'))
-    unknown = changed(GOOD, lambda check: check['action'].update(action='CLUSTER_GROW'))
-
-    with closing(worker.client()) as client:
-        first, refused, last = client.policy_check_many([GOOD, unknown, other])
-        single = client.policy_check(GOOD)
-
-    assert first.action == single.action
-    assert isinstance(refused, UnsupportedAction)
-    assert last.action.id == 'other'
-
-
-def test_old_worker_refuses_several_checks_with_a_clear_error(old_worker):
-    """The error names the method that the old worker lacks, and what to do."""
-    with (
-        closing(old_worker.client()) as client,
-        pytest.raises(WorkerTooOld, match=r'no policy_check_many \(contract 1\.2\): upgrade it'),
-    ):
-        client.policy_check_many([GOOD])
-
-
-def test_version_cap_below_several_checks_sends_none(worker):
-    """A client that is capped at 1.1 refuses several checks before they are sent."""
-    with (
-        closing(worker.client(version_cap='1.1')) as client,
-        pytest.raises(oslo_messaging.RPCVersionCapError),
-    ):
-        client.policy_check_many([GOOD])
 
 
 def test_old_worker_decides_no_deletion_of_protected_nodes(old_worker, worker):

@@ -24,27 +24,14 @@ def check(**cluster):
     [
         (check(id='c1', name='web'), ['web']),
         (check(id='c1'), ['c1']),
-        ({'requests': [check(id='c1', name='web'), check(id='c2'), check(id='c2')]}, ['web', 'c2']),
-        ({'requests': [[], check(id=7), {'cluster': 'c1'}]}, []),
-        ({'requests': 'c1'}, []),
+        (check(id=7), []),
+        ({'cluster': 'c1'}, []),
         ([], []),
     ],
 )
-def test_row_has_the_clusters_of_all_checks(request_, clusters):
-    """An operator sees whose requests are parked together; malformed parts are left out."""
+def test_row_has_the_cluster_of_the_request(request_, clusters):
+    """An operator sees whose request is parked; malformed parts are left out."""
     assert row('policy_check', request_)['clusters'] == clusters
-
-
-def test_table_row_of_several_checks_names_the_first_clusters():
-    """A table fits on a screen, however many checks a message has."""
-    checks = [check(id=f'c{number}') for number in range(5)]
-
-    assert parked_messages.table_row(row('policy_check_many', {'requests': checks})) == {
-        'id': '7',
-        'parked_at': 'now',
-        'request': 'policy_check_many',
-        'cluster': ['c0', 'c1', 'c2', 'and 2 more'],
-    }
 
 
 def test_table_row_of_a_check_names_its_action():

@@ -17,7 +17,7 @@ class Replying:
 
     def get_capabilities(self):
         return Capabilities(
-            version='1.2',
+            version='1.1',
             policy_types=[],
             hostname='h',
             host='w1',
@@ -50,7 +50,7 @@ def test_ping_of_a_worker_prints_its_identity_and_the_elapsed_time(program, repl
         'host': 'w1',
         'hostname': 'h',
         'pid': 7,
-        'version': '1.2',
+        'version': '1.1',
         'started_at': '2026-01-02T03:04:05+00:00',
     }
 

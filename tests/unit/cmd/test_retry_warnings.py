@@ -6,7 +6,6 @@ from placement_worker.cmd import retry_warnings
 from tests.factories import NOW
 
 CHECK = 'policy_check'
-CHECKS = 'policy_check_many'
 PAST, LATER = '2000-01-01T00:00:00', '2999-01-01T00:00:00Z'
 
 
@@ -37,25 +36,9 @@ def test_retry_that_helps_nobody_has_one_warning(method, request_, words):
         (CHECK, {'target': 'AFTER', 'expires_at': 'soon'}),
         (CHECK, {'expires_at': []}),
         (CHECK, []),
-        (CHECKS, {'requests': [{'target': 'AFTER'}]}),
-        (CHECKS, {'requests': 1}),
-        (CHECKS, {}),
         (['policy_check'], None),
     ],
 )
 def test_retry_that_may_help_or_is_malformed_has_no_warning(method, request_):
     """A check AFTER an action adds the missing members."""
     assert list(retry_warnings.of(method, request_, NOW)) == []
-
-
-def test_retry_of_many_checks_has_the_warnings_of_each_check_once():
-    """A message with one check that is better dropped is not sent without --force."""
-    before, expired = {'target': 'BEFORE'}, {'target': 'AFTER', 'expires_at': PAST}
-    checks = [{'target': 'AFTER'}, before, expired, before, expired, 'malformed']
-
-    alone = [*retry_warnings.of(CHECK, before, NOW), *retry_warnings.of(CHECK, expired, NOW)]
-
-    assert len(alone) == 2
-    assert list(retry_warnings.of(CHECKS, {'requests': checks}, NOW)) == [
-        f'2 of 6 checks: {sentence}' for sentence in alone
-    ]

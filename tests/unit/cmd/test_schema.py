@@ -14,7 +14,7 @@ def test_schema_without_a_name_lists_each_message_with_its_title(run):
     lines = [line.split(maxsplit=1) for line in out.splitlines()]
     assert (status, err) == (0, '')
     assert [name for name, _ in lines] == sorted(set(schema.names()))
-    assert len(lines) == 29
+    assert len(lines) == 27
     assert ['policy_check.cast_reply', 'Reply to a cast of policy_check'] in lines
     assert max(map(len, out.splitlines())) <= 79
 

@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from placement_worker.contract import caller, rpc
-from placement_worker.contract.model import CheckReply, CheckRequest
-from placement_worker.errors import InvalidRequest, UnsupportedAction, WorkerFailed
+from placement_worker.contract.model import CheckRequest
+from placement_worker.errors import InvalidRequest
 from tests.factories import bind, deletion_policy, nodes, request
 
 CHECK = request('CLUSTER_SCALE_IN', [deletion_policy()], nodes(a=2))
@@ -16,7 +16,6 @@ REBALANCE = {'cluster': BIND['cluster'], 'policies': []}
 REPLIES = {
     'policy_check': '{"action": {"id": "a", "data": {}}, "cluster": null, "nodes": {},'
     ' "decisions": []}',
-    'policy_check_many': '[{"error": {"type": "UnsupportedAction", "message": "no"}}]',
     'policy_rebalance': '{"status": "OK", "reason": ""}',
     'policy_validate': '{"spec": {"type": "t", "version": 1}}',
     'policy_type_list': '[]',
@@ -45,7 +44,6 @@ class FakeCaller(caller.Caller):
 
 CALLS = {
     'policy_check': (CHECK,),
-    'policy_check_many': ([CHECK],),
     'policy_attach': (BIND,),
     'policy_detach': (BIND,),
     'policy_rebalance': (REBALANCE,),
@@ -66,9 +64,6 @@ def test_call_of_each_method_sends_and_returns_its_types(method):
     ((name, sent, context),) = fake.sent
     assert (name, context) == (method.name, {'request_id': 'r'})
     assert sent is dict or sent is method.request
-    if name == 'policy_check_many':
-        assert [(type(one), str(one)) for one in reply] == [(UnsupportedAction, 'no')]
-        return
     assert reply == getattr(
         msgspec.json.decode(REPLIES.get(name, BOUND), type=method.reply), 'spec', reply
     )
@@ -82,53 +77,6 @@ def test_call_with_a_malformed_request_sends_nothing():
         fake.policy_check({'target': 'BEFORE'})
 
     assert fake.sent == []
-
-
-def test_refused_check_of_several_is_not_sent_and_keeps_its_place():
-    """The client finds a malformed check before it sends the others, and the order stays."""
-    fake = FakeCaller()
-
-    first, second = fake.policy_check_many([{'target': 'BEFORE'}, CHECK])
-
-    assert isinstance(first, InvalidRequest)
-    assert isinstance(second, UnsupportedAction)
-    assert len(fake.requests[0].requests) == 1
-
-
-@pytest.mark.parametrize(('checks', 'errors'), [([], []), ([{}], [InvalidRequest])])
-def test_several_checks_of_which_none_is_valid_send_nothing(checks, errors):
-    """A client waits for no worker if there is nothing to decide."""
-    fake = FakeCaller()
-
-    assert [type(one) for one in fake.policy_check_many(checks)] == errors
-    assert fake.sent == []
-    with pytest.raises(InvalidRequest, match='`context`'):
-        fake.policy_check_many(checks, context='r')
-
-
-@pytest.mark.parametrize(
-    ('result', 'message'),
-    [
-        ('{"error": {"type": "NewError", "message": "no"}}', 'NewError: no'),
-        ('{}', 'The worker sent neither a reply nor an error'),
-    ],
-)
-def test_result_of_a_newer_worker_is_worker_failed(monkeypatch, result, message):
-    """A result that this version does not know is an error, and no lost check."""
-    monkeypatch.setitem(REPLIES, 'policy_check_many', f'[{result}]')
-
-    (found,) = FakeCaller().policy_check_many([CHECK])
-
-    assert isinstance(found, WorkerFailed)
-    assert str(found) == message
-
-
-def test_several_checks_return_their_replies(monkeypatch):
-    """A decided check has its reply as an object."""
-    reply = REPLIES['policy_check']
-    monkeypatch.setitem(REPLIES, 'policy_check_many', f'[{{"reply": {reply}}}]')
-
-    assert FakeCaller().policy_check_many([CHECK]) == [msgspec.json.decode(reply, type=CheckReply)]
 
 
 def test_validation_of_the_map_around_a_spec_says_what_to_pass():

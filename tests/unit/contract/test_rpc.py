@@ -108,5 +108,4 @@ def test_version_of_other_methods_is_the_one_that_introduced_them():
     versions = {method.name: version_of(method.name, {}) for method in METHODS}
 
     assert versions.pop('policy_rebalance') == '1.1'
-    assert versions.pop('policy_check_many') == '1.2'
     assert set(versions.values()) == {'1.0'}

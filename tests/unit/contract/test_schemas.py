@@ -22,12 +22,6 @@ ROOT = Path(__file__).parents[3]
 CLOUD = Inventory.parse({'zones': {'a': True}}, 'test')
 PAYLOADS = {
     'policy_check': request('CLUSTER_SCALE_IN', [zone_policy('a'), deletion_policy()], nodes(a=2)),
-    'policy_check_many': {
-        'requests': [
-            request('CLUSTER_SCALE_OUT', [zone_policy('a')]),
-            request('CLUSTER_SCALE_OUT', [zone_policy(no=1)]),
-        ]
-    },
     'policy_attach': bind(zone_policy('a')),
     'policy_detach': bind(zone_policy('a')),
     'policy_rebalance': {
@@ -71,7 +65,7 @@ def test_schema_is_valid_and_describes_every_key(name):
 
     Draft202012Validator.check_schema(document)
     assert document['$schema'] == 'https://json-schema.org/draft/2020-12/schema'
-    assert document['$id'] == f'urn:placement-worker:1.2:{name}'
+    assert document['$id'] == f'urn:placement-worker:1.1:{name}'
     undescribed = [one for one, of in document.get('$defs', {}).items() if not of['description']]
     undescribed += [
         f'{one}.{key}'

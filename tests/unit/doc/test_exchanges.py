@@ -41,7 +41,7 @@ def test_page_shows_each_request_with_its_reply():
     """The page includes each message once, a reply after its request."""
     shown = re.findall(r'literalinclude:: exchanges/(.*)\.json', PAGE.read_text(encoding='utf-8'))
 
-    names = ['attach', *PHASES, 'rebalance', 'check_many', *OTHERS, 'detach']
+    names = ['attach', *PHASES, 'rebalance', *OTHERS, 'detach']
     assert shown == [f'{name}.{part}' for name in names for part in ('request', 'reply')]
     assert sorted(shown) == sorted(path.stem for path in FOLDER.iterdir())
 

@@ -31,19 +31,6 @@ def test_call_without_a_broker_returns_the_reply(caller):
     assert _zones(reply) == {'a': 1}
 
 
-def test_several_checks_without_a_broker_return_a_result_each(caller):
-    """A refused check is an exception in the list, and the other check has its reply."""
-    good, missing = (
-        request('CLUSTER_SCALE_OUT', [policy])
-        for policy in (zone_policy('a'), {**zone_policy(), 'spec': {'type': 't', 'version': 1}})
-    )
-
-    reply, refused = caller.policy_check_many([good, missing])
-
-    assert _zones(reply) == {'a': 1}
-    assert isinstance(refused, PolicyTypeNotFound)
-
-
 def test_check_of_a_decoded_request_returns_the_reply_as_an_object(caller):
     """A request that is already an object gets the reply that its JSON gets."""
     asked = request('CLUSTER_SCALE_OUT', [zone_policy('a', 'b')])
