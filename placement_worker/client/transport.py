@@ -246,19 +246,25 @@ def obstacle(conf: cfg.ConfigOpts, target: Any, exchange: str) -> str | None:
     only = copy.copy(target)
     only.hosts = reachable[:1]
     blocks: list[object] = []
+    connection = None
+    half_s = (end - time.monotonic()) / 2
     try:
-        half_s = (end - time.monotonic()) / 2
-        with open_connection(conf, only, left_s=half_s, on_blocked=blocks.append) as connection:
-            connection.channel().basic_publish_confirm(
+        connection = open_connection(conf, only, left_s=half_s, on_blocked=blocks.append)
+        channel = connection.channel()
+        for _ in range(2):  # RabbitMQ accepts one message of a connection before it blocks it
+            channel.basic_publish_confirm(
                 Message(),
                 exchange=exchange,
                 routing_key=f'unroutable-{uuid.uuid4().hex}',
-                confirm_timeout=max(end - time.monotonic(), CONNECT_MIN_S),
+                confirm_timeout=half_s,
             )
     except (ChannelError, BrokerRefused):
         return None  # it responds
     except (AMQPError, BrokerUnreachable, OSError) as exc:
         return BLOCKED if blocks else f'the broker accepts connections but is silent: {exc}'
+    finally:
+        if connection is not None:
+            drop(connection)
     return None
 
 

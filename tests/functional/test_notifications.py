@@ -9,7 +9,6 @@ from contextlib import closing
 import pytest
 from amqp.exceptions import NotFound
 
-from placement_worker.contract.rpc import EXCHANGE
 from tests.cluster import Cluster
 from tests.factories import request, zone_policy
 from tests.functional.conftest import amqp
@@ -76,26 +75,6 @@ def test_notifications_after_lost_connections_arrive_on_new_ones(audited, own_br
         own_broker.control('close_all_connections', 'test')
         check(client, 'after')
         wait_for(lambda: set(audit.ends()) == {'before', 'after'})
-
-
-def test_notification_to_a_deleted_exchange_is_sent_once_it_exists(audited, own_broker):
-    """The driver declares a missing exchange and the queue again on a fresh connection."""
-    worker, audit = audited(own_broker.url, 'deleted')
-    with closing(worker.client()) as client:
-        check(client, 'before')
-        wait_for(lambda: audit.ends() == ['before'])
-        with amqp(own_broker.url) as connection:
-            connection.default_channel.exchange_delete(EXCHANGE)
-        wait_for(lambda: _succeeds(client))
-        wait_for(lambda: 'after' in audit.ends())
-
-
-def _succeeds(client):
-    try:
-        check(client, 'after')
-    except Exception:  # until the worker has declared the exchange
-        return False
-    return True
 
 
 def test_worker_that_stops_sends_the_notifications_of_its_last_check(audited, broker_url):
