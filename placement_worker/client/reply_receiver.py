@@ -26,10 +26,9 @@ from placement_worker.contract.model import CheckReply, Error
 from placement_worker.late_ack import LateAckServer, Redeliver, Reject
 
 LOG = logging.getLogger(__name__)
-DELIVERIES = 10
-"""The deliveries of a reply, after which it is dropped."""
+DELIVERIES = 10  # the deliveries of a reply, after which it is dropped
+# The pause after the first failure of a callback, which doubles, and the longest one.
 RETRY_S, RETRY_MAX_S = 1.0, 30.0
-"""The pause after the first failure of a callback, which doubles, and the longest one."""
 
 Callback = Callable[[str, CheckReply | errors.PlacementWorkerError], object]
 

@@ -40,23 +40,22 @@ DEFAULTS = {
     # RabbitMQ recommends 5 to 20: https://www.rabbitmq.com/docs/heartbeats#heartbeats-timeout
     'heartbeat_timeout_threshold': '12',
 }
+# Options of the rabbit driver that become arguments of a quorum queue unless they are 0.
 ARGUMENTS = {
     'rabbit_quorum_delivery_limit': 'x-delivery-limit',
     'rabbit_quorum_max_memory_length': 'x-max-in-memory-length',
     'rabbit_quorum_max_memory_bytes': 'x-max-in-memory-bytes',
 }
-"""Options of the rabbit driver that become arguments of a quorum queue unless they are 0."""
-SECTION = 'oslo_messaging_rabbit'
-"""The section of the driver's options."""
+SECTION = 'oslo_messaging_rabbit'  # the section of the driver's options
 MAX_PORT = 65535
+# The remedy for a URL that is not split as meant; it must not show a part of the URL.
 ENCODING = (
     'percent-encode each of ? # @ , : % [ ] and $ in user, password and virtual host, for example '
     '@ as %40, and use no / in user and password'
 )
-"""The remedy for a URL that is not split as meant; it must not show a part of the URL."""
 CONNECT_TIMEOUT_S, CONNECT_MIN_S = 5, 0.5
+# The errors of oslo.messaging whose message the broker has not confirmed.
 NOT_PUBLISHED = (oslo_messaging.MessageDeliveryFailure, KombuError, AMQPError, OSError)
-"""The errors of oslo.messaging whose message the broker has not confirmed."""
 DROP_S = 0.1
 DIAGNOSE_S = 1.6
 PORT = 5672
@@ -66,10 +65,10 @@ BLOCKED = (
 )
 ANSWER_S = 30
 RETRY_S = 0.2  # the pause before kombu's second attempt
+# Options of the rabbit driver that name files, by kombu's names for them.
 TLS_FILES = {'ca_certs': 'ssl_ca_file', 'certfile': 'ssl_cert_file', 'keyfile': 'ssl_key_file'}
-"""Options of the rabbit driver that name files, by kombu's names for them."""
+# TLS errors while a broker or a proxy starts or stops; all others are permanent.
 TRANSIENT_TLS_ERRORS = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
-"""TLS errors while a broker or a proxy starts or stops; all others are permanent."""
 
 
 def transport_url(conf: cfg.ConfigOpts, url: str | None = None, **options: object) -> Any:

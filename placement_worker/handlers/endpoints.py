@@ -189,8 +189,8 @@ class Endpoints:
         limit = self._limits().request_bytes
         if not isinstance(raw, str):
             return codec.decode(raw, kind, max_bytes=limit)
-        try:
-            encoded = raw.encode()
+        try:  # ASCII, which is as long in bytes as in characters, need not be copied
+            encoded = raw if raw.isascii() else raw.encode()
         except UnicodeEncodeError as exc:
             raise InvalidRequest(f'Expected JSON - at `$`: {exc}') from exc
         return codec.decode_encoded(encoded, kind, limit)

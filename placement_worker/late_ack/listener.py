@@ -39,28 +39,22 @@ POLL_S = 3.0
 
 Operations and deliveries wake the thread.
 """
+# The interval of checks for the end of requests in flight, without a connection.
 STOPPING_PAUSE_S = 0.02
-"""The interval of checks for the end of requests in flight, without a connection."""
 RECONNECT_PAUSE_S = 0.5
 """The pause between attempts to reconnect.
 
 A random factor of up to two keeps workers from reconnecting at the same time.
 """
+# The number of finished requests that are recognized if their acknowledgement was lost.
 REMEMBERED = 4096
-"""The number of finished requests that are recognized if their acknowledgement was lost."""
 ID_MAX = 255  # characters of a unique id; those of oslo.messaging have 32
-DRAIN_S = 0.02
-"""The longest wait for the rest of a frame that has begun to arrive."""
-RESPONSE_S = 10
-"""The longest wait for a byte from the broker while queues are declared."""
-CLOSE_S = 2
-"""The longest wait for the broker's response when the connection is closed."""
-BIND_S = 7
-"""The interval at which the queues are bound again, in case the exchange was deleted."""
-WARN_DISCONNECTED_S = 30
-"""The interval of warnings while no host of the broker responds."""
-JSON = 'application/json'
-"""The content type of every message of oslo.messaging."""
+DRAIN_S = 0.02  # the longest wait for the rest of a frame that has begun to arrive
+RESPONSE_S = 10  # the longest wait for a byte from the broker while queues are declared
+CLOSE_S = 2  # the longest wait for the broker's response when the connection is closed
+BIND_S = 7  # the interval at which the queues are bound again, in case the exchange was deleted
+WARN_DISCONNECTED_S = 30  # the interval of warnings while no host of the broker responds
+JSON = 'application/json'  # the content type of every message of oslo.messaging
 WAKE_BYTES = 4096
 
 

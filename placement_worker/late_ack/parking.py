@@ -24,8 +24,8 @@ no poison message.
 """
 DELIVERY_COUNT = 'x-delivery-count'
 PARKED_ID, PARKED_AT, PARKED_FROM = 'parked-id', 'parked-at', 'parked-from'
+# The header of a retried request; its unique id is that of the request that was parked.
 RETRIED = 'retried'
-"""The header of a retried request; its unique id is that of the request that was parked."""
 
 
 @dataclass(frozen=True, slots=True)

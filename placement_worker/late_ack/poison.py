@@ -10,10 +10,8 @@ from placement_worker.late_ack.parking import DeliveryLimit
 from placement_worker.late_ack.request import Event, LateAckRequest, Redeliver
 
 LOG = logging.getLogger(__name__)
-MOVE_RETRY_S = 300
-"""The pause after a request could not be moved to another queue."""
-ACKNOWLEDGED_S = 5
-"""The longest wait for the acknowledgement of a request that was moved."""
+MOVE_RETRY_S = 300  # the pause after a request could not be moved to another queue
+ACKNOWLEDGED_S = 5  # the longest wait for the acknowledgement of a request that was moved
 
 Move = Callable[[Any, DeliveryLimit], None]
 ReportParked = Callable[[dict[str, Any], dict[str, Any], Exception], None]

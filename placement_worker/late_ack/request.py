@@ -16,10 +16,8 @@ from typing_extensions import override
 from placement_worker.late_ack.parking import delivery_count
 
 LOG = logging.getLogger(__name__)
-REPLY_QUEUES = 'reply_'
-"""The prefix that oslo.messaging gives to the name of each reply queue."""
-SHOWN = 80
-"""The characters of a name that the log shows."""
+REPLY_QUEUES = 'reply_'  # the prefix that oslo.messaging gives to the name of each reply queue
+SHOWN = 80  # the characters of a name that the log shows
 
 
 class Event(enum.Enum):

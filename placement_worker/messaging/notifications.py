@@ -46,8 +46,7 @@ from placement_worker.events.types import (
 from placement_worker.late_ack import driver_of
 
 LOG = logging.getLogger(__name__)
-DRIVERS = 'oslo.messaging.notify.drivers'
-"""The entry points that `driver` can name."""
+DRIVERS = 'oslo.messaging.notify.drivers'  # the entry points that `driver` can name
 QUEUE_MAX = 10_000
 RETRY_S = 1.0
 STOP_S = 5.0  # to empty the queue at a stop

@@ -36,18 +36,17 @@ from placement_worker.late_ack.poison import PoisonMessages
 from placement_worker.messaging.reply_sender import ReplySender
 
 LOG = logging.getLogger(__name__)
+# The ids of a caller's context that the log shows.
 IDS = ('request_id', 'global_request_id', 'user_id', 'project_id')
-"""The ids of a caller's context that the log shows."""
+# The bytes that one quotation mark of a request may take: message and envelope both escape it.
 ENVELOPE_FACTOR = 4
-"""The bytes that one quotation mark of a request may take: message and envelope both escape it."""
-HEADER_BYTES = 64 * 2**10
-"""The size of the rest of a message: method, ids and the caller's context."""
+HEADER_BYTES = 64 * 2**10  # the size of the rest of a message: method, ids and the caller's context
 TRACING = 'oslo_messaging_tracing'
+# The module of the exporter per `otlp_protocol`.
 EXPORTERS = {
     'http/protobuf': 'opentelemetry.exporter.otlp.proto.http.trace_exporter',
     'grpc': 'opentelemetry.exporter.otlp.proto.grpc.trace_exporter',
 }
-"""The module of the exporter per `otlp_protocol`."""
 
 
 class ContextSerializer(oslo_messaging.NoOpSerializer):
