@@ -96,7 +96,6 @@ def _server(replies: '_Dispatcher', transport: Any, target: Any, _: Any, executo
 
 
 def _declare(conf: cfg.ConfigOpts, url: Any, exchange: str, topic: str) -> None:
-    """Declare the exchange and the queue, so that replies can wait there."""
     with open_connection(conf, url) as connection:
         channel = connection.channel()
         try:
@@ -148,7 +147,6 @@ class _Dispatcher(dispatcher.RPCDispatcher):
             self.thread = None
 
     def _retry(self, request_id: str, deliveries: int, failure: BaseException) -> None:
-        """Return a reply to its queue after a pause, which grows with its deliveries."""
         pause_s = min(RETRY_S * 2 ** (deliveries - 1), RETRY_MAX_S)
         LOG.warning(
             'The callback failed for the reply to request %r (delivery %d of %d); '
@@ -163,7 +161,6 @@ class _Dispatcher(dispatcher.RPCDispatcher):
         raise Redeliver(f'its callback failed: {failure}', counted=True)
 
     def _drop(self, request_id: str, cause: object) -> None:
-        """Reject a reply for good; a policy of the broker may keep it as a dead letter."""
         LOG.error(
             'Dropped the reply to request %r after %d deliveries: %s',
             request_id,

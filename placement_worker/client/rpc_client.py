@@ -214,10 +214,6 @@ class PolicyClient(Caller):
         self._stock.close()
 
     def _check_reply_names(self, exchange: str, topic: str, at: str) -> None:
-        """Check the names of a place for replies.
-
-        :raises InvalidRequest: a name is malformed, or workers refuse to reply there.
-        """
         # Engines that do not cast need not load the module.
         from placement_worker.contract import reply_names  # noqa: PLC0415
 
@@ -246,7 +242,6 @@ class PolicyClient(Caller):
         return reply
 
     def _publish(self, kind: str, method: str, request: object, context: Context) -> Any:
-        """Publish a request as a `call` or a `cast`, and return the reply to a call."""
         route = self._route(request)
         version = version_of(method, request)
         ids = {key: context[key] for key in SENT_CONTEXT if key in context}
@@ -264,7 +259,6 @@ class PolicyClient(Caller):
             self._raise(exc, route, method, version)
 
     def _raise(self, exc: Exception, route: Route, method: str, version: str) -> NoReturn:
-        """Raise the error of a request, as `Caller` documents it."""
         if isinstance(exc, oslo_messaging.RemoteError):
             raise _worker_error(exc.exc_type, exc.value, method, version) from exc
         if type(exc).__name__.endswith(REMOTE):
@@ -295,7 +289,6 @@ class PolicyClient(Caller):
 
 
 def _worker_error(name: str, text: str, method: str, version: str) -> errors.PlacementWorkerError:
-    """Return the error that a worker raised; one that the package does not have is WorkerFailed."""
     if name == oslo_messaging.UnsupportedVersion.__name__:
         what = 'protection of nodes' if method == POLICY_CHECK.name else method
         return errors.WorkerTooOld(
@@ -308,7 +301,6 @@ def _worker_error(name: str, text: str, method: str, version: str) -> errors.Pla
 
 
 def _is_transient(exc: BaseException) -> bool:
-    """Return whether a request that was not published may be accepted on a fresh connection."""
     if isinstance(exc, errors.BrokerUnreachable):
         return True
     is_remote = type(exc).__name__.endswith(REMOTE)
@@ -317,8 +309,6 @@ def _is_transient(exc: BaseException) -> bool:
 
 
 class _StockClient:
-    """A stock client with its transport, until the last call that uses them has ended."""
-
     def __init__(
         self, conf: cfg.ConfigOpts, url: Any, target: Any, version_cap: str | None
     ) -> None:
@@ -398,7 +388,6 @@ class _StockClients:
         self._current, self._left = None, []
 
     def _bounded(self, function: Callable[[], Any], timeout_s: float) -> Any:
-        """Call a function in a thread, and leave the thread behind after the timeout."""
         if self._closing.is_set():
             raise _closed()
         self._left = [thread for thread in self._left if thread.is_alive()]
@@ -446,7 +435,6 @@ class _StockClients:
                 stock.close()
 
     def _taken(self, end: float) -> _StockClient:
-        """Return the stock client of this process, which counts one more user."""
         with self._lock:
             stock = self._current
             if stock is None or stock.is_retired:

@@ -343,10 +343,6 @@ def _connection(
 
 
 def _establish(connection: Connection, retries: int) -> None:
-    """Connect to the host of a connection.
-
-    :raises BrokerRefused: the host refuses access, or its certificate is not trusted.
-    """
     try:
         connection.ensure_connection(
             max_retries=retries, interval_start=RETRY_S, reraise_as_library_errors=False
@@ -365,7 +361,6 @@ def _establish(connection: Connection, retries: int) -> None:
 
 
 def _cause(refusal: AccessRefused | NotAllowed) -> str:
-    """Return the text without the number that py-amqp 5 shows in place of a method's name."""
     return str(refusal).removeprefix('(0, 0): ')
 
 
@@ -395,12 +390,10 @@ def _missing_host(conf: cfg.ConfigOpts) -> str:
 
 
 def _is_plain(exc: ssl.SSLError) -> bool:
-    """Return whether the first bytes of the broker were not those of TLS."""
     return getattr(exc, 'reason', None) == 'WRONG_VERSION_NUMBER'
 
 
 def _tls_cause(exc: ssl.SSLError) -> str:
-    """Return the cause, without the line of CPython's source at the end of the text."""
     return str(exc).partition(' (_ssl.c')[0]
 
 
@@ -423,10 +416,6 @@ def _tls(options: Mapping[str, Any], hostname: str) -> dict[str, Any] | bool:
 
 
 def _check_files(files: Mapping[str, str]) -> None:
-    """Load the TLS files; Python's own errors do not name them.
-
-    :raises ConfigurationError: a file cannot be read or used.
-    """
     for name, file in files.items():
         try:
             with open(file, 'rb'):

@@ -182,7 +182,6 @@ class ListenConnection:
 
     @property
     def _amqp(self) -> Any:
-        """The connection of kombu."""
         return self._connection.connection
 
     def add_consumer(self, exchange: str, topic: str, callback: Callable[[Any], None]) -> None:
@@ -283,7 +282,6 @@ class ListenConnection:
         self._bound_at = self._monotonic()
 
     def _has_input(self, timeout_s: float) -> bool:
-        """Wait for input from the broker or for a wake-up, and return whether there is input."""
         # TLS may hold decrypted input that the socket no longer reports.
         pending = getattr(self._amqp.connection.sock, 'pending', None)
         if pending is not None and pending():
@@ -448,7 +446,6 @@ class LateAckListener(base.PollStyleListener):
         return False
 
     def _wait(self) -> None:
-        """Wait a few seconds for a delivery or an operation, or try to reconnect."""
         if self._connection.is_connected:
             try:
                 self._connection.wait(POLL_S)
@@ -486,7 +483,6 @@ class LateAckListener(base.PollStyleListener):
             operation()
 
     def _give_back_waiting(self) -> None:
-        """Cancel the consumers, and give back the requests that no thread has begun."""
         self._connection.cancel_consumers()
         self._waiting.clear()
         for request in list(self._unsettled.values()):

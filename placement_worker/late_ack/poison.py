@@ -87,10 +87,6 @@ class PoisonMessages:
                 )
 
     def _move(self, request: LateAckRequest) -> Exception | None:
-        """Move a request to another queue, and acknowledge it.
-
-        :returns: the error for its caller, or None if the request is not parked.
-        """
         self._move_message(request.delivery._raw_message, self._limit)
         event = Event.PARKED if self._limit.parks else Event.ISOLATED
         request.listener.hooks.on_event(event, request.listener.in_flight.topic)

@@ -5,7 +5,7 @@ import logging
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from amqp import Message, spec
 from oslo_messaging._drivers import amqp, amqpdriver
@@ -14,6 +14,9 @@ from oslo_serialization import jsonutils
 from typing_extensions import override
 
 from placement_worker.late_ack.parking import delivery_count
+
+if TYPE_CHECKING:
+    from placement_worker.late_ack.listener import LateAckListener
 
 LOG = logging.getLogger(__name__)
 REPLY_QUEUES = 'reply_'  # the prefix that oslo.messaging gives to the name of each reply queue
@@ -73,22 +76,6 @@ class Hooks:
     send_reply: Callable[[Reply], object] | None = None
     on_event: Callable[[Event, str], object] = lambda *_: None
     describe: Callable[[Mapping[str, Any]], str] = lambda _: ''
-
-
-class Settler(Protocol):
-    """The listener of a request, which settles it on its connection."""
-
-    hooks: Hooks
-    in_flight: 'RequestsInFlight'
-    obsolete_reply_queues: Any
-
-    def do(self, operation: Callable[[], None]) -> None:
-        """Run an operation when no other thread uses the connection."""
-
-    def settle(
-        self, request: 'LateAckRequest', how: Callable[[Any], object], *, is_done: bool
-    ) -> None:
-        """Settle the last delivery of a request; call this by `do`."""
 
 
 class RequestsInFlight:
@@ -157,7 +144,9 @@ class LateAckRequest(amqpdriver.AMQPIncomingMessage):
     `delivery` is the last delivery of the message, which is the one to settle.
     """
 
-    def __init__(self, listener: Settler, delivery: Any, key: object, context: Any) -> None:
+    def __init__(
+        self, listener: 'LateAckListener', delivery: Any, key: object, context: Any
+    ) -> None:
         super().__init__(
             listener,
             context.to_dict(),

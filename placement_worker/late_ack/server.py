@@ -119,7 +119,6 @@ class LateAckServer(rpc_server.RPCServer):
             self._handle(request)
 
     def _handle(self, request: LateAckRequest) -> None:
-        """Handle a request, and settle it whatever happens."""
         settle: Callable[[], object] = request.finish
         try:
             self._dispatch(request)
@@ -135,11 +134,6 @@ class LateAckServer(rpc_server.RPCServer):
             settle()
 
     def _dispatch(self, request: LateAckRequest) -> None:
-        """Call the method of a request, and reply.
-
-        :raises Redeliver: the broker must deliver the request again.
-        :raises Reject: the broker must drop the request.
-        """
         try:
             if not self._has_method(request.message):
                 # The dispatcher would send heartbeats for an unknown method without an end.
@@ -153,7 +147,6 @@ class LateAckServer(rpc_server.RPCServer):
             request.reply(failure=sys.exc_info())
 
     def _has_method(self, message: dict[str, Any]) -> bool:
-        """Return whether the dispatcher will find the method of a message without an error."""
         dispatcher, method = self.dispatcher, message.get('method')
         if not isinstance(method, str):
             return False

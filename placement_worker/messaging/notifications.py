@@ -254,5 +254,4 @@ def _notification_transport(conf: cfg.ConfigOpts) -> Any:
 
 
 def _target(conf: cfg.ConfigOpts) -> Any:
-    """Return the TransportURL of notifications."""
     return transport_url(conf, conf.oslo_messaging_notifications.transport_url)

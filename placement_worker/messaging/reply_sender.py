@@ -141,8 +141,6 @@ class Verdict(enum.Enum):
 
 
 class _Wait:
-    """The wait of one reply for its destination and for the broker."""
-
     def __init__(
         self,
         slots: threading.BoundedSemaphore,
@@ -276,10 +274,6 @@ class ReplySender:
         self._drop_idle()
 
     def _publish(self, reply: Outgoing) -> None:
-        """Publish a reply on a connection that no other thread uses meanwhile.
-
-        :raises NotConfirmed: the broker did not confirm it.
-        """
         channel = None
         try:
             with self._lock:
@@ -333,7 +327,6 @@ class ReplySender:
         return True
 
     def _retry(self) -> None:
-        """Try to send the deferred replies; skip a destination after its first failure."""
         is_last_round = False
         while not is_last_round:
             is_last_round = self._stopping.wait(WAIT_MAX_S / 2)

@@ -24,6 +24,7 @@ from placement_worker.errors import (
 )
 from placement_worker.events.listener import Listener
 from placement_worker.events.types import (
+    Event,
     MessageMoved,
     MessageRedelivered,
     MessageSettled,
@@ -31,7 +32,8 @@ from placement_worker.events.types import (
 )
 from placement_worker.handlers import request_subject
 from placement_worker.handlers.endpoints import Endpoints
-from placement_worker.late_ack import Event, LateAckServer, limit_bodies
+from placement_worker.late_ack import Event as LateAckEvent
+from placement_worker.late_ack import LateAckServer, limit_bodies
 from placement_worker.late_ack.poison import PoisonMessages
 from placement_worker.messaging.reply_sender import ReplySender
 
@@ -43,6 +45,14 @@ ENVELOPE_FACTOR = 4
 HEADER_BYTES = 64 * 2**10  # the size of the rest of a message: method, ids and the caller's context
 TRACING = 'oslo_messaging_tracing'
 # The module of the exporter per `otlp_protocol`.
+# The events of `late_ack` as those of the worker, which have the topic.
+EVENTS: Mapping[LateAckEvent, Callable[[str], Event]] = {
+    LateAckEvent.TAKEN: MessageTaken,
+    LateAckEvent.SETTLED: MessageSettled,
+    LateAckEvent.REDELIVERED: MessageRedelivered,
+    LateAckEvent.ISOLATED: functools.partial(MessageMoved, parked=False),
+    LateAckEvent.PARKED: functools.partial(MessageMoved, parked=True),
+}
 EXPORTERS = {
     'http/protobuf': 'opentelemetry.exporter.otlp.proto.http.trace_exporter',
     'grpc': 'opentelemetry.exporter.otlp.proto.grpc.trace_exporter',
@@ -69,7 +79,6 @@ class ContextSerializer(oslo_messaging.NoOpSerializer):
 
 
 def _id(value: object) -> str | None:
-    """Return an id if it is safe to log, else None."""
     return value[:255] if isinstance(value, str) and value.isprintable() and value else None
 
 
@@ -159,22 +168,10 @@ def late_ack_server(
 
     :param options: further arguments of `LateAckServer`.
     """
-
-    def on_event(event: Event, topic: str) -> None:
-        match event:
-            case Event.TAKEN:
-                events.handle(MessageTaken(topic))
-            case Event.SETTLED:
-                events.handle(MessageSettled(topic))
-            case Event.REDELIVERED:
-                events.handle(MessageRedelivered(topic))
-            case Event.ISOLATED | Event.PARKED:
-                events.handle(MessageMoved(topic, event is Event.PARKED))
-
     return functools.partial(
         LateAckServer,
         send_reply=replies.send_call_reply,
-        on_event=on_event,
+        on_event=lambda event, topic: events.handle(EVENTS[event](topic)),
         describe=describe,
         poison=poison,
         **options,

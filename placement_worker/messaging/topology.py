@@ -121,7 +121,6 @@ def _is_rabbit(target: Any) -> bool:
 
 @contextlib.contextmanager
 def _recorded(found: Differences, name: str) -> Iterator[None]:
-    """Record the difference that a block finds."""
     try:
         yield
     except NotFound:
@@ -132,11 +131,6 @@ def _recorded(found: Differences, name: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _connected(conf: cfg.ConfigOpts, target: Any) -> Iterator[Connection]:
-    """Open a connection for a block.
-
-    :raises BrokerUnreachable: no host responds, the connection is lost, or the broker stops
-        responding.
-    """
     with open_connection(conf, target) as connection:
         try:
             yield connection
