@@ -5,7 +5,7 @@ import logging
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from amqp import Message, spec
 from oslo_messaging._drivers import amqp, amqpdriver
@@ -15,16 +15,13 @@ from typing_extensions import override
 
 from placement_worker.late_ack.parking import delivery_count
 
-if TYPE_CHECKING:
-    from placement_worker.late_ack.listener import LateAckListener
-
 LOG = logging.getLogger(__name__)
 REPLY_QUEUES = 'reply_'  # the prefix that oslo.messaging gives to the name of each reply queue
 SHOWN = 80  # the characters of a name that the log shows
 
 
 class Event(enum.Enum):
-    """What happened to a request."""
+    """A step in the life of a request."""
 
     TAKEN = 'a thread began it'
     SETTLED = 'it ended, and is about to be acknowledged, returned or rejected'
@@ -65,7 +62,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """What a project adds to its servers.
+    """The functions that a project adds to its servers.
 
     `send_reply`: publishes a reply to a call through the default exchange, with a confirmation; it
     may raise `Redeliver`. None lets the driver send replies, without a bound. `on_event`: takes an
@@ -141,12 +138,11 @@ class RequestsInFlight:
 class LateAckRequest(amqpdriver.AMQPIncomingMessage):
     """A request that waits, is in flight, or was returned to its queue.
 
-    `delivery` is the last delivery of the message, which is the one to settle.
+    `delivery` is the last delivery of the message, which is the one to settle. `listener` is a
+    `LateAckListener`, which settles it.
     """
 
-    def __init__(
-        self, listener: 'LateAckListener', delivery: Any, key: object, context: Any
-    ) -> None:
+    def __init__(self, listener: Any, delivery: Any, key: object, context: Any) -> None:
         super().__init__(
             listener,
             context.to_dict(),

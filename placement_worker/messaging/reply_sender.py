@@ -132,7 +132,7 @@ class Channel:
 
 
 class Verdict(enum.Enum):
-    """What happens to a reply that was not confirmed."""
+    """The fate of a reply that was not confirmed."""
 
     RETRY = enum.auto()
     DEFER = enum.auto()

@@ -376,7 +376,7 @@ def listener():
 
 
 def test_obstacle_of_a_silent_broker_says_that_it_accepts_connections(conf, listener):
-    """A broker that accepts connections and never responds is told from one that vanished."""
+    """A broker that accepts connections and never responds differs from one that vanished."""
     found = obstacle(conf, load_transport_url(conf, f'rabbit://127.0.0.1:{listener}/'), 'e')
 
     assert found.startswith('the broker accepts connections but is silent: No broker responded: ')

@@ -1,11 +1,15 @@
-"""The private names of oslo.messaging that the package uses."""
+"""The private names of oslo.messaging that the package uses, and its independence."""
 
 import inspect
+import re
+from pathlib import Path
 
 import pytest
 from oslo_messaging import server as messaging_server
 from oslo_messaging._drivers import amqp, amqpdriver, base, common, impl_rabbit
 from oslo_messaging.rpc import server as rpc_server
+
+from placement_worker import late_ack
 
 PARAMETERS = {
     amqpdriver.AMQPIncomingMessage.__init__: (
@@ -110,3 +114,10 @@ def test_private_names_exist():
     assert issubclass(impl_rabbit.RabbitDriver, amqpdriver.AMQPDriverBase)
     assert common.PURPOSE_LISTEN
     assert amqpdriver.ObsoleteReplyQueuesCache
+
+
+def test_package_imports_nothing_else_of_this_one():
+    """The server is of use to any project."""
+    for file in Path(late_ack.__file__).parent.glob('*.py'):
+        imported = re.findall(r'^from (placement_worker\S*)', file.read_text(), re.MULTILINE)
+        assert all(name.startswith(late_ack.__name__) for name in imported), file.name
