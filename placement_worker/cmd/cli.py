@@ -22,8 +22,8 @@ INVALID = 2
 MAX_SUGGESTIONS = 3
 PRINTED = ('placement_worker.handlers.request_log', 'placement_worker.handlers.decision_state')
 """The modules whose warnings a command prints as part of a reply, or that advise workers only."""
-CLIENT = 'placement_worker.client.'
-"""The modules of the client; a command prints the error that it raises, not what it logs."""
+CLIENT = ('placement_worker.client.', 'oslo.messaging.', 'oslo_messaging.')
+"""The loggers of the client; a command prints the error that it raises, not what it logs."""
 PLUGINS = 'placement_worker.policies.plugins'
 """The logger of messages about the installed policy types; slow imports have another one."""
 JSON_ESCAPES = 'json-escapes'

@@ -552,7 +552,7 @@ def test_sigusr2_prints_a_report_of_parent_and_process_without_the_password(star
 
     text = worker.stderr.read_text()
     assert 'transport_url = ***' in text
-    assert 'late_ack/poll_listener.py' in text, 'what the threads do'
+    assert 'late_ack/listener.py' in text, 'what the threads do'
     assert text.count('Requests in flight') == 1, 'the parent has none'
     for place in (text, worker.log.read_text()):
         assert PASSWORD not in place

@@ -219,8 +219,8 @@ def test_help_behind_an_option_without_a_command_is_refused(run):
 @pytest.mark.parametrize(
     ('name', 'text', 'logged'),
     [
-        ('placement_worker.client.sending_connection', 'The broker blocks a connection', False),
-        ('oslo.messaging._drivers.impl_rabbit', 'Queue q is stuck', True),
+        ('placement_worker.client.rpc_client', 'of the client', False),
+        ('oslo.messaging._drivers.impl_rabbit', 'The broker has blocked', False),
         ('placement_worker.clients', 'of a plugin', True),
         ('placement_worker.handlers.request_log', 'printed by the command', False),
         ('placement_worker.handlers.decision_state', 'Request expired before', False),
