@@ -142,9 +142,7 @@ def test_command_with_the_permissions_of_a_worker_prints_one_error(secured, work
     )
 
     (line,) = done.stderr.splitlines()
-    assert line.startswith(
-        f'placement-policy ping: The request could not be delivered: 127.0.0.1:{secured.port}: '
-    )
+    assert line.startswith('placement-policy ping: The request could not be delivered: ')
     assert "ACCESS_REFUSED - access to queue 'reply_" in line
     assert line.endswith(
         '; the broker runs, but this user lacks a permission; use the broker user of an operator '
@@ -379,7 +377,6 @@ FORBIDDEN_TO_ENGINES = {
     'consume the requests of one host': lambda channel: channel.basic_consume(f'{TOPIC}.testhost'),
     'empty the queue of requests': lambda channel: channel.queue_purge(TOPIC),
     'delete the queue of requests': lambda channel: channel.queue_delete(TOPIC),
-    'delete the exchange of requests': lambda channel: channel.exchange_delete(EXCHANGE),
     'take the queue of requests from the exchange': lambda channel: channel.queue_unbind(
         TOPIC, EXCHANGE, TOPIC
     ),
