@@ -67,6 +67,7 @@ PAUSE_S, PAUSE_MAX_S = 0.1, 1.0  # between two attempts to publish
 RETRIES = 2  # of the stock client, on the next hosts
 LEFT_MAX = 16  # stock calls that were left behind at their timeout and have not ended
 CLOSE_S = 2.0
+RENEW_S = 60.0
 NOT_DELIVERED = 'The request could not be delivered'
 REFUSALS = (AccessRefused, NotAllowed)
 REMOTE = '_Remote'  # the end of the name of a built-in exception that a worker raised
@@ -313,7 +314,8 @@ class _StockClient:
         self, conf: cfg.ConfigOpts, url: Any, target: Any, version_cap: str | None
     ) -> None:
         self.users = 0
-        self.is_retired = False
+        self.is_retired = self._is_closed = False
+        self._created_at = time.monotonic()
         with driver_errors():
             self._transport = oslo_messaging.get_rpc_transport(conf, url=shuffled(url))
         self.client = oslo_messaging.get_rpc_client(
@@ -324,11 +326,23 @@ class _StockClient:
             transport_options=oslo_messaging.TransportOptions(at_least_once=True),
         )
 
-    def close(self) -> threading.Thread:
+    def retire_if_old(self) -> None:
+        """Let later calls use a fresh client after a timeout, but not too often.
+
+        oslo.messaging 17.1 tries a dead host again and again for replies. Each client leaves its
+        reply queue behind, which expires after half an hour.
+        """
+        self.is_retired |= time.monotonic() - self._created_at > RENEW_S
+
+    def close(self, wait_s: float = 0) -> None:
         """Close the connections in a thread, since a silent broker would block the caller."""
-        thread = threading.Thread(target=self._transport.cleanup, name='policy-close', daemon=True)
-        thread.start()
-        return thread
+        if not self._is_closed:
+            self.is_retired = self._is_closed = True
+            closing = threading.Thread(
+                target=self._transport.cleanup, name='policy-close', daemon=True
+            )
+            closing.start()
+            closing.join(wait_s)
 
 
 class _StockClients:
@@ -374,10 +388,8 @@ class _StockClients:
         self._closing.set()
         for outcome in list(self._outcomes):
             outcome.put((None, _closed()))
-        current = self._current
-        if current is not None and not current.is_retired:
-            current.is_retired = True
-            current.close().join(CLOSE_S)
+        if self._current is not None:
+            self._current.close(CLOSE_S)
 
     def begin_child(self) -> None:
         """Forget the connections and threads of the parent, after a fork."""
@@ -411,7 +423,7 @@ class _StockClients:
         except queue.Empty:
             self._left.append(thread)
             if self._current is not None:
-                self._current.is_retired = True
+                self._current.retire_if_old()
             raise oslo_messaging.MessagingTimeout from None
         finally:
             self._outcomes.discard(outcome)
@@ -423,9 +435,12 @@ class _StockClients:
         stock = self._taken(end)
         try:
             return send(stock.client, max(end - time.monotonic(), PAUSE_S))
-        except (*NOT_PUBLISHED, oslo_messaging.MessagingTimeout):
+        except NOT_PUBLISHED:
             # Later calls use a fresh client; calls in flight keep this one for their replies.
             stock.is_retired = True
+            raise
+        except oslo_messaging.MessagingTimeout:
+            stock.retire_if_old()
             raise
         finally:
             with self._lock:
@@ -437,7 +452,11 @@ class _StockClients:
     def _taken(self, end: float) -> _StockClient:
         with self._lock:
             stock = self._current
+            if self._closing.is_set():
+                raise _closed()
             if stock is None or stock.is_retired:
+                if stock is not None and not stock.users:
+                    stock.close()
                 conf, url, *_ = self._settings
                 # oslo.messaging would connect without a bound, and hide why it cannot.
                 open_connection(conf, shuffled(url), left_s=end - time.monotonic()).release()

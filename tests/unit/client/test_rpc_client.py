@@ -337,6 +337,23 @@ def test_stock_call_that_does_not_return_ends_at_the_timeout_with_the_cause(stuc
         client.policy_type_list()
 
 
+@pytest.mark.parametrize(('renew_s', 'clients'), [(0, 2), (60, 1)])
+def test_client_after_a_timeout_is_fresh_but_not_too_often(sender, monkeypatch, renew_s, clients):
+    """A reply queue that receives nothing is replaced, and few queues are left behind."""
+    monkeypatch.setattr(rpc_client, 'RENEW_S', renew_s)
+    created = Mock(side_effect=lambda *_, **__: sender)
+    monkeypatch.setattr(oslo_messaging, 'get_rpc_client', created)
+    sender.failures = [oslo_messaging.MessagingTimeout()]
+    client = PolicyClient('rabbit://')
+
+    with pytest.raises(errors.NoWorkerAnswered):
+        client.policy_type_list()
+    assert client.policy_type_list() == []
+
+    assert created.call_count == clients
+    client.close()
+
+
 def test_calls_behind_many_stuck_ones_fail_at_once(stuck, monkeypatch):
     """A broker that does not respond costs the process a bounded number of threads."""
     monkeypatch.setattr(rpc_client, 'LEFT_MAX', 2)
