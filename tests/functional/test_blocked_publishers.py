@@ -14,7 +14,7 @@ from tests.waiting import wait_for
 CLOUD = {'zones': {'a': True}}
 TIMEOUT_S = 8
 """More than the interval of heartbeats: each one restarts the timeout of oslo.messaging."""
-LATE_S = 5
+LATE_S = 2
 ASKED = request('CLUSTER_SCALE_OUT', [zone_policy('a')])
 LARGE = request('CLUSTER_SCALE_OUT', [zone_policy('a')], data={'padding': 'x' * 12 * 2**20})
 
@@ -41,24 +41,17 @@ def succeeds(client):
 def test_request_to_a_broker_that_blocks_publishers_ends_with_its_cause(
     start_worker, own_broker, method
 ):
-    """A call and a cast end in time although heartbeats arrive, and the next ones at once.
-
-    When the alarm has ended, calls succeed.
-    """
+    """A call and a cast end in time although heartbeats arrive; after the alarm, calls succeed."""
     worker = start_worker(CLOUD, url=own_broker.url)
     with closing(worker.client(timeout_s=TIMEOUT_S)) as client:
         client.policy_check(ASKED)
         with memory_alarm(own_broker):
             began = time.monotonic()
-            with pytest.raises(BrokerUnreachable, match='it blocks publishers while'):
+            with pytest.raises(BrokerUnreachable, match='the broker blocks publishers while'):
                 getattr(client, method)(ASKED)
             took = time.monotonic() - began
-            with pytest.raises(BrokerUnreachable, match='it blocks publishers while'):
-                getattr(client, method)(ASKED)
-            again = time.monotonic() - began - took
         wait_for(lambda: succeeds(client))
 
-    assert again < TIMEOUT_S
     assert TIMEOUT_S <= took < TIMEOUT_S + LATE_S
 
 
@@ -70,7 +63,10 @@ def test_large_request_to_a_broker_that_blocks_publishers_ends_with_its_cause(
     worker = start_worker(CLOUD, url=own_broker.url)
     with closing(worker.client(timeout_s=TIMEOUT_S)) as client:
         client.policy_check(ASKED)
-        with memory_alarm(own_broker), pytest.raises(BrokerUnreachable, match='it blocks publish'):
+        with (
+            memory_alarm(own_broker),
+            pytest.raises(BrokerUnreachable, match='the broker blocks publish'),
+        ):
             client.policy_check(LARGE)
         wait_for(lambda: succeeds(client))
 
