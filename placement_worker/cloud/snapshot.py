@@ -1,6 +1,6 @@
 """A cached view of the cloud for one check.
 
-Each value is requested once, so all policies of the check see the same state.
+Zones, regions and servers are requested once, so all policies of the check see the same state.
 """
 
 from collections import Counter, defaultdict
@@ -16,7 +16,7 @@ from placement_worker.cloud.ports import (
     Resource,
     Subnet,
 )
-from placement_worker.cloud.stated_places import Location, stated_place
+from placement_worker.cloud.stated_places import Location, stated_place, without_host
 from placement_worker.contract.cluster import Cluster, Node, ServerDetails
 
 
@@ -41,7 +41,9 @@ class Snapshot:
     _regions: Collection[str] | None = field(init=False, default=None)
     _home: tuple[str | None] | None = field(init=False, default=None)
     _stated: Mapping[str, Location] | None = field(init=False, default=None)
-    _servers: Mapping[str, ServerDetails] | None = field(init=False, default=None)
+    _servers: dict[str | None, Mapping[str, ServerDetails]] = field(
+        init=False, default_factory=dict
+    )
 
     def zones(self, region: str | None) -> Mapping[str, bool]:
         """Return the result of `Cloud.zones`; no policy can change it for the next one."""
@@ -116,9 +118,10 @@ class Snapshot:
         """
         _, zone = stated_place(node)
         if zone is None and node.physical_id:
-            server = self._unplaced_servers.get(node.physical_id)
+            server = self._unplaced_servers(node).get(node.physical_id)
             zone = server.availability_zone if server else None
-        return zone or (node.profile or self._cluster.profile).zone
+        profile = node.profile or self._cluster.profile
+        return zone or (without_host(profile.zone) if profile.zone else None)
 
     def in_region(self, region: str | None, nodes: Sequence[Node]) -> Sequence[Node]:
         """Return the nodes of a region; None stands for the home region, whatever its name is."""
@@ -186,13 +189,16 @@ class Snapshot:
         """The region of nodes whose data and own profile name no region."""
         return self._cluster.profile.region or self.home_region
 
-    @property
-    def _unplaced_servers(self) -> Mapping[str, ServerDetails]:
-        if self._servers is None:
-            places = self._stated_places
-            unplaced = [node for node in self._cluster.nodes if places[node.id][1] is None]
-            self._servers = self.servers_of(unplaced)
-        return self._servers
+    def _unplaced_servers(self, node: Node) -> Mapping[str, ServerDetails]:
+        """Return the servers without a stated zone in the region of a node, in one lookup."""
+        region, places = self.named_region_of(node), self._stated_places
+        if region not in self._servers:
+            self._servers[region] = self.servers_of(
+                one
+                for one in self._cluster.nodes
+                if places[one.id][1] is None and self.named_region_of(one) == region
+            )
+        return self._servers[region]
 
     def servers_of(self, nodes: Iterable[Node]) -> Mapping[str, ServerDetails]:
         """Return zone and addresses of the nodes' servers by `physical_id`.

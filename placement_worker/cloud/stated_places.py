@@ -9,7 +9,10 @@ Location = tuple[str | None, str | None]
 
 
 def stated_place(node: Node) -> Location:
-    """Return region and zone according to the request, except the zone of a profile."""
+    """Return region and zone according to the request, except the zone of a profile.
+
+    A node that was created with ``zone:host`` has both in its placement; only the zone is a place.
+    """
     placement = node.data.get('placement')
     region = zone = None
     if isinstance(placement, dict):
@@ -18,7 +21,12 @@ def stated_place(node: Node) -> Location:
         region = node.profile.region if node.profile else None
     if not (isinstance(zone, str) and zone):
         zone = node.details.availability_zone or None if node.details else None
-    return region, zone
+    return region, without_host(zone) if zone else None
+
+
+def without_host(zone: str) -> str:
+    """Return the zone of ``zone:host``, which asks Nova for a host of the zone."""
+    return zone.partition(':')[0]
 
 
 def in_words(place: Location) -> str:

@@ -89,8 +89,9 @@ class Change(Struct, frozen=True):
         return regions
 
     def updated(self, **changes: Any) -> dict[str, Any]:
-        """Return the map with these keys changed."""
-        return {**self._decided, **changes}
+        """Return the map with these keys changed; `zones` replaces `zone`, and so on."""
+        kept = {key: value for key, value in self._decided.items() if f'{key}s' not in changes}
+        return {**kept, **changes}
 
     def replanned(self, count: int, **plan: Any) -> dict[str, Any]:
         """Return the map with this plan in place of an earlier one."""

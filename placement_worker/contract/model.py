@@ -201,7 +201,7 @@ class RebalanceOptions(Wire, frozen=True):
     max_moves: Annotated[int, Meta(ge=1)] | None = None
     max_surge: Annotated[int, Meta(ge=1)] = 1
     min_gain: Annotated[float, Meta(ge=0)] = 0.0
-    min_age_s: Annotated[int, Meta(ge=0)] = 0
+    min_age_s: Annotated[int, Meta(ge=0, le=2**31 - 1)] = 0
 
 
 class RebalanceRequest(Wire, frozen=True):

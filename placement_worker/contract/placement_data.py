@@ -21,7 +21,8 @@ MOST_ATTEMPTS = 2**31 - 1
 class RecordedFailure(Wire, frozen=True, kw_only=True):
     """The failed attempts to create nodes in a place, which outlive their nodes.
 
-    `at`: the time of the latest failure. `attempts`: the number of attempts in a row up to then.
+    `at`: the time of the latest failure, or at which another node of the same attempt was created.
+    `attempts`: the number of attempts in a row up to then.
     """
 
     region_name: str | None = None

@@ -124,24 +124,19 @@ def plan(request: RebalanceRequest, links: Sequence[Link], state: State) -> Reba
     criteria = policies.deletion.criteria
     levels = Levels.of(state.places)
     ordered = victims.order(policies.counted(request.cluster.nodes), criteria, resize.action.id)
+    staying = {*protected, *_too_young(request, state)}
     ranks = {
         node.id: rank
         for rank, node in enumerate(ordered if state.criterion else ())
         if victims.is_healthy(node) and node.id not in protected
     }
-    staying = {*protected, *_too_young(request, state)}
     found = layout(ordered, staying, levels, state.cloud, ranks)
     immovable = [node for node in request.cluster.nodes if node.id in protected]
     transfers = list(region_rebalancing.transfers(found.regions, Fraction(str(options.min_gain))))
     surge = _surge(request, state.max_nodes) if transfers else options.max_surge
     chosen = islice(transfers, options.max_moves)
-    leaving = {
-        place: [ranks.get(node.id) for node in nodes] for place, nodes in found.movable.items()
-    }
     new_nodes = 0 if state.criterion is None else -1 if criteria == 'YOUNGEST_FIRST' else 1
-    steps = _until_probe(
-        rebalancing_steps.steps(found.regions, chosen, surge, leaving, new_nodes), found
-    )
+    steps = _until_probe(rebalancing_steps.steps(found.regions, chosen, surge, new_nodes), found)
     warnings = [
         *policies.warnings(resize, state),
         *protection.unparsed(protected),

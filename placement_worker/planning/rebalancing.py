@@ -25,8 +25,9 @@ class Holding:
     `name`: None if the nodes of a region are not divided by zone. `fixed`: the number of nodes that
     must stay. `most`: the maximum number of nodes, which `held` may exceed. `note`: what keeps the
     place from having more nodes, for the row of the reply. `ranks`: those of its healthy,
-    unprotected nodes in the order of victims. Of equal places, growth goes where the next victim
-    stands, and shrinking takes it.
+    unprotected nodes in the order of victims, also of nodes too young to move. Of equal places,
+    growth goes where the next victim stands. `leaving`: the ranks of the nodes that may leave, in
+    their order; None for one that is not healthy. Of equal places, shrinking takes the next one.
     """
 
     name: str | None
@@ -36,6 +37,7 @@ class Holding:
     most: int
     note: str = ''
     ranks: Sequence[int] = ()
+    leaving: Sequence[int | None] = ()
 
     @property
     def is_unknown(self) -> bool:
@@ -121,9 +123,9 @@ def deviation(holdings: Sequence[Holding], counts: Mapping[str | None, int]) -> 
 
 def _leaving(holding: Holding, order: int) -> Iterator[Unit]:
     weight = holding.weight or 1
-    unhealthy = holding.held - holding.fixed - len(holding.ranks)
     for gone, unit in enumerate(range(holding.held, holding.fixed, -1)):
-        rank = next(iter(holding.ranks[max(0, gone - unhealthy) :]), math.inf)
+        rest = (rank for rank in holding.leaving[gone:] if rank is not None)
+        rank = next(rest, math.inf)
         above = _ABOVE_MOST if unit > holding.most else _OTHER
         stage = above if holding.weight else _UNLISTED
         yield Unit(stage, -_price(unit, weight), weight, rank, order, holding.name)

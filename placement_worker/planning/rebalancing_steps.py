@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count, islice
-from types import MappingProxyType
 
 from placement_worker.planning import rebalancing, region_rebalancing
 from placement_worker.planning.rebalancing import Holding
@@ -31,28 +30,27 @@ def steps(
     regions: Sequence[Region],
     transfers: Iterable[Transfer],
     max_surge: int,
-    leaving: Mapping[Place, Sequence[int | None]] = MappingProxyType({}),
     new_nodes: int = 0,
 ) -> Iterator[Step]:
     """Group transfers into steps that add at most `max_surge` nodes, and exceed no cap.
 
     A step does not mix transfers between regions with transfers within regions.
 
-    :param leaving: the ranks of the nodes that may leave each place, in their order; None for a
-        node that is not healthy.
     :param new_nodes: 1 if a new node is the last victim, -1 if it is the next one, 0 if victims
         are chosen at random and break no ties.
     """
     counts = region_rebalancing.held(regions)
     ranks = {(region.name, zone.name): [*zone.ranks] for region in regions for zone in region.zones}
-    gone = {place: iter(order) for place, order in leaving.items()}
+    leaving = {
+        (region.name, zone.name): iter(zone.leaving) for region in regions for zone in region.zones
+    }
     newcomers = count(NEW)
     for group in _groups(regions, transfers, max_surge, counts):
         scale_out = _is_scale_out([_after(one, counts, ranks) for one in regions], group)
         for one in group:
             counts[one.source] -= 1
             counts[one.destination] += 1
-            rank = next(gone[one.source], None) if one.source in gone else None
+            rank = next(leaving[one.source], None)
             ranks[one.source] = [other for other in ranks[one.source] if other != rank]
             if new_nodes:
                 ranks[one.destination].append(new_nodes * next(newcomers))

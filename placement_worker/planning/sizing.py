@@ -100,8 +100,8 @@ def _named(action: Action, data: ActionData) -> Size | None:
     """Return the size of a scale-in that names its nodes, or None; the names replace the count."""
     if action.action != actions.CLUSTER_SCALE_IN or not action.candidate_inputs.candidates:
         return None
-    chosen = data.deletion.candidate_count
-    return Size(DELETION, len(action.candidate_inputs.candidates) if chosen is None else chosen)
+    chosen = data.deletion.candidate_count or len(action.candidate_inputs.candidates)
+    return Size(DELETION, chosen)
 
 
 def _decided(action: Action, data: ActionData) -> Size | None:

@@ -1,6 +1,6 @@
 """The deletion policy, senlin.policy.deletion."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -65,9 +65,8 @@ class Deletion(Policy[DeletionProperties]):
             return skipped(refusal)
         if named:
             details = {'reasons': {NAMED: len(named)}}
-            return Outcome(
-                'APPLIED', GENERATED, self._data(state, named, GENERATED), details=details
-            )
+            data = self._data(state, _members(named, request), GENERATED)
+            return Outcome('APPLIED', GENERATED, data, details=details)
         outcome = self._chosen(request, state, size, kept, reason)
         return outcome if _user_chose(request) else self._with_hooks(outcome)
 
@@ -90,15 +89,11 @@ class Deletion(Policy[DeletionProperties]):
         protected = rows.of_protected(request.cluster.nodes, is_full)
         if too_few and self._is_strict:
             raise NodeProtected(too_few[0], protected)
-        plan: Mapping[str, Any] = {}
-        if too_few:
-            deletion, leaving = state.action_data.deletion, (*kept, *choice.victims)
-            plan = victim_selection.counts_by_place(leaving, deletion, state.cloud)
         explained = GENERATED if chosen or not too_few else ALL_PROTECTED
         return Outcome(
             'APPLIED',
             size.explained(explained),
-            self._data(state, chosen, explained, plan),
+            self._data(state, [*kept, *choice.victims], explained),
             details={**rows.of_choice(is_full), **protected},
             warnings=victim_selection.warnings(choice, chosen, count, request.cluster),
         )
@@ -107,21 +102,12 @@ class Deletion(Policy[DeletionProperties]):
     def _is_strict(self) -> bool:
         return False
 
-    def _data(
-        self,
-        state: State,
-        chosen: Sequence[str],
-        reason: str,
-        plan: Mapping[str, Any] | None = None,
-    ) -> dict[str, Any]:
-        """Return the new data of the action.
-
-        :param plan: the numbers by place if fewer nodes leave than planned.
-        """
-        deletion = state.action_data.deletion.updated(
-            **(plan or {}),
-            count=len(chosen),
-            candidates=list(chosen),
+    def _data(self, state: State, victims: Sequence[Node], reason: str) -> dict[str, Any]:
+        planned = state.action_data.deletion
+        deletion = planned.updated(
+            **victim_selection.counts_by_place(victims, planned, state.cloud),
+            count=len(victims),
+            candidates=[node.id for node in victims],
             destroy_after_deletion=self.properties.destroy_after_deletion,
             grace_period=self.properties.grace_period,
             reduce_desired_capacity=self.properties.reduce_desired_capacity,

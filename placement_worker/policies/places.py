@@ -15,7 +15,7 @@ from typing import Annotated, Literal, NamedTuple
 from msgspec import Meta, Struct, structs
 
 from placement_worker.cloud.snapshot import Snapshot
-from placement_worker.cloud.stated_places import Location
+from placement_worker.cloud.stated_places import Location, without_host
 from placement_worker.contract import actions
 from placement_worker.contract.action_data import CREATION, Kind
 from placement_worker.contract.cluster import Node, Profile
@@ -280,12 +280,12 @@ class Places:
         key = (kind, region, by_region)
         if key not in self._zones:
             zones = [self._zone(one, region) for one in _listed(self.listed_zones)]
-            if kind == CREATION:
-                nodes: Sequence[Node] = self.request.cluster.nodes
-                if not by_region and profile_of_new_node(self.request):
-                    nodes = self.cloud.in_region(region, nodes)
-                short = self._shortages(self.listed_zones, nodes, by_region=by_region)
-                of = region if by_region else None
+            # A new node has one region, whose nodes alone are evidence.
+            in_region = by_region or profile_of_new_node(self.request) is not None
+            listed = self.listed_zones if kind == CREATION else None
+            short = self._shortages(listed, by_region=in_region)
+            if short:
+                of = (region or self.cloud.home_region) if in_region else None
                 zones = [structs.replace(one, shortage=short.get((of, one.name))) for one in zones]
             self._zones[key] = zones
         return self._zones[key]
@@ -309,7 +309,7 @@ class Places:
         """The zones for new nodes: the one that the profile of a new node names, else all."""
         named = self._named_zone
         if named:
-            return [named.partition(':')[0]]  # zone:host names a host of the zone
+            return [without_host(named)]
         return [zone.name for zone in _listed(self.listed_zones)]
 
     @property
@@ -365,8 +365,8 @@ class Places:
         return region.closed(closing, f'{NO_USABLE_ZONE}: {notes}')
 
     def _with_shortages(self, regions: list[Place]) -> list[Place]:
-        by_zone, nodes = self.listed_zones is not None, self.request.cluster.nodes
-        short = self._shortages(self.listed_regions, nodes, by_region=True, by_zone=by_zone)
+        by_zone = self.listed_zones is not None
+        short = self._shortages(self.listed_regions, by_region=True, by_zone=by_zone)
         if not short:
             return regions
         return [
@@ -392,7 +392,6 @@ class Places:
     def _shortages(
         self,
         listed: Listed | None,
-        nodes: Sequence[Node],
         *,
         by_region: bool,
         by_zone: bool = True,
@@ -409,6 +408,7 @@ class Places:
             return region, self.cloud.zone_of(node) if by_zone else None
 
         memory = recorded_failures.memory_of(self.request, self.backoffs)
+        nodes = self.request.cluster.nodes
         return shortages_by_place(nodes, memory, locate, listed.backoff, self.now)
 
 

@@ -102,8 +102,8 @@ def layout(
     counts = {
         place: _Count(
             len(nodes),
-            len(movable[place]),
             tuple(ranks[node.id] for node in nodes if node.id in ranks),
+            tuple(ranks.get(node.id) for node in movable[place]),
         )
         for place, nodes in members.items()
     }
@@ -116,11 +116,11 @@ def layout(
 
 
 class _Count(NamedTuple):
-    """The nodes in a place, those of them that may leave, and the ranks that break ties."""
+    """The nodes in a place, the ranks that break ties, and those of the nodes that may leave."""
 
     held: int
-    movable: int
     ranks: Sequence[int]
+    leaving: Sequence[int | None]
 
 
 def _probed(
@@ -173,9 +173,10 @@ def _region(
 ) -> Region:
     zones = _zones(name, listed, counts, size)
     held = sum(zone.held for zone in zones)
-    movable = sum(zone.held - zone.fixed for zone in zones)
     ranks = tuple(sorted(rank for zone in zones for rank in zone.ranks))
-    holding = _holding(name, place, _Count(held, movable, ranks), size)
+    leaving = [rank for zone in zones for rank in zone.leaving]
+    leaving.sort(key=lambda rank: -1 if rank is None else rank)
+    holding = _holding(name, place, _Count(held, ranks, tuple(leaving)), size)
     if all(zone.most <= zone.held for zone in zones):
         # The nodes of an evacuated zone go to another region if their own has no room for them.
         evacuated = {one.name for one in listed or () if one.evacuated}
@@ -197,22 +198,23 @@ def _zones(
         unlisted = (zone for name, zone in counts if name == region and zone not in places)
         places.update(dict.fromkeys(sorted(unlisted, key=str)))
     return [
-        _holding(name, place, counts.get((region, name), _Count(0, 0, ())), size)
+        _holding(name, place, counts.get((region, name), _Count(0, (), ())), size)
         for name, place in places.items()
     ]
 
 
 def _holding(name: str | None, place: Place | None, count: _Count, size: int) -> Holding:
-    held, fixed = count.held, count.held - count.movable
+    held, ranks, leaving = count
+    fixed = held - len(leaving)
     if place is None:
         note = NO_KNOWN_PLACE if name is None else NOT_LISTED
-        return Holding(name, NO_WEIGHT, held, fixed, held, note, count.ranks)
+        return Holding(name, NO_WEIGHT, held, fixed, held, note, ranks, leaving)
     note = note_of(place, held) if place.known else UNKNOWN
     if not place.known or place.evacuated:
-        return Holding(name, NO_WEIGHT, held, fixed, held, note, count.ranks)
+        return Holding(name, NO_WEIGHT, held, fixed, held, note, ranks, leaving)
     most = place.cap if place.cap >= 0 else held + size
     if not place.available:
         most = min(most, held)
     elif place.shortage:
         most = min(most, held + place.shortage.room)
-    return Holding(name, place.weight, held, fixed, most, note, count.ranks)
+    return Holding(name, place.weight, held, fixed, most, note, ranks, leaving)

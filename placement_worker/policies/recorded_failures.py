@@ -44,10 +44,12 @@ def patch_after_deletion(
     deleted = deleted_ids(request, data)
     if not backoffs or not deleted:
         return None
-    node, members = request.action.node, request.cluster.nodes
+    nodes = {node.id: node for node in request.cluster.nodes}
+    if request.action.node:  # may be a later version of a member
+        nodes[request.action.node.id] = request.action.node
     failures = failures_after_deletion(
         deleted,
-        [*members, node] if node else members,
+        [*nodes.values()],
         memory_of(request, backoffs),
         lambda one: place_of(one, request),
         max(backoffs, key=lambda one: one.max_s),

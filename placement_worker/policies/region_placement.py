@@ -6,7 +6,6 @@ from typing_extensions import override
 
 from placement_worker.cloud.ports import Cloud
 from placement_worker.contract.model import BindRequest, CheckRequest, SupportStatus
-from placement_worker.planning import sizing
 from placement_worker.planning.infeasible import infeasible
 from placement_worker.planning.places import NO_CAP, total
 from placement_worker.policies import place_names
@@ -52,7 +51,7 @@ class RegionPlacement(PlacementPolicy[RegionPlacementProperties]):
         task = Task.of(request, state, state.size(request))
         profile = profile_of_new_node(request)
         if profile and profile.region:
-            return self._check_named(request, state, profile.region)
+            return self._check_named(task, profile.region)
         if task.skip_reason:
             return skipped(task.skip_reason)
         nodes = task.counted(without_failed=self.backoff is not None)
@@ -79,17 +78,17 @@ class RegionPlacement(PlacementPolicy[RegionPlacementProperties]):
         names = [region.name for region in self.properties.regions if region.name not in known]
         return [place_names.unknown('region', names, known)] if names else []
 
-    def _check_named(self, request: CheckRequest, state: State, region: str) -> Outcome:
+    def _check_named(self, task: Task, region: str) -> Outcome:
         """Leave a new node in the region that its profile names, and record the region.
 
         :raises NoFeasiblePlan: the region is full; an unlisted region has no cap.
         """
         cap = next((one.cap for one in self.properties.regions if one.name == region), NO_CAP)
-        nodes = sizing.current_nodes(request.action, request.cluster)
+        state, nodes = task.state, task.counted(without_failed=self.backoff is not None)
         held = state.cloud.regions_of(nodes)[region]
         if cap != NO_CAP and held >= cap:
             raise infeasible(1, {}, [(region, held, cap, '')])
-        patch = placed_node(request, state, [{'region_name': region}])
+        patch = placed_node(task.request, state, [{'region_name': region}])
         warnings = warn_of_named(f'region {region}', state.places.cordon_of(region, None))
         reason = f'The profile asks for region {region}.'
         return Outcome('SKIPPED', reason, nodes=patch, warnings=warnings)

@@ -4,7 +4,6 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from operator import attrgetter
 from typing import Any, ClassVar, Literal, Self, TypeVar
 
@@ -222,12 +221,12 @@ class PlacementPolicy(Policy[P]):
     def listed(self) -> Sequence[Zone] | Sequence[Region]:
         """The places of the spec, in its order."""
 
-    @cached_property
+    @property
     def spread(self) -> Spread | None:
         """The tolerated skew; None for any."""
         return self.properties.spread
 
-    @cached_property
+    @property
     def backoff(self) -> Backoff | None:
         """The delays after a lack of capacity; None if the policy does not react to it."""
         return self.properties.backoff
@@ -359,8 +358,8 @@ def _numbers(located: Mapping[T, Sequence[Node]]) -> Counter[T]:
 def not_emptied(places: Sequence[Place], staying: Located, what: str) -> list[str]:
     """Return a sentence for each place that protected nodes keep from being evacuated."""
     return [
-        f'Cannot evacuate {what} {place.name}: {counted(staying[place.name], "protected node")} '
-        f'must not be deleted there'
+        f'Cannot evacuate {what} {escaped(shortened(place.name))}: '
+        f'{counted(staying[place.name], "protected node")} must not be deleted there'
         for place in places
         if place.evacuated and staying.get(place.name)
     ]
@@ -453,4 +452,4 @@ def summary(size: Size, what: str, places: int) -> str:
     else:
         effect = f'of no known {what} {"leaves" if one else "leave"}'
     reason = f'{counted(size.count, "node")} {effect}'
-    return size.explained(reason) if size.limit else reason
+    return size.explained(reason)

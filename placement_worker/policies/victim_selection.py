@@ -7,7 +7,7 @@ from typing import Any
 
 from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.contract import actions
-from placement_worker.contract.action_data import DELETION, Deletion
+from placement_worker.contract.action_data import DELETION, Deletion, PlaceCount
 from placement_worker.contract.cluster import Cluster, Node
 from placement_worker.contract.model import CheckRequest
 from placement_worker.errors import InvalidInput, NodeProtected
@@ -137,29 +137,52 @@ def _staying_in(
 
 
 def counts_by_place(nodes: Sequence[Node], deletion: Deletion, cloud: Snapshot) -> dict[str, Any]:
-    """Return the plan by place of a deletion with the numbers of these victims.
+    """Return the parts of a plan by place that differ from these victims, with their numbers.
 
-    A plan that asks for more would let an engine delete nodes that protection has spared.
+    Protection may spare planned nodes, and an engine may name nodes of other places: a plan that
+    differs from the victims would let the engine delete others.
     """
     plan: dict[str, Any] = {}
     if deletion.regions is not None:
-        regions = Counter(map(cloud.region_of, nodes))
-        plan['regions'] = {name: regions[name] for name in deletion.regions if regions[name]}
-    if deletion.zones is not None:
-        zones = Counter(map(cloud.zone_of, nodes))
-        plan['zones'] = {name: zones[name] for name in deletion.zones if zones[name]}
+        plan['regions'] = _counted(map(cloud.region_of, nodes))
     if deletion.places is not None:
-        planned = [(one.region, one.zone) for one in deletion.places]
-        places = Counter(map(cloud.place_of, nodes))
-        for (region, zone), number in [*places.items()]:
-            if (region, zone) not in planned:
-                places[region, None] += number
-        plan['places'] = [
-            {'region_name': region, **({} if zone is None else {'zone': zone}), 'count': number}
-            for region, zone in planned
-            if (number := places[region, zone])
+        whole = {one.region for one in deletion.places if one.zone is None}
+        places = [
+            (region, None if region in whole else zone)
+            for region, zone in map(cloud.place_of, nodes)
+            if region and (zone or region in whole)
         ]
-    return plan
+        counts = sorted(Counter(places).items(), key=str)
+        plan['places'] = [PlaceCount(*place, number) for place, number in counts]
+        if deletion.zones is not None:
+            plan['zones'] = _counted(zone for _, zone in places)
+    elif deletion.zones is not None:
+        plan['zones'] = _counted(map(cloud.zone_of, nodes))
+    planned = {
+        'regions': _without_zeros(deletion.regions or {}),
+        'zones': _without_zeros(deletion.zones or {}),
+        'places': [one for one in deletion.places or () if one.nodes],
+    }
+    changed = {key: value for key, value in plan.items() if value != planned[key]}
+    if 'places' in changed:
+        changed['places'] = [
+            {
+                'region_name': one.region,
+                **({'zone': one.zone} if one.zone else {}),
+                'count': one.nodes,
+            }
+            for one in changed['places']
+        ]
+    return changed
+
+
+def _without_zeros(counts: Mapping[str, int]) -> dict[str, int]:
+    return {name: count for name, count in counts.items() if count}
+
+
+def _counted(names: Iterable[str | None]) -> dict[str, int]:
+    counts = Counter(name for name in names if name is not None)
+    return dict(sorted(counts.items()))
 
 
 def too_few(

@@ -8,7 +8,7 @@ from msgspec import structs
 from typing_extensions import override
 
 from placement_worker.cloud.ports import Cloud
-from placement_worker.cloud.stated_places import Location
+from placement_worker.cloud.stated_places import Location, without_host
 from placement_worker.contract import actions
 from placement_worker.contract.action_data import CREATION
 from placement_worker.contract.cluster import Node
@@ -176,8 +176,7 @@ def _check_named(zone: str, task: Task) -> Outcome:
     reason = f'The profile asks for availability zone {zone}.'
     warnings: list[str] = []
     if task.state.cordons:
-        name, _, _ = zone.partition(':')  # `zone:host` names a host of the zone
-        found = task.state.places.cordon_of(_region_of(task), name)
+        found = task.state.places.cordon_of(_region_of(task), without_host(zone))
         warnings = warn_of_named(f'availability zone {zone}', found)
     return Outcome('SKIPPED', reason, nodes=patch, warnings=warnings)
 

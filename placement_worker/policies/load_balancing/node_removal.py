@@ -6,6 +6,7 @@ from typing import Any
 
 from placement_worker.contract import actions
 from placement_worker.contract.action_data import DELETION, ActionData
+from placement_worker.contract.cluster import Node
 from placement_worker.contract.model import CheckRequest
 from placement_worker.errors import TooFewOnline
 from placement_worker.formats.text import listed, shortened
@@ -73,11 +74,7 @@ class NodeRemoval:
         size = state.size(request)
         choice, _ = victim_selection.choose(request, state, size.count, 'RANDOM', kept)
         victims = [*named, *(node.id for node in choice.victims)]
-        plan: Mapping[str, Any] = {}
-        if len(victims) < size.count:
-            deletion, leaving = state.action_data.deletion, (*kept, *choice.victims)
-            plan = victim_selection.counts_by_place(leaving, deletion, state.cloud)
-        outcome = self._leave(victims, self._with_candidates(victims, plan))
+        outcome = self._leave(victims, self._with_candidates([*kept, *choice.victims]))
         of_size = victim_selection.warnings(choice, victims, size.count, request.cluster)
         return replace(outcome, warnings=(*outcome.warnings, *of_size))
 
@@ -176,15 +173,14 @@ class NodeRemoval:
             warnings=(*outcome.warnings, warning),
         )
 
-    def _with_candidates(
-        self, node_ids: Sequence[str], plan: Mapping[str, Any] | None = None
-    ) -> dict[str, Any]:
-        """Return the action's data with the chosen victims, and with a grace period since 1.4.
-
-        :param plan: the numbers by place if fewer nodes leave than planned.
-        """
+    def _with_candidates(self, nodes: Sequence[Node]) -> dict[str, Any]:
+        """Return the action's data with the chosen victims, and with a grace period since 1.4."""
         deletion = self.state.action_data.deletion
-        chosen = deletion.updated(**(plan or {}), count=len(node_ids), candidates=list(node_ids))
+        chosen = deletion.updated(
+            **victim_selection.counts_by_place(nodes, deletion, self.state.cloud),
+            count=len(nodes),
+            candidates=[node.id for node in nodes],
+        )
         if self._drains:
             chosen.setdefault('grace_period', GRACE_PERIOD_S)
         return {**self.state.data, DELETION: chosen}

@@ -149,8 +149,8 @@ def test_counts_of_nodes_with_named_regions_need_no_home_region():
     assert sizes(snapshot.by_place(cluster.nodes, regions=['Data'])) == {('Data', 'b'): 1}
 
 
-def test_zone_of_node_looks_up_servers_in_region_of_profile():
-    """The servers of nodes without data are looked up in the region that their profile names."""
+def test_zone_of_node_looks_up_servers_in_its_region_alone():
+    """A service of another region that does not respond must not fail the lookup."""
     asked = []
 
     class Listening:
@@ -163,7 +163,7 @@ def test_zone_of_node_looks_up_servers_in_region_of_profile():
 
     Snapshot(Listening(), cluster).zone_of(cluster.nodes[0])
 
-    assert asked == [('Own', ['s1']), ('Cluster', ['s2'])]
+    assert asked == [('Own', ['s1'])]
 
 
 def test_lookups_of_one_check_are_made_once():

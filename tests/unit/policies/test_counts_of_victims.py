@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -118,3 +119,27 @@ def test_plan_by_place_counts_each_victim_in_its_place(problem):
         }
     if 'zones' in deletion and 'regions' not in deletion:
         assert deletion['zones'] == Counter(zone for _, zone in where if zone)
+
+
+@pytest.mark.parametrize(
+    ('deletion', 'inputs', 'zones', 'victims'),
+    [
+        ({'count': 1, 'zones': {'b': 1}}, {'candidates': ['n1']}, {'a': 1}, ['n1']),
+        ({'count': 1, 'candidates': ['n1', 'n2'], 'zone': {'a': 1}}, {}, {'a': 2}, ['n1', 'n2']),
+        ({'count': 2, 'candidates': ['n3'], 'zones': {'a': 1}}, {}, {'a': 1, 'b': 1}, ['n3', 'n1']),
+        ({'candidates': []}, {'candidates': ['n1']}, None, ['n1']),
+    ],
+    ids=['named elsewhere', 'more names than planned', 'another place', 'an empty list'],
+)
+def test_plan_of_an_engine_follows_the_named_nodes(deletion, inputs, zones, victims):
+    """Zones that an engine planned are replaced by those of the nodes that are named."""
+    members = [node(1, 'a'), node(2, 'a'), node(3, 'b')]
+    policies = [deletion_policy()] if zones else [zone_policy('a', 'b'), deletion_policy()]
+
+    reply = ENDPOINTS.policy_check(
+        request('CLUSTER_SCALE_IN', policies, members, data={'deletion': deletion}, inputs=inputs)
+    )
+
+    found = reply['action']['data']['deletion']
+    assert (found['candidates'], 'zone' in found) == (victims, False)
+    assert found['zones'] == (zones or {'a': 1})

@@ -160,3 +160,12 @@ def test_zone_of_a_new_node_is_one_that_the_nova_of_its_region_knows(check):
     reply = check(request(CREATE, policies, node=node(9, profile=profile('R2'))), regions=regions)
 
     assert reply['nodes'] == {'n9': {'data': {'placement': {'region_name': 'R2', 'zone': 'b'}}}}
+
+
+def test_node_of_a_host_counts_in_its_zone(check):
+    """A node that was created on a named host of a zone is in that zone for later plans."""
+    members = [node(1, 'a:host1'), node(2, 'b'), node(3, 'b')]
+
+    reply = check(request('CLUSTER_SCALE_IN', [zone_policy('a', 'b')], members), zones=['a', 'b'])
+
+    assert reply['action']['data']['deletion']['zones'] == {'b': 1}

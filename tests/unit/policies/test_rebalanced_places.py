@@ -44,10 +44,10 @@ def test_layout_by_zone_counts_all_regions():
 
     (region,) = found.regions
     assert region.zones == [
-        Holding('az1', 100, 3, 1, 3 + SIZE),
+        Holding('az1', 100, 3, 1, 3 + SIZE, leaving=(None, None)),
         Holding('az2', 100, 0, 0, 0, 'unavailable'),
         Holding(None, NO_WEIGHT, 1, 1, 1, 'no known place'),
-        Holding('old', NO_WEIGHT, 1, 0, 1, 'not listed'),
+        Holding('old', NO_WEIGHT, 1, 0, 1, 'not listed', leaving=(None,)),
     ]
     assert ids(found.movable[None, 'az1']) == ['n1', 'n5']
     assert ids(found.unplaced) == ['n4']
@@ -58,9 +58,9 @@ def test_layout_by_region_does_not_divide_by_zone():
     found = laid_out(Levels([Place('R1', cap=3), Place('R2')], {}))
 
     assert [region.holding for region in found.regions] == [
-        Holding('R1', 100, 4, 0, 3, 'over its cap'),
+        Holding('R1', 100, 4, 0, 3, 'over its cap', leaving=(None,) * 4),
         Holding('R2', 100, 0, 0, SIZE),
-        Holding('R3', NO_WEIGHT, 1, 0, 1, 'not listed'),
+        Holding('R3', NO_WEIGHT, 1, 0, 1, 'not listed', leaving=(None,)),
     ]
     assert ids(found.movable['R1', None]) == ['n1', 'n2', 'n3', 'n4']
     assert found.unplaced == []

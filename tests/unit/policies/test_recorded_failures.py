@@ -220,3 +220,24 @@ def test_record_is_added_to_the_patch_of_a_policy():
     patch = patch_after_deletion(decoded, {}, ClusterPatch(OTHER), [Backoff(300, 3600)], NOW)
 
     assert patch.data == {**OTHER, 'placement_failures': [record('a')]}
+
+
+def test_newer_version_of_a_node_is_no_second_attempt():
+    """The node of an action replaces the member with its id."""
+    members = [refused(4, 'a', minutes=20)]
+    asked = request('NODE_DELETE', [ZONES], members, node=refused(4, 'a', minutes=1))
+
+    assert [one['attempts'] for one in recorded(decide(asked))] == [1]
+
+
+def test_record_of_another_region_does_not_concern_a_new_node():
+    """A new node counts the evidence of its own region."""
+    new = node(9, data={}, created_at=None, status='INIT') | {
+        'profile': {
+            'type': 'os.nova.server-1.0', 'properties': {'context': {'region_name': 'R1'}}
+        }
+    }  # fmt: skip
+    asked = request('NODE_CREATE', [redistributing(zone_policy('a', 'b'))], [], node=new)
+    asked['cluster']['data'] = {'placement_failures': [record('a', 'R2')]}
+
+    assert created(decide(asked)) == {'a': 1}
