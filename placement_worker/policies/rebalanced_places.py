@@ -177,11 +177,12 @@ def _region(
     leaving = [rank for zone in zones for rank in zone.leaving]
     leaving.sort(key=lambda rank: -1 if rank is None else rank)
     holding = _holding(name, place, _Count(held, ranks, tuple(leaving)), size)
-    if all(zone.most <= zone.held for zone in zones):
+    room = sum(max(0, zone.most - zone.held) for zone in zones)
+    if not room:
         # The nodes of an evacuated zone go to another region if their own has no room for them.
         evacuated = {one.name for one in listed or () if one.evacuated}
-        stranded = sum(zone.held - zone.fixed for zone in zones if zone.name in evacuated)
-        holding = replace(holding, most=min(holding.most, held - stranded))
+        room -= sum(zone.held - zone.fixed for zone in zones if zone.name in evacuated)
+    holding = replace(holding, most=min(holding.most, held + room))
     return Region(holding, zones)
 
 

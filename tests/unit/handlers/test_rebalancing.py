@@ -605,3 +605,14 @@ def test_a_rebalance_carried_out_halfway_continues_with_the_rest(asked, registry
         assert rest == [(one['delete'], one['imbalance']) for one in steps[number + 1 :]]
 
     assert all(later < earlier for earlier, later in itertools.pairwise(distances))
+
+
+def test_region_has_as_much_room_as_its_zones(plan):
+    """A region whose open zone is short of capacity takes no node, though it has no cap."""
+    regions = {'R1': {'zones': {'az1': True}}, 'R2': {'zones': {'az1': True}}}
+    members = [*(node(n, 'az1', 'R1') for n in (1, 2, 3, 4)), refused(5, 'az1', 'R2')]
+    policies = [region_policy('R1', 'R2'), redistributing(zone_policy('az1'))]
+
+    reply = plan(rebalance_of(policies, members), regions=regions)
+
+    assert (reply['status'], moves(reply)) == ('OK', [])
