@@ -6,7 +6,17 @@ import pytest
 
 from placement_worker.decisions import replay
 from placement_worker.decisions.records import DecisionLog
-from tests.factories import NOW, deletion_policy, node, nodes, region_policy, request, zone_policy
+from tests.factories import (
+    NOW,
+    deletion_policy,
+    node,
+    nodes,
+    refused,
+    region_policy,
+    request,
+    spreading,
+    zone_policy,
+)
 from tests.unit.policies.cordons import (
     REGISTRY,
     cordon,
@@ -308,3 +318,68 @@ def test_retries_of_a_plan_leave_out_the_cordoned_zone():
     assert reply['action']['data']['creation']['alternatives'] == [
         {'place': {'zone': 'a'}, 'retry': [{'zone': 'c'}]}
     ]
+
+
+@pytest.mark.parametrize(
+    ('policies', 'cordons', 'cloud', 'members', 'reason'),
+    [
+        (
+            [zone_policy('a', 'b')],
+            [{'zone': 'a'}],
+            {'zones': {'a': False, 'b': False}},
+            [],
+            'No availability zone found available.',
+        ),
+        (
+            [region_policy('R1', 'R2'), zone_policy('a')],
+            [{'region': 'R1'}, {'region': 'R2'}],
+            {'regions': {'R1': {'zones': {'a': False}}, 'R2': {'zones': {'a': True}}}},
+            [],
+            f'No region is found usable: region R2 is {NOTE}',
+        ),
+        (
+            [region_policy('R1'), zone_policy('a')],
+            [{'region': 'R1'}],
+            {'regions': {'R1': {'zones': {'a': False}}}},
+            [],
+            'No availability zone found available.',
+        ),
+        (
+            [redistributing(zone_policy('a', 'b'))],
+            [{'zone': 'a'}],
+            {'zones': {'a': False, 'b': True}},
+            [refused(9, 'b')],
+            'No node can be created: a (unavailable), b (short of capacity until '
+            '2026-01-01T12:04:00Z); the latest failure was "No valid host was found. There are not '
+            'enough hosts available."; the next probe is possible at 2026-01-01T12:04:00Z',
+        ),
+        (
+            [spreading(zone_policy('a', 'b'), mode='strict')],
+            [{'zone': 'a'}],
+            {'zones': {'a': False, 'b': True}},
+            nodes(b=1),
+            'Zone b would hold 4 nodes, ideal 2.0, allowed skew 1: zone a is unavailable',
+        ),
+    ],
+    ids=['unavailable zones', 'one region with a zone', 'no usable zone', 'shortage', 'skew'],
+)
+def test_reason_names_a_cordon_only_if_its_end_would_help(
+    policies, cordons, cloud, members, reason
+):
+    """An operator who lifts a named cordon gets the node."""
+    asked = scale_out(*policies, members=members, count=3)
+
+    reply = decide(asked, *(cordon(**one) for one in cordons), cloud=cloud)
+
+    assert reply['action']['data']['reason'] == reason
+
+
+def test_reason_names_no_cordon_of_a_region_that_is_full():
+    """A cap refuses the node, whether the region is cordoned or not."""
+    policy = region_policy('R1')
+    policy['spec']['properties']['regions'][0]['cap'] = 1
+    asked = scale_out(policy, members=[node(1, 'a', 'R1')])
+
+    reply = decide(asked, cordon(region='R1'))
+
+    assert reply['action']['data']['reason'] == 'There is no feasible plan to handle all nodes.'

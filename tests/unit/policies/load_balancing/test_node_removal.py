@@ -326,3 +326,16 @@ def test_no_more_members_leave_than_the_floor_allows(cluster, min_online, chosen
     deletion = reply['action']['data']['deletion']
     assert deletion['count'] == len(deletion['candidates']) == len(statuses) - len(remaining)
     assert not {f'n{number}' for number in remaining} & set(deletion['candidates'])
+
+
+def test_trimmed_list_of_a_planned_deletion_leaves_the_zones_even():
+    """A floor cuts the end of a list that goes in rounds over the zones."""
+    zones = {'zones': dict.fromkeys('abc', True)}
+    lab, policy, members = attached(9, *['ONLINE'] * 12, description=zones)
+    for number, one in enumerate(members):
+        one['data'] = {**one['data'], 'placement': {'zone': 'abc'[number // 4]}}
+    policies = [zone_policy(*'abc'), deletion_policy(version='1.2'), policy]
+
+    reply = lab.check(request(SCALE_IN, policies, members, inputs={'count': 6}))
+
+    assert reply['action']['data']['deletion']['candidates'] == ['n1', 'n5', 'n9']
