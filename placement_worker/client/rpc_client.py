@@ -8,6 +8,7 @@ elected its new leader. And each failure is an error of `placement_worker.errors
 the broker or the workers did not respond.
 """
 
+import contextvars
 import os
 import queue
 import re
@@ -416,7 +417,10 @@ class _StockClients:
                 outcome.put((None, exc))
 
         self._outcomes.add(outcome)
-        thread = threading.Thread(target=run, name='policy-call', daemon=True)
+        # The context of the caller holds its trace.
+        thread = threading.Thread(
+            target=contextvars.copy_context().run, args=(run,), name='policy-call', daemon=True
+        )
         thread.start()
         try:
             result, failure = outcome.get(timeout=timeout_s)

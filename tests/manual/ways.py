@@ -64,6 +64,12 @@ WAYS = [
         "needs Senlin's API; tests/senlin sets the metadata in its database",
     ),
     Way(
+        'policies',
+        r'openstack cluster (update|expand|members list|shrink) ',
+        SYNTAX,
+        "needs Senlin's API; tests/unit/policies/test_rolling_update.py simulates the update",
+    ),
+    Way(
         'rebalance',
         r'openstack cluster ',
         SYNTAX,
