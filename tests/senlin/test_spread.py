@@ -25,13 +25,17 @@ def spreading(spec, **spread):
 
 @pytest.mark.parametrize(('name', 'original'), ADDED)
 def test_added_type_keeps_the_names_that_senlin_stores(senlin_here, name, original):
-    """Class name and VERSION, which the data of bindings contain, are those of Senlin's class."""
+    """Class name and VERSION, which the data of bindings contain, are those of Senlin's class; its
+    actions come before the named deletions.
+    """
     added = environment.global_env().get_policy(name)
 
     assert added is not original
     assert (added.__name__, added.VERSION) == (original.__name__, original.VERSION)
     assert added.VERSIONS['1.1'] == [{'status': 'SUPPORTED', 'since': '2026.11'}]
-    assert added.TARGET == original.TARGET
+    deletions = [consts.CLUSTER_DEL_NODES, consts.CLUSTER_REPLACE_NODES, consts.NODE_DELETE]
+    named = [('BEFORE', action) for action in deletions]
+    assert original.TARGET + named == added.TARGET
 
 
 @pytest.mark.parametrize('spec', [zones('az1'), regions('RegionOne')])

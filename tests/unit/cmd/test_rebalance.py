@@ -64,7 +64,7 @@ def test_plan_over_a_file_that_lacks_all_regions_shows_how_to_add_them(rebalance
     [
         (('--max-moves', '1'), 1),
         (('--min-gain', '9.5'), 0),
-        (('--min-age-s', '9999999999'), 0),
+        (('--min-age-s', '2147483647'), 0),
         (('--max-surge', '2'), 1),
     ],
 )
