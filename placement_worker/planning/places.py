@@ -59,7 +59,7 @@ class Place(Struct, frozen=True):
 
     @property
     def remark(self) -> str:
-        """What the cloud and cordons say about a known place, for the row of the plan."""
+        """The notes of the cloud and of cordons on a known place, for the row of the plan."""
         note = '' if self.available else self.note
         return ', '.join(filter(None, (note, self.cordon_note)))
 

@@ -291,7 +291,7 @@ class Places:
         return self._zones[key]
 
     def cordon_of(self, region: str | None, zone: str | None) -> Cordon | None:
-        """Return the cordon of a zone, or of a whole region if `zone` is None.
+        """Return the cordon of a zone, or of a whole region without a zone.
 
         The home region is looked up only if a cordon needs its name.
         """
@@ -398,7 +398,7 @@ class Places:
     ) -> dict[Location, Shortage]:
         """Return the shortages that failed nodes and recorded failures prove, by region and zone.
 
-        A part of the place that does not matter is None.
+        Without `by_region` or `by_zone`, all nodes share that part of the location.
         """
         if listed is None or listed.backoff is None:
             return {}

@@ -1,4 +1,4 @@
-"""Plans by place and lists of victims agree, whoever names the nodes and however many they are."""
+"""Plans by place and lists of victims agree for nodes that an engine or a policy names."""
 
 from collections import Counter
 
