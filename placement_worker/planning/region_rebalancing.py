@@ -93,7 +93,7 @@ def imbalance(regions: Sequence[Region], counts: Mapping[Place, int]) -> Imbalan
                 for zone in region.zones
                 if not zone.weight and not zone.is_unknown
             )
-            # Nodes that leave the region also leave their zone, and count once.
+            # Nodes that leave their zone may leave the region as well, and count once.
             in_region = staying + max(in_region, in_zones - staying)
         misplaced += in_region
     return Imbalance(misplaced, rebalancing.deviation(of_regions, by_region), zones)

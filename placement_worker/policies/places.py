@@ -291,7 +291,7 @@ class Places:
         return self._zones[key]
 
     def cordon_of(self, region: str | None, zone: str | None) -> Cordon | None:
-        """Return the cordon of a zone, or of a whole region without a zone.
+        """Return the cordon of a zone; without `zone`, that of the whole region.
 
         The home region is looked up only if a cordon needs its name.
         """
