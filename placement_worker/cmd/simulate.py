@@ -61,9 +61,7 @@ class Simulate(LocalCommand):
         parser.add_argument(
             '--compare', choices=('greedy',), help="add Senlin's greedy rule for comparison"
         )
-        parser.add_argument(
-            '--plot', metavar='FILE', help='write the charts as a picture, .svg or .png'
-        )
+        parser.add_argument('--plot', metavar='FILE', help='write the charts as a picture, .svg')
         parser.add_argument(
             '--report',
             metavar='FILE',

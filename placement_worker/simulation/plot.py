@@ -1,6 +1,5 @@
-"""A run as one picture: the charts of the report as SVG, or as PNG by resvg (extra `plot`)."""
+"""A run as one picture: the charts of the report as SVG."""
 
-import importlib.util
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,14 +15,12 @@ from placement_worker.simulation.run_charts import Chart
 from placement_worker.simulation.scenario import Scenario
 from placement_worker.simulation.svg_charts import Steps
 
-FORMATS = ('.svg', '.png')
 WIDTH, MARGIN = 960, 16
 LEFT, RIGHT = 48, 16  # of a panel, for the text of its ticks
 PANELS_PER_ROW = 3
 LINE, GAP = 20, 18
 LETTER = 7.4  # the mean width of a letter of a legend, 13 pixels high
 SWATCH = 28
-PNG_ZOOM = 2
 
 
 @dataclass(frozen=True)
@@ -51,17 +48,10 @@ class CannotPlot(PlacementWorkerError):
 def check(path: str) -> None:
     """Check before a long run that its picture can be drawn.
 
-    :raises CannotPlot: the file name ends in none of `FORMATS`, or resvg is missing for a PNG.
+    :raises CannotPlot: the file name does not end in `.svg`.
     """
-    suffix = Path(path).suffix
-    if suffix not in FORMATS:
-        raise CannotPlot(
-            f'{path}: unknown picture format; use a file name that ends in {" or ".join(FORMATS)}'
-        )
-    if suffix == '.png' and importlib.util.find_spec('resvg_py') is None:
-        raise CannotPlot(
-            "A PNG needs resvg-py; run: pip install 'placement-worker[plot]', or write an .svg file"
-        )
+    if Path(path).suffix != '.svg':
+        raise CannotPlot(f'{path}: unknown picture format; use a file name that ends in .svg')
 
 
 def draw(scenario: Scenario, history: History, path: str) -> None:
@@ -69,13 +59,7 @@ def draw(scenario: Scenario, history: History, path: str) -> None:
 
     :raises OSError: the file cannot be written.
     """
-    drawn = svg(scenario, history)
-    if Path(path).suffix == '.svg':
-        Path(path).write_text(drawn, encoding='utf-8')
-        return
-    import resvg_py  # noqa: PLC0415  # an extra installs it
-
-    Path(path).write_bytes(bytes(resvg_py.svg_to_bytes(svg_string=drawn, zoom=PNG_ZOOM)))
+    Path(path).write_text(svg(scenario, history), encoding='utf-8')
 
 
 def svg(scenario: Scenario, history: History) -> str:
@@ -128,7 +112,7 @@ def _panels(chart: Chart, steps: Steps, y: float) -> Iterator[Piece]:
 
 
 def _style() -> tuple[str, dict[str, str]]:
-    """Return the style of the charts and its colors by name; resvg supports no CSS variables."""
+    """Return the style of the charts and its colors by name; few viewers know CSS variables."""
     css = (resources.files(__package__) / 'page' / 'charts.css').read_text(encoding='utf-8')
     colors = dict(re.findall(r'--(\w+): (#\w+);', css))
     rules = css.partition('}')[2]  # the first rule defines the colors

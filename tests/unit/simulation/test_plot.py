@@ -2,25 +2,11 @@
 
 from xml.etree import ElementTree
 
-import pytest
-
 from placement_worker.simulation import plot, scenario_files
 from tests.factories import zone_policy
 from tests.unit.simulation.conftest import played
 
 EVIL = '<script>alert("1")</script>'
-
-
-@pytest.mark.parametrize(('suffix', 'start'), [('svg', b'<svg '), ('png', b'\x89PNG')])
-def test_draw_writes_the_format_that_the_name_ends_in(registry, tmp_path, suffix, start):
-    """The file name chooses between SVG and PNG."""
-    scenario = scenario_files.load('capped-regions')
-    file = tmp_path / f'plot.{suffix}'
-
-    plot.check(str(file))
-    plot.draw(scenario, played(scenario, registry), str(file))
-
-    assert file.read_bytes().startswith(start)
 
 
 def test_svg_of_the_same_scenario_is_the_same(registry):
@@ -61,9 +47,3 @@ def test_svg_with_markup_in_names_keeps_it_text(load, registry):
     scenario = load([{'scale_out': 3}, {'lose_zone': EVIL}], policies, cloud=cloud, title=EVIL)
 
     assert '<script' not in plot.svg(scenario, played(scenario, registry))
-
-
-def test_check_with_another_suffix_names_the_formats():
-    """A picture of another format is refused."""
-    with pytest.raises(plot.CannotPlot, match=r'use a file name that ends in \.svg or \.png'):
-        plot.check('plot.pdf')
