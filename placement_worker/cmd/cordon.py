@@ -12,7 +12,7 @@ from typing_extensions import override
 from placement_worker.cmd import cordon_arguments, output, threading_backend
 from placement_worker.cmd.base import OK, LocalCommand
 from placement_worker.cmd.cordon_arguments import now
-from placement_worker.cordons import cordon_editor, cordon_file
+from placement_worker.cordons import cordon_file
 from placement_worker.errors import ConfigurationError
 from placement_worker.formats import moments
 from placement_worker.formats.text import escaped, listed
@@ -57,10 +57,10 @@ class CordonCommand(LocalCommand):
             raise ConfigurationError(f'{args.config_file}: [placement] cordon_file is not set')
         return str(path)
 
-    def edit(self, args: argparse.Namespace, change: cordon_editor.Change) -> None:
+    def edit(self, args: argparse.Namespace, change: cordon_file.Change) -> None:
         """Change the cordon file, and report comments that are lost."""
         path = self.path_of(args)
-        if cordon_editor.edit(path, change):
+        if cordon_file.edit(path, change):
             self.write_error(f'{path}: comments after the first cordon were not kept')
 
 

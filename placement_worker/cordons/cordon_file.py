@@ -1,4 +1,4 @@
-"""The cordon file, a list in YAML or JSON.
+"""The cordon file, a list in YAML or JSON, which workers read while an operator changes it.
 
 ::
 
@@ -8,10 +8,21 @@
 - region: RegionTwo
   until: '2026-12-24T18:00:00+01:00'
   evacuate: true                     # its nodes are deleted first
+
+An edit is complete and on disk before it takes the name of the file. Otherwise a worker could read
+half of it, or none after a power failure.
 """
 
+import contextlib
+import fcntl
+import itertools
 import os
 import stat
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+
+import msgspec
+import yaml
 
 from placement_worker.contract import codec, schema_errors
 from placement_worker.errors import InvalidRequest, PlacementWorkerError, file_error
@@ -20,8 +31,12 @@ from placement_worker.formats.documents import DocumentError, Malformed, Source
 from placement_worker.planning.cordon import Cordon
 
 MAX_BYTES = 256 * 1024
-MAX_CORDONS = 1000
-NO_CORDONS = 'write [] for no cordons'
+_MAX_CORDONS = 1000
+_NO_CORDONS = 'write [] for no cordons'
+# The worker, which runs as another user, has to read a new file.
+_MODE = 0o644
+
+Change = Callable[[list[Cordon]], Sequence[Cordon]]
 
 
 class InvalidCordonFile(PlacementWorkerError):
@@ -42,22 +57,10 @@ def readable(path: str) -> Source:
     :raises InvalidCordonFile: the file cannot be read, is too large, or is not text.
     """
     try:
-        return source_of(path)
+        return _source(path)
     except OSError as exc:
-        remedy = f'; create it, and {NO_CORDONS}' if isinstance(exc, FileNotFoundError) else ''
+        remedy = f'; create it, and {_NO_CORDONS}' if isinstance(exc, FileNotFoundError) else ''
         raise InvalidCordonFile(f'Cannot read the cordon file: {file_error(exc)}{remedy}') from exc
-
-
-def source_of(path: str) -> Source:
-    """Return the text of a file.
-
-    :raises OSError: the file cannot be read.
-    :raises InvalidCordonFile: it is no regular file, too large, or not text.
-    """
-    try:
-        return Source(path, _text(path))
-    except Malformed as exc:
-        raise InvalidCordonFile(f'Invalid cordon file: {exc}') from exc
 
 
 def parse(source: Source) -> list[Cordon]:
@@ -72,12 +75,48 @@ def parse(source: Source) -> list[Cordon]:
         raise InvalidCordonFile(f'Invalid cordon file: {text}') from exc
 
 
-def _text(path: str) -> str:
-    """Return the text of a regular file of limited size.
+def edit(path: str, change: Change) -> bool:
+    """Replace the cordons of a file; a missing file has none.
+
+    The new file keeps the mode and the owner of the old one, and a symbolic link stays. A lock on
+    the folder lets several editors wait for each other.
+
+    :param change: returns the new cordons; an error that it raises changes nothing.
+    :returns: whether comments were lost: only those before the first cordon are kept.
+    :raises InvalidCordonFile: the file is invalid, or would be too large.
+    :raises OSError: the file cannot be read or replaced.
+    """
+    target = os.path.realpath(path)
+    with _locked(os.path.dirname(target)) as folder:
+        try:
+            text = _source(target).text
+        except FileNotFoundError:
+            text = None
+        before = [] if text is None else parse(Source(target, text))
+        after = list(change(before))
+        if text is not None and after == before:
+            return False
+        head, body = _parted(text or '')
+        new = Source(path, head + _encoded(after, target))
+        parse(new)
+        _replace(target, new.text)
+        os.fsync(folder)
+        return any(line.lstrip().startswith('#') for line in body)
+
+
+def _source(path: str) -> Source:
+    """Return the text of a file.
 
     :raises OSError: the file cannot be read.
-    :raises Malformed: it is no regular file, too large, or not text.
+    :raises InvalidCordonFile: it is no regular file, too large, or not text.
     """
+    try:
+        return Source(path, _text(path))
+    except Malformed as exc:
+        raise InvalidCordonFile(f'Invalid cordon file: {exc}') from exc
+
+
+def _text(path: str) -> str:
     with open(path, 'rb', opener=_open_without_waiting) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise Malformed(f'{path} is not a regular file; name a file')
@@ -104,15 +143,73 @@ def _cordons(source: Source) -> list[Cordon]:
         number = f'{source.name} would be larger than {MAX_BYTES} bytes'
         raise Malformed(f'{number}; remove cordons that have ended')
     if not source.text.strip():
-        raise Malformed(f'{source.name} is empty; {NO_CORDONS}')
-    found = documents.parse(source)
-    if len(found) > 1:
-        raise Malformed(f'{source.name} contains {len(found)} documents, expected one')
-    (document,) = found
-    if isinstance(document.data, list) and len(document.data) > MAX_CORDONS:
-        number = f'{len(document.data)} cordons, expected at most {MAX_CORDONS}'
+        raise Malformed(f'{source.name} is empty; {_NO_CORDONS}')
+    contents = documents.parse(source)
+    if len(contents) > 1:
+        raise Malformed(f'{source.name} contains {len(contents)} documents, expected one')
+    (document,) = contents
+    if isinstance(document.data, list) and len(document.data) > _MAX_CORDONS:
+        number = f'{len(document.data)} cordons, expected at most {_MAX_CORDONS}'
         raise Malformed(f'{source.name} contains {number}; remove those that have ended')
     try:
         return codec.decode(document.data, list[Cordon])
     except InvalidRequest:
         raise document.invalid(schema_errors.found(document.data, list[Cordon])) from None
+
+
+@contextlib.contextmanager
+def _locked(folder: str) -> Iterator[int]:
+    """Lock a folder, and provide its descriptor; the kernel unlocks it if the process dies."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _parted(text: str) -> tuple[str, list[str]]:
+    lines = text.splitlines(keepends=True)
+    head = list(itertools.takewhile(lambda line: not line.strip() or line.startswith('#'), lines))
+    return ''.join(head), lines[len(head) :]
+
+
+def _encoded(cordons: Sequence[Cordon], path: str) -> str:
+    if path.endswith('.json'):
+        return msgspec.json.format(msgspec.json.encode(cordons)).decode() + '\n'
+    plain = msgspec.to_builtins(cordons)
+    return str(yaml.safe_dump(plain, sort_keys=False, allow_unicode=True))
+
+
+def _replace(path: str, text: str) -> None:
+    folder = os.path.dirname(path)
+    try:
+        descriptor, new = tempfile.mkstemp(dir=folder, prefix='.cordons-')
+    except PermissionError as exc:
+        raise PermissionError(exc.errno, exc.strerror, folder) from exc
+    try:
+        with open(descriptor, 'w', encoding='utf-8') as file:
+            _take_over(path, descriptor)
+            file.write(text)
+            file.flush()
+            os.fsync(descriptor)
+        os.replace(new, path)
+    except BaseException:
+        os.unlink(new)
+        raise
+
+
+def _take_over(path: str, descriptor: int) -> None:
+    try:
+        old = os.stat(path)
+    except FileNotFoundError:
+        os.fchmod(descriptor, _MODE)
+        return
+    new = os.fstat(descriptor)
+    if (old.st_uid, old.st_gid) != (new.st_uid, new.st_gid):
+        try:
+            os.fchown(descriptor, old.st_uid, old.st_gid)
+        except PermissionError as exc:
+            text = 'it belongs to another user or group; run this command as its owner or as root'
+            raise PermissionError(exc.errno, text, path) from exc
+    os.fchmod(descriptor, old.st_mode & 0o7777)  # after fchown, which clears bits

@@ -10,12 +10,12 @@ import pytest
 
 from placement_worker.cordons import cordon_file
 from placement_worker.cordons.cordon_file import InvalidCordonFile
-from placement_worker.cordons.live_cordons import LiveCordons
+from placement_worker.cordons.live_cordons import LiveCordons, _SharedText
 from tests.factories import NOW
 
 HOUR = datetime.timedelta(hours=1)
 CLOSED = '- {zone: b, until: "2999-01-01T00:00:00Z"}'
-PROGRAM = """
+WITH_A_CHILD = """
 import os, sys
 from pathlib import Path
 from placement_worker.cordons.live_cordons import LiveCordons
@@ -29,9 +29,21 @@ if not child:
     os._exit(0)
 os.waitpid(child, 0)
 Path(path).write_text('- zone: d')
-print([one.zone for one in live.all], live.is_valid)
+print([cordon.zone for cordon in live.all], live.is_valid)
 """
 """Only a child of this process reads a file before it is damaged."""
+KILLED = """
+import os, signal
+from placement_worker.cordons.live_cordons import _SharedText
+
+shared = _SharedText('the text at the start')
+child = os.fork()
+if not child:
+    shared.replace('later', {condition})
+    os._exit(0)
+print(os.waitpid(child, 0)[1], shared.read())
+"""
+"""A process that replaces the text of its parent; forking is not safe in the process of a test."""
 
 
 class File:
@@ -58,7 +70,13 @@ def file(tmp_path):
 
 
 def zones(live, now=NOW):
-    return [one.zone for one in live.in_force(now)]
+    return [cordon.zone for cordon in live.in_force(now)]
+
+
+def printed(program, *arguments):
+    """Return what a program prints."""
+    command = [sys.executable, '-c', program, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def test_in_force_after_a_change_returns_the_new_cordons(file, caplog):
@@ -70,7 +88,7 @@ def test_in_force_after_a_change_returns_the_new_cordons(file, caplog):
     file.close('b', 'c')
 
     assert [zones(live) for _ in range(3)] == [['b', 'c']] * 3
-    assert [one.getMessage() for one in caplog.records] == [f'Read 2 cordons from {file.path}']
+    assert caplog.messages == [f'Read 2 cordons from {file.path}']
 
 
 def test_in_force_after_a_change_in_place_returns_the_new_cordons(file):
@@ -102,7 +120,7 @@ def test_in_force_after_the_folder_of_a_config_map_changes_returns_the_new_cordo
 def test_in_force_without_a_change_reads_the_file_once(file, monkeypatch):
     """A request costs one `stat`, whatever the size of the file is."""
     live = LiveCordons(str(file.path))
-    monkeypatch.setattr(cordon_file, 'read', lambda _: pytest.fail('read again'))
+    monkeypatch.setattr(cordon_file, 'readable', lambda _: pytest.fail('read again'))
     calls = []
     stat = os.stat
     monkeypatch.setattr(
@@ -140,14 +158,7 @@ def test_in_force_with_a_damaged_file_keeps_the_last_valid_cordons(file, damage,
 @pytest.mark.parametrize(('valid', 'kept'), [(CLOSED, "['b'] False"), ('[]', '[] False')])
 def test_in_force_with_a_damaged_file_keeps_what_another_process_read(file, valid, kept):
     """All processes of a worker decide alike, also one that starts while the file is damaged."""
-    ended = subprocess.run(
-        [sys.executable, '-c', PROGRAM, file.path, valid],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-
-    assert ended.stdout.strip() == kept
+    assert printed(WITH_A_CHILD, file.path, valid) == kept
 
 
 def test_in_force_with_a_damaged_file_and_a_damaged_shared_text_keeps_its_own(file):
@@ -177,7 +188,7 @@ def test_in_force_follows_the_time_of_the_decision_alone(file):
     live = LiveCordons(str(file.path))
 
     assert [zones(live, now) for now in (NOW, NOW + HOUR, NOW)] == [['a'], [], ['a']]
-    assert [one.zone for one in live.all] == ['a']
+    assert [cordon.zone for cordon in live.all] == ['a']
 
 
 def test_start_with_an_invalid_file_raises_its_error(file):
@@ -186,3 +197,25 @@ def test_start_with_an_invalid_file_raises_its_error(file):
 
     with pytest.raises(InvalidCordonFile, match='Expected `array`'):
         LiveCordons(str(file.path))
+
+
+@pytest.mark.parametrize(
+    ('condition', 'text'),
+    [
+        ('lambda: True', '0 later'),
+        ('lambda: os.kill(os.getpid(), signal.SIGKILL)', '9 the text at the start'),
+    ],
+    ids=['replaced', 'killed'],
+)
+def test_text_of_a_forked_process_is_read_in_its_parent(condition, text):
+    """A parent reads what its child wrote, and a child that is killed does not keep the lock."""
+    assert printed(KILLED.format(condition=condition)) == text
+
+
+def test_replace_with_an_outdated_text_changes_nothing():
+    """A process that read the source too early does not overwrite a later text."""
+    shared = _SharedText('late')
+
+    shared.replace('early', lambda: False)
+
+    assert shared.read() == 'late'
