@@ -1,116 +1,76 @@
-"""All benchmarks in one command; see README.rst in this folder."""
+"""Compare checks over RabbitMQ with echoes of the same bytes; see README.rst in this folder.
+
+Contenders take turns, and ratios are computed round by round, so that a slow phase of the machine
+affects both. The exit status is 1 if a bar is missed.
+"""
 
 import argparse
 import contextlib
-import dataclasses
-import importlib
-import json
-import logging
-import os
-import platform
-import subprocess
+import statistics
 import sys
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+import time
+from collections.abc import Callable
 
-from benchmarks import results
-from benchmarks.pairing import FULL, QUICK, Effort
+from benchmarks import echoes, servers
+from benchmarks.clusters import shrinking
+from benchmarks.tables import Row, Table
 
-PARTS = (
-    'planning',
-    'victims',
-    'checking',
-    'lines',
-    'messaging',
-    'slow_octavia',
-    'memory',
-    'idle',
-    'startup',
-)
-LONG = ('scale',)
-"""Parts that run only if they are named: ten minutes without a bar."""
-WITHOUT_BARS = {'victims', 'slow_octavia', *LONG}
+BARS = {3: 1.25, 200: 1.05, 10_000: 0.90}  # nodes -> time of a check / time of an echo, at most
+ECHO = 'benchmark-echo'
 
 
 def main() -> int:
-    """Run the selected parts, and return 1 if a bar is missed."""
-    args = _arguments()
-    logging.getLogger('oslo_messaging').setLevel(
-        logging.CRITICAL
-    )  # warns of many callers and of closed connections
-    effort = dataclasses.replace(QUICK if args.quick else FULL, bars_only=args.bars)
-    documents, bars = [], []
-    with _busy_processors(args.busy):
-        for number in range(1, args.runs + 1):
-            print(f'run {number} of {args.runs}', file=sys.stderr)
-            found = _run(args.parts or PARTS, effort)
-            documents.append(results.document(found, _machine()))
-            bars.append([bar for result in found.values() for bar in result.bars])
-    table, all_met = results.verdict(bars)
-    print(results.text(table))
-    if args.json:
-        args.json.write_text(json.dumps(documents, indent=2) + '\n')
-    return 0 if all_met else 1
-
-
-def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog='python -m benchmarks', description=__doc__)
-    parser.add_argument(
-        'parts',
-        nargs='*',
-        metavar='PART',
-        help=f'of {", ".join(PARTS + LONG)}; default: all but {", ".join(LONG)}',
-    )
-    parser.add_argument('--bars', action='store_true', help='measure only what the bars need')
-    parser.add_argument('--runs', type=int, default=1, help='repeat everything (default: 1)')
-    parser.add_argument(
-        '--busy', type=int, default=0, metavar='N', help='keep N processors busy meanwhile'
-    )
-    parser.add_argument('--json', type=Path, metavar='FILE', help='write all results there, too')
-    parser.add_argument(
-        '--quick', action='store_true', help='fewer rounds and sizes: to see that it runs'
-    )
-    args = parser.parse_args()
-    unknown = sorted(set(args.parts) - {*PARTS, *LONG})
-    if unknown:
-        parser.error(f'there is no part {", ".join(unknown)}; there are: {", ".join(PARTS + LONG)}')
-    if args.runs < 1:
-        parser.error('--runs must be at least 1')
-    return args
+    parser.add_argument('--rounds', type=int, default=9, help='default: %(default)s')
+    parser.add_argument('--seconds', type=float, default=1.0, help='of a contender in a round')
+    arguments = parser.parse_args()
+    with contextlib.ExitStack() as stack:
+        url = stack.enter_context(servers.broker())
+        worker = stack.enter_context(servers.worker(url))
+        client = stack.enter_context(contextlib.closing(worker.client(timeout_s=echoes.TIMEOUT_S)))
+        stack.enter_context(servers.echo(url, ECHO))
+        echo = stack.enter_context(echoes.client(url, ECHO))
+        rows = [
+            compare(nodes, client.policy_check, echo, arguments.rounds, arguments.seconds)
+            for nodes in BARS
+        ]
+    print(Table('Time of a check / echo', rows))
+    return int(any(row['check / echo'] > row['at most'] for row in rows))
 
 
-@contextlib.contextmanager
-def _busy_processors(count: int) -> Iterator[None]:
-    """Let other processes compute without a pause."""
-    spinning = [subprocess.Popen([sys.executable, '-c', 'while True: pass']) for _ in range(count)]
-    try:
-        yield
-    finally:
-        for process in spinning:
-            process.kill()
-            process.wait()
-
-
-def _run(parts: Sequence[str], effort: Effort) -> dict[str, results.Result]:
-    """Run the parts, and print their tables."""
-    found: dict[str, results.Result] = {}
-    for part in parts:
-        if effort.bars_only and part in WITHOUT_BARS:
-            continue
-        print(f'{part}: load average {os.getloadavg()[0]:.1f}', file=sys.stderr)
-        found[part] = importlib.import_module(f'benchmarks.{part}').run(effort)
-        for table in found[part].tables:
-            print(results.text(table), flush=True)
-    return found
-
-
-def _machine() -> dict[str, object]:
+def compare(
+    nodes: int,
+    check: Callable[[object], object],
+    echo: Callable[[object], object],
+    rounds: int,
+    seconds: float,
+) -> Row:
+    """Return the median of the ratios of the rounds; each contender begins every other round."""
+    request = shrinking(nodes)
+    check(request), echo(request)  # connect before the measurement
+    checks, echoed = [], []
+    for number in range(rounds):
+        turns = [(check, checks), (echo, echoed)]
+        for call, times in turns if number % 2 else reversed(turns):
+            times.append(median_ms(call, request, seconds))
+    ratios = [one / other for one, other in zip(checks, echoed, strict=True)]
     return {
-        'python': platform.python_version(),
-        'system': platform.platform(),
-        'cpus': len(os.sched_getaffinity(0)),
-        'load_average': os.getloadavg(),
+        'nodes': nodes,
+        'check ms': statistics.median(checks),
+        'echo ms': statistics.median(echoed),
+        'check / echo': round(statistics.median(ratios), 2),
+        'at most': BARS[nodes],
     }
+
+
+def median_ms(call: Callable[[object], object], request: object, seconds: float) -> float:
+    """Call for some seconds, at least once; return the median time of a call."""
+    times, began = [], time.perf_counter()
+    while not times or time.perf_counter() - began < seconds:
+        called = time.perf_counter()
+        call(request)
+        times.append((time.perf_counter() - called) * 1000)
+    return statistics.median(times)
 
 
 if __name__ == '__main__':

@@ -8,8 +8,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from benchmarks.queueing import Queue
-from benchmarks.results import Row, Table, text
+from benchmarks.tables import Row, Table
 
 USE = 0.7
 """The share of time for which processes and cores may be busy."""
@@ -19,6 +18,62 @@ CLOUD_S = 0.2
 """A wait for the cloud, to show the effect of one."""
 CLUSTERS = (10_000, 100_000, 1_000_000)
 PER_HOUR = (1, 6, 60)
+
+
+@dataclass(frozen=True)
+class Queue:
+    """A queue in front of equal servers, first come, first served (M/M/c).
+
+    Requests arrive independently of each other, `arrivals` per second, and occupy a server for
+    `service_s` on average, by an exponential distribution: Erlang's C formula is then exact. See
+    https://en.wikipedia.org/wiki/M/M/c_queue.
+    """
+
+    arrivals: float
+    service_s: float
+    servers: int = 1
+
+    def __post_init__(self) -> None:
+        """Refuse a queue that grows without a bound."""
+        if self.use >= 1:
+            raise ValueError(f'{self.servers} servers cannot carry {self.load:.2f} Erlang')
+
+    @property
+    def load(self) -> float:
+        """The mean number of busy servers, in Erlang."""
+        return self.arrivals * self.service_s
+
+    @property
+    def use(self) -> float:
+        """The share of time for which a server is busy."""
+        return self.load / self.servers
+
+    @property
+    def delayed(self) -> float:
+        """The share of requests that wait: Erlang's C formula, by the recursion of his B formula.
+
+        The recursion does not overflow for thousands of servers, unlike the factorials.
+        """
+        blocked = 1.0
+        for server in range(1, self.servers + 1):
+            blocked = self.load * blocked / (server + self.load * blocked)
+        return blocked / (1 - self.use * (1 - blocked))
+
+    @property
+    def wait_s(self) -> float:
+        """The mean time in the queue, over all requests."""
+        return self.delayed * self.service_s / (self.servers * (1 - self.use))
+
+    @property
+    def waiting(self) -> float:
+        """The mean number of requests in the queue, without those at a server: Little's law."""
+        return self.arrivals * self.wait_s
+
+    def longest_wait_s(self, share: float) -> float:
+        """Return the wait that this share of the requests does not exceed, e.g. 0.95."""
+        if self.delayed <= 1 - share:
+            return 0.0
+        return self.wait_s / self.delayed * math.log(self.delayed / (1 - share))
 
 
 @dataclass(frozen=True)
@@ -35,11 +90,11 @@ class Cost:
     written_kib: float
 
 
+# Nodes of a cluster -> the cost of its checks, on the machine that the page describes.
 MEASURED: Mapping[int, Cost] = {
     3: Cost(2.2, 2.5, 0.24, 14),
     200: Cost(3.0, 3.9, 0.44, 108),
 }
-"""Nodes of a cluster -> the cost of its checks, from the table in README.rst."""
 
 
 def queue(checks_per_s: float, cost: Cost) -> Queue:
@@ -115,4 +170,4 @@ def _cost_row(nodes: int, cost: Cost) -> Row:
 
 
 if __name__ == '__main__':
-    print('\n'.join(text(table) for table in tables(MEASURED)))
+    print(*tables(MEASURED), sep='\n')

@@ -5,7 +5,6 @@ from typing import Any
 
 import msgspec
 
-from placement_worker.planning.victims import Criteria
 from tests.factories import deletion_policy, region_policy, request, zone_policy
 
 REGIONS = ('RegionOne', 'RegionTwo')
@@ -35,11 +34,11 @@ def member(number: int) -> dict[str, Any]:
     }
 
 
-def shrinking(nodes: int, criteria: Criteria = 'OLDEST_FIRST', share: int = 10) -> dict[str, Any]:
-    """Return a CLUSTER_SCALE_IN by one in `share` nodes, as plain data."""
-    policies = [region_policy(*REGIONS), zone_policy(*ZONES), deletion_policy(criteria)]
+def shrinking(nodes: int) -> dict[str, Any]:
+    """Return a CLUSTER_SCALE_IN by a tenth, as plain data."""
+    policies = [region_policy(*REGIONS), zone_policy(*ZONES), deletion_policy('OLDEST_FIRST')]
     members = [member(number) for number in range(1, nodes + 1)]
-    return request('CLUSTER_SCALE_IN', policies, members, inputs={'count': max(1, nodes // share)})
+    return request('CLUSTER_SCALE_IN', policies, members, inputs={'count': max(1, nodes // 10)})
 
 
 def encoded(asked: dict[str, Any]) -> str:

@@ -10,19 +10,11 @@ import platform
 import sys
 from pathlib import Path
 
-from benchmarks.counts import (
-    allocations,
-    calls,
-    cloud_requests,
-    frames,
-    imports,
-    instructions,
-    module_switches,
-)
+from benchmarks.counts import calls, cloud_requests, imports, instructions
 from benchmarks.counts.count import Count, verdict
 
 BOUNDS = Path(__file__).with_name('bounds.json')
-KINDS = (imports, allocations, cloud_requests, module_switches, frames, calls, instructions)
+KINDS = (imports, cloud_requests, calls, instructions)
 
 
 def main() -> int:

@@ -150,7 +150,6 @@ WAYS = [
     Way('capacity', r'rabbitmq-queues ', SYNTAX, 'needs a cluster of brokers'),
     Way('capacity', r'systemctl show ', SYNTAX, 'needs systemd'),
     Way('capacity', r'curl ', ELSEWHERE, 'tests/unit/doc/test_capacity.py: compares the name'),
-    Way('capacity', r'.*-m benchmarks scale$', SYNTAX, 'takes ten minutes'),
     Way(
         '(delivery|runbook)',
         r'curl .*dead_lettered_expired_total',

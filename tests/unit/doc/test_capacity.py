@@ -7,7 +7,6 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 from benchmarks import capacity
-from benchmarks.results import text
 from placement_worker.metrics.prometheus import Metrics
 from tests.unit.metrics.test_prometheus import EVENTS
 
@@ -17,7 +16,7 @@ PAGE = Path(__file__).parents[3] / 'doc' / 'source' / 'capacity.rst'
 @pytest.mark.parametrize('table', capacity.tables(capacity.MEASURED), ids=lambda table: table.title)
 def test_tables_of_the_page_follow_from_the_model(table):
     """Each table of the page is what the model makes of the measured costs."""
-    grid = re.sub(r'\A[^=]*', '', text(table))
+    grid = re.sub(r'\A[^=]*', '', str(table))
 
     assert grid in PAGE.read_text(encoding='utf-8')
 

@@ -1,11 +1,8 @@
 """The model of waiting requests, against known values."""
 
-import itertools
-import random
-
 import pytest
 
-from benchmarks.queueing import Queue, waits
+from benchmarks.capacity import Queue
 
 
 @pytest.mark.parametrize('use', [0.1, 0.5, 0.9])
@@ -32,12 +29,6 @@ def test_mean_wait_of_three_servers_is_that_of_the_textbook():
     assert clinic.wait_s == pytest.approx(8 / 9 * 600)
 
 
-def test_mean_wait_for_constant_service_times_is_half_of_that_for_exponential_ones():
-    """For one server, the formula of Pollaczek and Khinchine gives u / (2(1 - u)) service times."""
-    assert Queue(0.8, 1.0, variation=0).wait_s == pytest.approx(0.8 / (2 * 0.2))
-    assert Queue(0.8, 1.0, variation=1).wait_s == pytest.approx(0.8 / 0.2)
-
-
 def test_longest_wait_of_the_share_that_never_waits_is_zero():
     """While half of the requests find a free server, the median of the waits is zero."""
     queue = Queue(0.5, 1.0)
@@ -50,17 +41,3 @@ def test_queue_without_enough_servers_is_refused():
     """A queue that grows without a bound has no mean."""
     with pytest.raises(ValueError, match=r'^2 servers cannot carry 2\.00 Erlang$'):
         Queue(4, 0.5, servers=2)
-
-
-@pytest.mark.parametrize('servers', [1, 4])
-def test_simulated_waits_for_exponential_times_agree_with_the_formulas(servers):
-    """The simulation and the model describe the same queue."""
-    draw, count = random.Random(1), 200_000
-    queue = Queue(0.7 * servers, 1.0, servers)
-    arrivals = itertools.accumulate(draw.expovariate(queue.arrivals) for _ in range(count))
-
-    found = sorted(waits(arrivals, (draw.expovariate(1.0) for _ in range(count)), servers))
-
-    assert sum(found) / count == pytest.approx(queue.wait_s, rel=0.05)
-    assert sum(wait > 0 for wait in found) / count == pytest.approx(queue.delayed, rel=0.02)
-    assert found[count * 95 // 100] == pytest.approx(queue.longest_wait_s(0.95), rel=0.05)

@@ -1,1 +1,0 @@
-"""Many clusters that scale at once, by Senlin with the plugin and by Senlin alone."""
