@@ -15,7 +15,8 @@ from kolla_deployment import IMAGE, UNIT_FOLDER, Deployment, require
 from oslo_config import cfg
 
 from placement_worker import config
-from placement_worker.config import service_auth, unknown_options, validation
+from placement_worker.cmd import unknown_options
+from placement_worker.config import service_auth, validation
 from placement_worker.cordons import cordon_file
 
 UPGRADED = '0.0.1'

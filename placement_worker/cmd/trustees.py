@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from oslo_config import cfg
 from oslo_upgradecheck.upgradecheck import Code, Result
 
-from placement_worker.config import unknown_options
+from placement_worker.cmd import unknown_options
 from placement_worker.config.service_auth import GROUP
 from placement_worker.errors import ConfigurationError
 from placement_worker.formats.text import escaped

@@ -16,8 +16,8 @@ from oslo_upgradecheck.upgradecheck import Code, Result
 
 from placement_worker import config
 from placement_worker.client.transport import load_transport_url, open_connection
-from placement_worker.cmd import permissions, trustees, versions
-from placement_worker.config import logging_file, unknown_options, validation
+from placement_worker.cmd import permissions, trustees, unknown_options, versions
+from placement_worker.config import logging_file, validation
 from placement_worker.messaging import notifications, rpc_server, topology
 from placement_worker.metrics import http_server
 from placement_worker.policies.plugin_packages import from_packages

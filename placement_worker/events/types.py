@@ -26,21 +26,6 @@ class CheckStarted:
 
 
 @dataclass(frozen=True, slots=True)
-class PluginStarted:
-    """A check is about to consult a policy of another package.
-
-    `policy_type`: name and version.
-    """
-
-    policy_type: str
-
-
-@dataclass(frozen=True, slots=True)
-class PluginEnded:
-    """A check has consulted a policy of another package; its thread handles this event."""
-
-
-@dataclass(frozen=True, slots=True)
 class PolicyConsulted:
     """A check consulted a policy.
 
@@ -200,8 +185,6 @@ class NotificationDropped:
 
 Event = (
     CheckStarted
-    | PluginStarted
-    | PluginEnded
     | PolicyConsulted
     | CheckEnded
     | CordonUnknown

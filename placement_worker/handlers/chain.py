@@ -18,8 +18,6 @@ from placement_worker.contract.model import (
     NodePatch,
 )
 from placement_worker.errors import Rejected
-from placement_worker.events.listener import NO_LISTENERS, Listener
-from placement_worker.events.types import PluginEnded, PluginStarted
 from placement_worker.handlers import plugin_decisions
 from placement_worker.handlers.chain_links import Link, conflict, described
 from placement_worker.planning.size_warnings import warnings_of
@@ -72,13 +70,11 @@ def run(
     request: CheckRequest,
     state: State,
     clock: Callable[[], float] = time.perf_counter,
-    events: Listener = NO_LISTENERS,
 ) -> CheckReply:
     """Consult one policy after the other; each sees the changes of those before it.
 
     :param links: in the order in which their policies run.
     :param clock: seconds, for `elapsed_ms`.
-    :param events: the listener for the events of policies of other packages.
     :returns: status OK, or ERROR with the reason of the policy that failed, without its changes.
     """
     progress = _Progress.of(state)
@@ -88,7 +84,7 @@ def run(
     for link in links:
         started = clock()
         try:
-            outcome, reason, details = _consult(link, request, state, progress, events)
+            outcome, reason, details = _consult(link, request, state, progress)
         except Rejected as exc:
             LOG.debug('%s failed: %s', link.policy.name, exc)
             progress.reject(exc)
@@ -148,7 +144,7 @@ def _complete_resize(request: CheckRequest, progress: _Progress, max_nodes: int)
 
 
 def _consult(
-    link: Link, request: CheckRequest, state: State, progress: _Progress, events: Listener
+    link: Link, request: CheckRequest, state: State, progress: _Progress
 ) -> tuple[Literal['APPLIED', 'SKIPPED'], str, Mapping[str, Any]]:
     """Consult a policy and apply its outcome, unless there is a reason to skip the policy.
 
@@ -164,18 +160,14 @@ def _consult(
         if is_built_in(type(link.policy)):
             outcome = link.policy.check(request, state)
         else:
-            outcome = _consult_plugin(link, request, state, events)
+            outcome = _consult_plugin(link, request, state)
     progress.apply(outcome)
     return outcome.outcome, outcome.reason, outcome.details
 
 
-def _consult_plugin(link: Link, request: CheckRequest, state: State, events: Listener) -> Outcome:
+def _consult_plugin(link: Link, request: CheckRequest, state: State) -> Outcome:
     received = plugin_decisions.copied(state)
-    events.handle(PluginStarted(link.binding.spec.type_name))
-    try:
-        outcome: object = link.policy.check(request, received)
-    finally:
-        events.handle(PluginEnded())
+    outcome: object = link.policy.check(request, received)
     if not isinstance(outcome, Outcome):
         found = type(outcome).__name__
         raise TypeError(f'{link.policy.name} returned {found}, expected an Outcome')

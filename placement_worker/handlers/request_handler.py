@@ -148,7 +148,7 @@ class RequestHandler:
             data = {**request.action.data, 'status': 'ERROR', 'reason': str(exc)}
             patch = ActionPatch(request.action.id, data)
             return CheckReply(action=patch, cluster=None, nodes={}, decisions=[])
-        reply = chain.run(links, request, state, self.clock, self.events)
+        reply = chain.run(links, request, state, self.clock)
         warnings = [
             *self._warnings_of_cordons(links, state),
             *request_warnings.warnings_of(

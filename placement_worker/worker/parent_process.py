@@ -1,6 +1,5 @@
 """The parent of the worker's processes: configure, create, fork, and wait for a signal."""
 
-import functools
 import gc
 import logging
 import multiprocessing
@@ -16,7 +15,6 @@ from cotyledon import oslo_config_glue
 from oslo_config import cfg
 
 from placement_worker.client.transport import control_exchange
-from placement_worker.config import unknown_options
 from placement_worker.contract.model import Package
 from placement_worker.formats.text import counted
 from placement_worker.health.heartbeats import COLUMNS, HeartbeatTable
@@ -35,7 +33,6 @@ from placement_worker.worker import (
     watchdog_factory,
 )
 from placement_worker.worker.reload import ReloadableConfig
-from placement_worker.worker.running_policies import RunningPolicies
 from placement_worker.worker.server_factory import ServerFactory
 from placement_worker.worker.worker_process import WorkerProcess
 
@@ -75,12 +72,10 @@ def _create_factory(conf: cfg.ConfigOpts, state_file: str) -> ServerFactory:
     recorder = recorder_factory.create(conf, registry.packages)
     metrics = conf.metrics
     exporter = setup.export(metrics.port, metrics.address, metrics.folder, cordons)
-    running = RunningPolicies(conf.worker.workers)
-    return ServerFactory(conf, clouds, registry, recorder, exporter, running, cordons)
+    return ServerFactory(conf, clouds, registry, recorder, exporter, cordons)
 
 
 def _serve(conf: cfg.ConfigOpts, factory: ServerFactory) -> None:
-    unknown_options.warn(conf)
     rpc_server.limit_requests(lambda: conf.worker.max_request_bytes)
     _log_start(conf, factory.registry)
     cells = multiprocessing.RawArray('d', conf.worker.workers * COLUMNS)
@@ -97,7 +92,7 @@ def _serve(conf: cfg.ConfigOpts, factory: ServerFactory) -> None:
         on_terminate=watchdog.begin_stop,
         on_dead_worker=factory.exporter.process_died if factory.exporter else None,
     )
-    manager.register_hooks(on_dead_worker=functools.partial(process_deaths.warn, factory.running))
+    manager.register_hooks(on_dead_worker=process_deaths.warn)
     gc.freeze()  # forks go on sharing the memory of the present objects
     watchdog.start()
     with closing(watchdog):

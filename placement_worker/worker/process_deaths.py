@@ -3,27 +3,21 @@
 import logging
 import signal
 
-from placement_worker.formats.text import enumerated
-from placement_worker.worker.running_policies import RunningPolicies
-
 LOG = logging.getLogger(__name__)
 
 
-def warn(running: RunningPolicies, _service: object, number: int, exit_code: int) -> None:
+def warn(_service: object, number: int, exit_code: int) -> None:
     """Log the death of a process; cotyledon starts another one in its place.
 
     cotyledon 2.2 logs it at INFO under a logger of its own, which `conf/logging.conf` leaves out.
 
-    :param running: the policies that ran in each process.
     :param exit_code: the exit status, or the negative number of the signal that killed the process.
     """
-    names = running.take(number)
     LOG.warning(
-        'Process %d of the worker %s%s; another process takes its place, and the broker delivers '
+        'Process %d of the worker %s; another process takes its place, and the broker delivers '
         'its requests in flight again',
         number,
         _end(exit_code),
-        f' while it ran {enumerated(names)}' if names else '',
     )
 
 

@@ -2,14 +2,13 @@
 
 import logging
 import os
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from oslo_config import cfg
 
-from placement_worker.config import unknown_options, validation
+from placement_worker.config import validation
 from placement_worker.worker import log_lines
 from placement_worker.worker.startup import STARTUP_ERRORS, describe_error
 
@@ -18,26 +17,25 @@ OF_OPTIONS = logging.getLogger(cfg.__name__)
 """The logger of oslo.config about each option that has changed."""
 
 
-def reload(conf: cfg.ConfigOpts, *, logs_changes: bool = True) -> bool:
+def reload(conf: cfg.ConfigOpts, *, logs_changes: bool = True) -> None:
     """Read the files again and apply the mutable options.
 
     Files with which a worker would not start change nothing.
 
     :param logs_changes: False in the processes, whose parent logs the same changes. Errors are
         always logged.
-    :returns: whether the new options apply.
     """
     try:
         validation.validate_files(conf)
     except STARTUP_ERRORS as exc:
         LOG.error('Kept the current configuration: %s', describe_error(exc))
-        return False
+        return
     try:
         with nullcontext() if logs_changes else _silent(OF_OPTIONS):
             changed = conf.mutate_config_files()
     except Exception as exc:  # the file of log_config_append may have changed since its validation
         LOG.error('Reloaded the mutable options, but not those of the log: %s', exc)
-        return False
+        return
     finally:
         # oslo.config 10.7 clears its cache before it reads the files. A thread that reads an option
         # meanwhile puts the old value back into the cache; this call clears the cache again.
@@ -51,7 +49,6 @@ def reload(conf: cfg.ConfigOpts, *, logs_changes: bool = True) -> bool:
         f' and {path}' if path else '',
         ', '.join(shown) or 'none',
     )
-    return True
 
 
 @contextmanager
@@ -85,10 +82,6 @@ class ReloadableConfig:
         return getattr(self._conf, name)
 
     def mutate_config_files(self) -> None:
-        """Reload in the parent process, and warn of unknown options as a start does.
-
-        cotyledon 2.0 calls the method in the other processes as well, which reload by themselves.
-        """
-        if os.getpid() == self._parent and reload(self._conf):
-            # The processes get SIGHUP after this method, so they must not wait for the search.
-            threading.Thread(target=unknown_options.warn, args=(self._conf,), daemon=True).start()
+        # cotyledon 2.0 calls this in the other processes as well, which reload by themselves.
+        if os.getpid() == self._parent:
+            reload(self._conf)

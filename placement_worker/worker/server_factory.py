@@ -31,7 +31,6 @@ from placement_worker.messaging.reply_sender import ReplyCasts, ReplySender
 from placement_worker.policies.registry import Registry
 from placement_worker.worker import queues
 from placement_worker.worker.queues import Queue
-from placement_worker.worker.running_policies import RunningPolicies
 from placement_worker.worker.servers import Server, Servers
 
 if TYPE_CHECKING:
@@ -48,7 +47,6 @@ class ServerFactory:
     registry: Registry
     recorder: Recorder | None
     exporter: 'Exporter | None'
-    running: RunningPolicies
     cordons: LiveCordons | None = None
 
     def create(self, process_number: int, stopping: threading.Event) -> Servers:
@@ -62,8 +60,7 @@ class ServerFactory:
         notifier = notifications.create(self.conf, metrics)
         events = Listeners(*[listener for listener in (metrics, notifier) if listener])
         replies = _replies(self.conf, stopping)
-        running = self.running.of_process(process_number)
-        endpoints = self._endpoints(events, running, ReplyCasts(replies))
+        endpoints = self._endpoints(events, ReplyCasts(replies))
         builder = _ServerBuilder(
             self.conf, endpoints, events, replies, OutageLog(), threading.Lock()
         )
@@ -72,12 +69,12 @@ class ServerFactory:
         senders = (replies, notifier) if notifier else (replies,)
         return Servers(servers, transports, senders)
 
-    def _endpoints(self, events: Listeners, running: Listener, delivery: ReplyCasts) -> Endpoints:
+    def _endpoints(self, events: Listeners, delivery: ReplyCasts) -> Endpoints:
         worker = self.conf.worker
         return Endpoints(
             InterceptedClouds(self.clouds, Timing(events)) if events else self.clouds,
             self.registry,
-            Listeners(running, events),
+            events,
             delivery,
             recorder=self.recorder,
             destinations=_destinations(self.conf),

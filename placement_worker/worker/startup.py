@@ -1,7 +1,6 @@
 """The start of the worker: read the configuration, set up the log, report a failure."""
 
 import argparse
-import contextlib
 import sys
 from collections.abc import Sequence
 from importlib import metadata
@@ -11,7 +10,7 @@ from oslo_log import log
 
 from placement_worker import config, errors
 from placement_worker.config import arguments as config_arguments
-from placement_worker.config import logging_file, unknown_options, validation
+from placement_worker.config import logging_file, validation
 from placement_worker.formats.text import escaped
 from placement_worker.worker import log_lines
 
@@ -68,22 +67,9 @@ def _file_arguments(arguments: Sequence[str]) -> list[str]:
 
 
 def report_failure(conf: cfg.ConfigOpts, exc: Exception) -> None:
-    """Print an error on standard error, on one line: the log is possibly not set up yet.
-
-    The cause of a configuration error may be a misspelled option, so unknown options follow.
-    """
-    if isinstance(exc, errors.ConfigurationError):
-        _print(f'{describe_error(exc)} ({config.sources(conf)})')
-        # In this process, which ends: a failed search only hides the suggestions.
-        with contextlib.suppress(Exception):
-            for unknown in unknown_options.find(unknown_options.files(conf)):
-                _print(f'Possible cause: {unknown}')
-    else:
-        _print(describe_error(exc))
-
-
-def _print(message: str) -> None:
-    print(f'{PROGRAM}: {escaped(message)}', file=sys.stderr)  # noqa: T201
+    """Print an error on standard error, on one line: the log is possibly not set up yet."""
+    read = f' ({config.sources(conf)})' if isinstance(exc, errors.ConfigurationError) else ''
+    print(escaped(f'{PROGRAM}: {describe_error(exc)}{read}'), file=sys.stderr)  # noqa: T201
 
 
 def describe_error(exc: Exception) -> str:

@@ -14,7 +14,8 @@ import yaml
 from oslo_config import cfg
 
 from placement_worker import config
-from placement_worker.config import service_auth, unknown_options
+from placement_worker.cmd import unknown_options
+from placement_worker.config import service_auth
 
 ROOT = Path(__file__).parents[2]
 UNIT = ROOT / 'conf' / 'placement-worker.service'

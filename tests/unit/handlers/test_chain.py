@@ -13,8 +13,6 @@ from placement_worker.contract.action_data import ActionData
 from placement_worker.contract.cluster import Node
 from placement_worker.contract.model import Binding, CheckRequest, ClusterPatch, NodePatch, Spec
 from placement_worker.errors import Rejected, with_notes
-from placement_worker.events.listener import NO_LISTENERS
-from placement_worker.events.types import PluginEnded, PluginStarted
 from placement_worker.handlers import chain
 from placement_worker.handlers.chain_links import Link, in_order
 from placement_worker.policies.base import (
@@ -27,7 +25,6 @@ from placement_worker.policies.base import (
     skipped,
 )
 from placement_worker.policies.places import Places
-from tests.events import Events
 from tests.factories import (
     NOW,
     deletion_policy,
@@ -68,7 +65,6 @@ def run(
     inputs=None,
     ticks=None,
     explain='summary',
-    events=NO_LISTENERS,
 ):
     """Run scripts, each alone or with a priority."""
     asked = codec.decode(
@@ -86,7 +82,7 @@ def run(
     state = State(
         ActionData(asked.action.data), None, 1000, NOW, _places=Places(asked, None, (), NOW)
     )
-    return chain.run(in_order(bound), asked, state, clock, events)
+    return chain.run(in_order(bound), asked, state, clock)
 
 
 def outcomes(reply):
@@ -219,30 +215,6 @@ def test_run_measures_each_decision():
 def test_run_with_explain_none_omits_details():
     """Decisions have no details if the request asks for none."""
     assert run(failing, explain='none').decisions[0].details == {}
-
-
-@pytest.mark.parametrize('script', [appending('a'), failing])
-def test_run_reports_the_start_and_the_end_of_a_plugin(script):
-    """A listener knows which policy of another package a thread runs, also after an error."""
-    events = Events()
-
-    def recorded(state):
-        events.handle('runs')
-        return script(state)
-
-    run(recorded, events=events)
-
-    assert events.received == [PluginStarted('test.scripted-1.0'), 'runs', PluginEnded()]
-
-
-def test_run_reports_no_policy_of_this_package(monkeypatch):
-    """The path of a request without plugins does not become longer."""
-    monkeypatch.setattr(Scripted, '__module__', 'placement_worker.policies.scripted')
-    events = Events()
-
-    run(appending('a'), events=events)
-
-    assert events.received == []
 
 
 def test_run_with_an_internal_error_names_type_and_plugin(monkeypatch):

@@ -44,9 +44,7 @@ def start(tmp_path, capsys):
     [
         (
             f'[DEFAULT]\ntransport_uri = rabbit://x/\n{CLOUD}',
-            '[DEFAULT] transport_url is not set (read: w.conf)\n'
-            'placement-worker: Possible cause: Unknown option [DEFAULT] transport_uri (did you '
-            'mean transport_url?) in w.conf; it has no effect',
+            '[DEFAULT] transport_url is not set (read: w.conf)',
         ),
         (
             f'[DEFAULT]\ntransport_url = rabbit://\n{CLOUD}',

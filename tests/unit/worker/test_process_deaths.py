@@ -2,9 +2,7 @@
 
 import pytest
 
-from placement_worker.events.types import PluginStarted
 from placement_worker.worker import process_deaths
-from placement_worker.worker.running_policies import RunningPolicies
 
 
 @pytest.mark.parametrize(
@@ -18,7 +16,7 @@ from placement_worker.worker.running_policies import RunningPolicies
 )
 def test_death_of_a_process_is_logged_at_warning_with_its_cause(caplog, exit_code, end):
     """An operator finds a killed process, for example one out of memory, in the worker's log."""
-    process_deaths.warn(RunningPolicies(2), None, 1, exit_code)
+    process_deaths.warn(None, 1, exit_code)
 
     (record,) = caplog.records
     assert (record.name, record.levelname, record.getMessage()) == (
@@ -26,16 +24,4 @@ def test_death_of_a_process_is_logged_at_warning_with_its_cause(caplog, exit_cod
         'WARNING',
         f'Process 1 of the worker {end}; another process takes its place, and the broker delivers '
         'its requests in flight again',
-    )
-
-
-def test_death_of_a_process_that_ran_a_plugin_names_its_policy(caplog):
-    """An operator learns which policy to disable, also if the process left no stack."""
-    running = RunningPolicies(2)
-    running.of_process(1).handle(PluginStarted('own.policy-1.0'))
-
-    process_deaths.warn(running, None, 1, 3)
-
-    assert caplog.messages[0].startswith(
-        'Process 1 of the worker exited with status 3 while it ran own.policy-1.0; another process '
     )

@@ -1,8 +1,6 @@
 """The reload of options on SIGHUP."""
 
 import logging
-import queue
-import threading
 
 import pytest
 from oslo_config import cfg
@@ -10,7 +8,7 @@ from oslo_log import log
 from oslo_log._options import list_opts
 
 from placement_worker import config
-from placement_worker.config import unknown_options, worker
+from placement_worker.config import worker
 from placement_worker.worker import reload
 from tests.config_files import Options
 
@@ -45,7 +43,6 @@ def test_reload_of_a_valid_file_applies_the_mutable_options(
     conf, file, caplog, monkeypatch, reload_options
 ):
     """An operator changes limits without a restart, in the processes and in their parent."""
-    monkeypatch.setattr(threading.Thread, 'start', lambda _: None)
     file.write_text('[worker]\nmax_nodes_per_cluster = 9\n')
 
     with caplog.at_level(logging.INFO, reload.LOG.name):
@@ -57,34 +54,6 @@ def test_reload_of_a_valid_file_applies_the_mutable_options(
         'Reloaded the mutable options; changed options: [worker] max_nodes_per_cluster = 9, '
         f'[worker] max_request_bytes = {DEFAULT_BYTES}'
     ]
-
-
-@pytest.mark.parametrize(('text', 'searches'), [('[worker]\ntreads = 3\n', 1), ('[worker', 0)])
-def test_reload_in_the_parent_searches_a_valid_file_for_unknown_options(
-    conf, file, monkeypatch, text, searches
-):
-    """The parent alone searches: one warning per option is enough, and the search is slow."""
-    searched = []
-    monkeypatch.setattr(unknown_options, 'warn', searched.append)
-    monkeypatch.setattr(threading.Thread, 'start', threading.Thread.run)
-    file.write_text(text)
-
-    reload.reload(conf)
-    assert searched == []
-    reload.ReloadableConfig(conf).mutate_config_files()
-
-    assert searched == [conf] * searches
-
-
-def test_reload_in_the_parent_does_not_wait_for_the_search_for_unknown_options(conf, monkeypatch):
-    """The processes reload at once, even if a broken package delays the search."""
-    reloaded, waited = threading.Event(), queue.Queue()
-    monkeypatch.setattr(unknown_options, 'warn', lambda _: waited.put(reloaded.wait(1)))
-
-    reload.ReloadableConfig(conf).mutate_config_files()
-    reloaded.set()
-
-    assert waited.get(timeout=5)
 
 
 def test_reload_names_options_as_a_file_does(conf, caplog, monkeypatch):

@@ -8,7 +8,6 @@ from placement_worker.client.transport import transport_url
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.late_ack import LateAckServer
 from placement_worker.messaging import notifications
-from placement_worker.worker.running_policies import RunningPolicies
 from placement_worker.worker.server_factory import ServerFactory
 from tests.config_files import default_options
 
@@ -27,7 +26,7 @@ def conf():
 def servers(conf, registry):
     """The servers of a process that is not started."""
     cloud = Inventory.parse({'zones': {'a': True}}, 'test')
-    factory = ServerFactory(conf, cloud, registry, None, None, RunningPolicies(1))
+    factory = ServerFactory(conf, cloud, registry, None, None)
     servers = factory.create(0, threading.Event())
     yield servers
     servers.stop()

@@ -153,19 +153,3 @@ def test_report_failure_prints_one_line_and_the_files_of_a_configuration_error(e
     startup.report_failure(conf, exc)
 
     assert capsys.readouterr() == ('', line)
-
-
-def test_report_failure_with_a_misspelled_option_suggests_the_known_one(tmp_path, capfd):
-    """A misspelled option that keeps a worker from starting is named beside the missing one."""
-    file = tmp_path / 'w.conf'
-    file.write_text('[cloud]\ninventry_file = c.yaml\n')
-    conf = Options()
-    conf([], default_config_files=[str(file)])
-
-    startup.report_failure(conf, ConfigurationError('needs inventory_file'))
-
-    assert capfd.readouterr().err.splitlines() == [
-        f'placement-worker: needs inventory_file (read: {file})',
-        'placement-worker: Possible cause: Unknown option [cloud] inventry_file (did you mean '
-        f'inventory_file?) in {file}; it has no effect',
-    ]

@@ -1,4 +1,4 @@
-"""The search for unknown options; tests/functional/test_unknown_options.py starts workers."""
+"""The search for unknown options in files and in the environment."""
 
 import re
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from oslo_messaging._drivers.impl_rabbit import rabbit_opts
 
-from placement_worker.config import unknown_options
+from placement_worker.cmd import unknown_options
 from tests.config_files import Options
 
 CONF = Path(__file__).parents[3] / 'conf'
@@ -104,29 +104,3 @@ def test_files_are_those_of_config_file_and_config_dir(tmp_path):
     )
 
     assert unknown_options.files(conf) == [f'{tmp_path}/a.conf', f'{tmp_path}/d/b.conf']
-
-
-def test_warn_without_a_process_to_spare_logs_a_warning(monkeypatch, caplog):
-    """A host that refuses another process does not prevent the start."""
-
-    def refuse(_):
-        raise OSError('Resource temporarily unavailable')
-
-    monkeypatch.setattr('multiprocessing.process.BaseProcess.start', refuse)
-    conf = Options()
-    conf([])
-
-    unknown_options.warn(conf)
-
-    assert caplog.messages == ['Cannot check for unknown options: Resource temporarily unavailable']
-
-
-def test_warn_logs_one_warning_per_unknown_option(tmp_path, caplog):
-    """The child process logs each unknown option."""
-    (tmp_path / 'w.conf').write_text('[clod]\n')
-
-    unknown_options._warn([str(tmp_path / 'w.conf')])
-
-    assert caplog.messages == [
-        f'Unknown section [clod] (did you mean cloud?) in {tmp_path}/w.conf; it has no effect'
-    ]

@@ -1,20 +1,15 @@
 """Sections and options of configuration files that no installed package reads.
 
-Most are misspelled. oslo-config-validator cannot find them at the start of a worker. It needs the
-files and the namespaces as arguments, and ends with a traceback if one package cannot list its
-options. It also does not suggest names.
+Most are misspelled, and oslo.config ignores them without a word. `oslo-config-validator` finds them
+too, but suggests no names, and needs the files and the namespaces of all packages as arguments.
 """
 
 import difflib
 import glob
-import logging
-import multiprocessing
 import os
 import re
-import signal
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
 from importlib import metadata
 from typing import Any
 
@@ -22,17 +17,9 @@ from oslo_config import cfg
 
 from placement_worker.config.service_auth import GROUP
 
-ENTRY_POINTS = 'oslo.config.opts'
-"""The entry points by which packages list their options."""
+ENTRY_POINTS = 'oslo.config.opts'  # by which packages list their options
+# Libraries read more options than they list, e.g. [oslo_messaging_tracing].
 INCOMPLETE_PREFIX = 'oslo_'
-"""Prefix of sections of libraries that read more options than they list, e.g.
-oslo_messaging_tracing.
-"""
-CHECK_TIMEOUT_S = 10
-"""The time limit of the check, which takes about 0.2 s; a start waits for it."""
-SIGNALS = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGTERM})
-"""The signals that the check may get: SIGHUP and SIGINT of cotyledon, and SIGTERM at a stop."""
-LOG = logging.getLogger(__name__)
 
 
 def files(conf: cfg.ConfigOpts) -> list[str]:
@@ -41,71 +28,11 @@ def files(conf: cfg.ConfigOpts) -> list[str]:
     return [*conf.config_file, *(file for folder in folders for file in sorted(folder))]
 
 
-def warn(conf: cfg.ConfigOpts) -> None:
-    """Log a warning for each unknown option; a failure of the check is logged and not raised.
-
-    The check runs in a child process: it imports modules of all installed packages that have
-    options. They take 13 MB, and a broken one may hang or end the process.
-    """
-    child = multiprocessing.get_context('fork').Process(
-        target=_check, args=(files(conf),), daemon=True
-    )
-    try:
-        with _signals_blocked():
-            child.start()
-    except OSError as exc:
-        LOG.warning('Cannot check for unknown options: %s', exc)
-        return
-    child.join(CHECK_TIMEOUT_S)
-    if child.is_alive():
-        child.kill()
-        child.join()
-    if child.exitcode and -child.exitcode not in SIGNALS:  # a stop is no failure
-        LOG.warning(
-            'Cannot check for unknown options: the check ended with status %s; to see why, run '
-            'placement-worker-status upgrade check',
-            child.exitcode,
-        )
-
-
-@contextmanager
-def _signals_blocked() -> Iterator[None]:
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _check(paths: Sequence[str]) -> None:
-    _detach_signals()
-    _warn(paths)
-
-
-def _detach_signals() -> None:
-    """Detach the child from the signal pipe of its parent, which a fork inherits.
-
-    Otherwise a SIGHUP to all processes would be written to this pipe, and the parent would reload
-    again.
-    """
-    signal.set_wakeup_fd(-1)
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
-
-
-def _warn(paths: Sequence[str]) -> None:
-    for unknown in find(paths):
-        LOG.warning('%s', unknown)
-
-
 def find(paths: Iterable[str]) -> list[str]:
     """Return a message for each unknown section or option of files and of the environment.
 
-    A message names the file, and suggests the nearest known name if there is one. The options of an
-    auth plugin are not listed, so [service_auth] and the section that its auth_section names are
-    not checked.
+    The options of an auth plugin are not listed, so [service_auth] and the section that its
+    auth_section names are not checked.
     """
     known, parsed = _known_options(), {path: _parse(path) for path in paths}
     parsed['the environment'] = _environment()
