@@ -14,8 +14,7 @@ from placement_worker.formats.documents import Document, DocumentError, Invalid,
 from placement_worker.formats.paths import Path
 from placement_worker.formats.text import counted, escaped
 from placement_worker.policies import plugins
-from placement_worker.policies.normalizing import normalized
-from placement_worker.policies.registry import Registry
+from placement_worker.policies.registry import Registry, normalized
 
 MAX_FOUND = 1000
 """The number of errors after which the search in a document ends."""

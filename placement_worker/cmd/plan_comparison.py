@@ -21,7 +21,7 @@ from placement_worker.planning import sizing
 from placement_worker.policies.base import AFTER
 from placement_worker.policies.deletion import Deletion
 from placement_worker.policies.load_balancing.properties import NAME
-from placement_worker.policies.victim_rows import KEPT
+from placement_worker.policies.victim_selection import KEPT
 
 
 def compare(request: CheckRequest, reply: CheckReply) -> Changes:

@@ -12,7 +12,7 @@ from placement_worker.contract import codec, document_kinds
 from placement_worker.contract.caller import Caller
 from placement_worker.contract.model import PolicyType, Spec
 from placement_worker.formats import documents
-from placement_worker.policies import deprecation, type_order
+from placement_worker.policies import registry
 
 
 class Validate(Command):
@@ -142,7 +142,7 @@ def _found(caller: Caller, name: str) -> PolicyType:
         versions = [one for one in listed if one.rpartition('-')[0] == name]
         if not versions:
             raise
-    return caller.policy_type_get(max(versions, key=type_order.of_type))
+    return caller.policy_type_get(max(versions, key=registry.type_order))
 
 
 def _deprecation_note(caller: Caller, type_name: str) -> str | None:
@@ -151,7 +151,7 @@ def _deprecation_note(caller: Caller, type_name: str) -> str | None:
         statuses = caller.policy_type_get(type_name).support_status
     except errors.PlacementWorkerError as exc:
         return f'Cannot look up whether policy type {type_name} is deprecated: {exc}'
-    return deprecation.warning_of(type_name, statuses)
+    return registry.deprecation_warning(type_name, statuses)
 
 
 def _described(policy_type: PolicyType) -> list[str]:

@@ -18,7 +18,7 @@ from placement_worker.formats.text import counted, shortened
 from placement_worker.policies.deletion import Deletion
 from placement_worker.policies.load_balancing.policy import LoadBalancing
 from placement_worker.policies.registry import Registry
-from placement_worker.policies.victim_rows import KEPT
+from placement_worker.policies.victim_selection import KEPT
 
 EXPLAINED = ('victims', 'spared', 'protected_nodes')
 """The details of a decision that have a row per node."""

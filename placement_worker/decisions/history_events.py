@@ -17,8 +17,8 @@ from placement_worker.decisions.records import Entry
 from placement_worker.formats import moments
 from placement_worker.formats.text import counted
 from placement_worker.planning.shortage import is_evidence
-from placement_worker.policies import recorded_failures
 from placement_worker.policies.load_balancing.node_patches import MEMBER
+from placement_worker.policies.places import deleted_ids, stated_location
 
 Kind = Literal['placed', 'chosen', 'spared', 'unnamed', 'joined', 'left', 'failed', 'recorded']
 
@@ -109,11 +109,11 @@ def recorded(record: Record, nodes: Iterable[Node]) -> Iterator[Event]:
     check = record.request
     if not isinstance(check, CheckRequest):
         return
-    deleted = recorded_failures.deleted_ids(check, data_of_action(record))
+    deleted = deleted_ids(check, data_of_action(record))
     kept = placement_data.recorded_failures((record.reply.cluster or check.cluster).data)
     by_place = {(one.region_name, one.zone): one for one in kept}
     for node in nodes:
-        failure = by_place.get(recorded_failures.place_of(node, check))
+        failure = by_place.get(stated_location(node, check))
         if failure and node.id in deleted and is_evidence(node):
             attempts = counted(failure.attempts, 'failed attempt')
             text = f'{attempts} in {place_of(node)}, the latest at {moments.shown(failure.at)}'

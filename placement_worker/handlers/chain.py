@@ -22,12 +22,7 @@ from placement_worker.handlers import plugin_decisions
 from placement_worker.handlers.chain_links import Link, conflict, described
 from placement_worker.planning.size_warnings import warnings_of
 from placement_worker.planning.sizing import with_size_of_resize
-from placement_worker.policies import (
-    ignored_deletion,
-    plugin_errors,
-    recorded_failures,
-    victim_selection,
-)
+from placement_worker.policies import places, plugin_errors, victim_selection
 from placement_worker.policies.base import BEFORE, Outcome, State
 from placement_worker.policies.plugin_interface import is_built_in
 
@@ -111,7 +106,7 @@ def _completed(
             _warn_of_size(request, progress, state)
         if request.action.action == actions.CLUSTER_RESIZE:
             _complete_resize(request, progress, state.max_nodes)
-        recorded = recorded_failures.patch_after_deletion(
+        recorded = places.patch_after_deletion(
             request, progress.data, progress.cluster, state.places.backoffs, state.now
         )
         progress.cluster = recorded or progress.cluster
@@ -197,7 +192,7 @@ def _without_ignored_deletion(request: CheckRequest, state: State, progress: _Pr
 
     :raises Rejected: the deletion names a node that must not be deleted.
     """
-    warning = ignored_deletion.warning(request, state)
+    warning = victim_selection.ignored_deletion(request, state)
     if warning is None:
         return state
     progress.warnings.append(warning)

@@ -10,7 +10,7 @@ from placement_worker.contract import schema_errors
 from placement_worker.contract.codec import NOT_PLAIN
 from placement_worker.contract.model import ClusterPatch, NodePatch
 from placement_worker.formats.text import shortened
-from placement_worker.policies.outcomes import BindingOutcome, Outcome
+from placement_worker.policies.base import BindingOutcome, Outcome
 
 MAX_DEPTH = 100
 """The number of maps and lists inside each other; the encoder fails at about 1000."""

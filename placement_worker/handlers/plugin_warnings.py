@@ -13,8 +13,8 @@ from placement_worker.contract.model import CheckRequest
 from placement_worker.contract.placement_data import Placement
 from placement_worker.errors import CloudUnavailable, Rejected
 from placement_worker.formats.text import counted, listed, shortened
-from placement_worker.policies import place_names
 from placement_worker.policies.base import State
+from placement_worker.policies.places import unknown_names
 
 PLACEMENT = 'placement'
 PLANS = (CREATION, DELETION, PLACEMENT)
@@ -94,13 +94,13 @@ def _unknown_places(
         zones.update(dict.fromkeys(decided.creation.zones or ()))
     try:
         if unknown := _missing(regions, known := state.cloud.regions if regions else ()):
-            yield place_names.unknown('region', unknown, known)
+            yield unknown_names('region', unknown, known)
         elif zones:
             node = request.action.node
             home = state.cloud.named_region_of(node) if node else request.cluster.profile.region
             known = {zone for region in regions or (home,) for zone in state.cloud.zones(region)}
             if unknown := _missing(zones, known):
-                yield place_names.unknown('availability zone', unknown, known)
+                yield unknown_names('availability zone', unknown, known)
     except CloudUnavailable:  # the policy need not know the cloud
         return
 

@@ -16,7 +16,7 @@ from placement_worker.planning import region_rebalancing, victims
 from placement_worker.planning.rebalancing import Holding
 from placement_worker.planning.rebalancing_steps import Step
 from placement_worker.planning.region_rebalancing import Imbalance, Place
-from placement_worker.policies.deletion_properties import DeletionProperties
+from placement_worker.policies.deletion import DeletionProperties
 from placement_worker.policies.rebalanced_places import Layout
 
 BALANCED = 'No move leads to better counts.'

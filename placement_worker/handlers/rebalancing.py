@@ -24,8 +24,7 @@ from placement_worker.planning import protection, rebalancing_steps, region_reba
 from placement_worker.planning.rebalancing_steps import Step
 from placement_worker.planning.shortage import failed_nodes
 from placement_worker.policies.base import BEFORE, Policy, State
-from placement_worker.policies.deletion import Deletion
-from placement_worker.policies.deletion_properties import DeletionProperties
+from placement_worker.policies.deletion import Deletion, DeletionProperties
 from placement_worker.policies.load_balancing.policy import LoadBalancing
 from placement_worker.policies.rebalanced_places import Layout, Levels, layout, places_not_emptied
 from placement_worker.policies.region_placement import RegionPlacement

@@ -39,7 +39,7 @@ from placement_worker.handlers.request_validation import (
     validate_cluster,
     validate_policies,
 )
-from placement_worker.policies import unknown_cordons
+from placement_worker.policies import shared_placement
 from placement_worker.policies.base import Policy, State
 from placement_worker.policies.registry import Registry
 
@@ -167,7 +167,7 @@ class RequestHandler:
         warnings: list[str] = []
         if not state.cordons:
             return warnings
-        for unknown in unknown_cordons.found(state):
+        for unknown in shared_placement.unknown_cordons(state):
             self.events.handle(CordonUnknown(str(unknown.cordon), unknown.text))
             if any(unknown.concerns(link.policy) for link in links):
                 warnings.append(unknown.text)

@@ -1,10 +1,16 @@
-"""The deletion policy, senlin.policy.deletion."""
+"""The deletion policy, senlin.policy.deletion: it names the nodes that an action deletes.
+
+Nodes may be named by the action, chosen by an earlier policy, or left to the criteria; `check`
+distinguishes these cases, and `victim_selection` chooses. Properties and their meaning are those of
+senlin/policies/deletion_policy.py of Senlin 16; version 1.2 adds `protection`.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import msgspec
+from msgspec import Meta, Struct
 from typing_extensions import override
 
 from placement_worker.contract import actions
@@ -14,12 +20,70 @@ from placement_worker.contract.model import CheckRequest, SupportStatus
 from placement_worker.errors import NodeProtected
 from placement_worker.planning.protection import ALL_PROTECTED
 from placement_worker.planning.sizing import Size
-from placement_worker.policies import min_size, victim_selection
+from placement_worker.planning.victims import Criteria
+from placement_worker.policies import victim_selection
 from placement_worker.policies.base import BEFORE, Outcome, Policy, State, on, skipped
-from placement_worker.policies.deletion_properties import DeletionProperties
-from placement_worker.policies.victim_rows import KEPT, NAMED, Rows
+from placement_worker.policies.victim_selection import KEPT, NAMED, VictimRows
 
-GENERATED = 'Candidates generated'
+_GENERATED = 'Candidates generated'
+
+
+class HookParams(Struct, frozen=True, forbid_unknown_fields=True):
+    """The recipient of a hook's message."""
+
+    queue: Annotated[str, Meta(description='Zaqar queue that receives the message.')] = ''
+    url: Annotated[str, Meta(description='URL that receives the message.')] = ''
+
+
+class Hooks(Struct, frozen=True, forbid_unknown_fields=True):
+    """The message that the engine sends before it deletes a node; none by default."""
+
+    type: Annotated[
+        Literal['zaqar', 'webhook'], Meta(description='Type of the recipient of the message.')
+    ] = 'zaqar'
+    timeout: Annotated[
+        int, Meta(ge=0, description='Seconds before the actual deletion happens.')
+    ] = 0
+    params: HookParams = HookParams()
+
+    def __post_init__(self) -> None:
+        if self.type == 'webhook' and not self.params.url:
+            raise ValueError('Expected `params.url` for hooks of type `webhook`, got none')
+        if self.type == 'zaqar' and not self.params.queue and (self.timeout or self.params.url):
+            raise ValueError('Expected `params.queue` for hooks of type `zaqar`, got none')
+
+    @property
+    def configured(self) -> bool:
+        """Whether there is a recipient."""
+        return bool(self.params.queue or self.params.url)
+
+
+class DeletionProperties(Struct, frozen=True, forbid_unknown_fields=True):
+    """Properties of senlin.policy.deletion. Senlin accepts all of them in each version."""
+
+    criteria: Annotated[Criteria, Meta(description='Which nodes are deleted first.')] = 'RANDOM'
+    destroy_after_deletion: Annotated[
+        bool, Meta(description='Whether a node is destroyed after it has left the cluster.')
+    ] = True
+    grace_period: Annotated[
+        int, Meta(ge=0, description='Seconds before a node is actually deleted.')
+    ] = 0
+    reduce_desired_capacity: Annotated[
+        bool, Meta(description="Whether the cluster's desired capacity shrinks with it.")
+    ] = True
+    hooks: Annotated[Hooks, Meta(description='Lifecycle hooks. New in 1.1.')] = Hooks()
+
+
+class ProtectingDeletionProperties(DeletionProperties, frozen=True, forbid_unknown_fields=True):
+    """Properties of senlin.policy.deletion-1.2."""
+
+    protection: Annotated[
+        Literal['best_effort', 'strict'],
+        Meta(
+            description='Whether fewer nodes are deleted (best_effort) or the action fails '
+            '(strict) if too few nodes are not protected. New in 1.2.'
+        ),
+    ] = 'best_effort'
 
 
 class Deletion(Policy[DeletionProperties]):
@@ -60,13 +124,15 @@ class Deletion(Policy[DeletionProperties]):
             kept, named, reason = _members(named, request), None, NAMED
         if named is None and not size.count and not kept:
             return skipped(size.explained('No node is to be deleted.'))
-        refusal = min_size.refusal(request, _removed(request, state, size, named or (), kept))
+        refusal = victim_selection.min_size_refusal(
+            request, _removed(request, state, size, named or (), kept)
+        )
         if refusal:
             return skipped(refusal)
         if named:
             details = {'reasons': {NAMED: len(named)}}
-            data = self._data(state, _members(named, request), GENERATED)
-            return Outcome('APPLIED', GENERATED, data, details=details)
+            data = self._data(state, _members(named, request), _GENERATED)
+            return Outcome('APPLIED', _GENERATED, data, details=details)
         outcome = self._chosen(request, state, size, kept, reason)
         return outcome if _user_chose(request) else self._with_hooks(outcome)
 
@@ -84,12 +150,12 @@ class Deletion(Policy[DeletionProperties]):
         choice, location_of = victim_selection.choose(request, state, count, criteria, kept)
         chosen = [node.id for node in (*kept, *choice.victims)]
         too_few = victim_selection.too_few(choice, chosen, count, request.cluster)
-        rows = Rows(criteria, kept, reason, choice, location_of)
+        rows = VictimRows(criteria, kept, reason, choice, location_of)
         is_full = request.explain == 'full'
         protected = rows.of_protected(request.cluster.nodes, is_full)
         if too_few and self._is_strict:
             raise NodeProtected(too_few[0], protected)
-        explained = GENERATED if chosen or not too_few else ALL_PROTECTED
+        explained = _GENERATED if chosen or not too_few else ALL_PROTECTED
         return Outcome(
             'APPLIED',
             size.explained(explained),
@@ -177,3 +243,25 @@ def _named(request: CheckRequest, state: State) -> list[str] | None:
     if action.action == actions.CLUSTER_DEL_NODES:
         action.candidate_inputs.required()
     return None
+
+
+class ProtectingDeletion(Deletion):
+    """Choose the nodes to delete, and check that no node to be replaced is protected."""
+
+    versions = {**Deletion.versions, '1.2': ProtectingDeletionProperties}
+    support_status = {**Deletion.support_status, '1.2': [SupportStatus('SUPPORTED', '2026.11')]}
+    targets = Deletion.targets | on(BEFORE, actions.CLUSTER_REPLACE_NODES)
+    properties: ProtectingDeletionProperties
+
+    @override
+    def check(self, request: CheckRequest, state: State) -> Outcome:
+        if request.action.action != actions.CLUSTER_REPLACE_NODES:
+            return super().check(request, state)
+        replaced = list(request.action.replace_inputs.candidates)
+        victim_selection.check_deletable(replaced, request, state)
+        return skipped('No node to be replaced is protected.')
+
+    @property
+    @override
+    def _is_strict(self) -> bool:
+        return self.properties.protection == 'strict'

@@ -5,32 +5,50 @@ placement must give no share to a region in which zone placement then finds no z
 place is resolved once per check, from the specs of both policies, the cloud, the cordons and the
 failed nodes. Nothing is requested from the cloud before a policy needs it: a deletion in one region
 must not fail because Nova of another region does not respond.
+
+Failed nodes are the first victims, so a scale-in would wipe the evidence of a shortage, and the
+next node would go to the full place again. The data of the cluster keep these failures.
 """
 
 import datetime
-from collections.abc import Sequence
+import difflib
+import json
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
+import msgspec
 from msgspec import Meta, Struct, structs
 
 from placement_worker.cloud.snapshot import Snapshot
-from placement_worker.cloud.stated_places import Location, without_host
+from placement_worker.cloud.stated_places import Location, stated_place, without_host
 from placement_worker.contract import actions
-from placement_worker.contract.action_data import CREATION, Kind
+from placement_worker.contract.action_data import CREATION, DELETION, Kind
 from placement_worker.contract.cluster import Node, Profile
-from placement_worker.contract.model import CheckRequest
+from placement_worker.contract.model import CheckRequest, ClusterPatch
+from placement_worker.contract.placement_data import FAILURES, recorded_failures
+from placement_worker.errors import NoUsablePlace
+from placement_worker.formats.text import counted, escaped, listed, noun_for, shortened
 from placement_worker.planning import cordon
 from placement_worker.planning.cordon import Cordon
 from placement_worker.planning.places import NO_CAP, NOWHERE, Located, Place
-from placement_worker.planning.shortage import Backoff, Shortage, shortages_by_place
-from placement_worker.policies import place_names, recorded_failures
+from placement_worker.planning.shortage import (
+    Backoff,
+    Memory,
+    Shortage,
+    failures_after_deletion,
+    shortages_by_place,
+)
 
 NO_REGION = 'No region is found usable.'
 NO_ZONE = 'No availability zone found available.'
 NO_USABLE_ZONE = 'no usable zone'
 HEAVIEST = 2**31 - 1  # the maximum weight and cap, which bounds the time to plan
-LONGEST_S = 7 * 24 * 3600
+_LONGEST_S = 7 * 24 * 3600
+_NUMBERS = re.compile(r'\d+')
+# The least similarity of a guess, for difflib; a short name with another letter has less.
+_SIMILAR = 0.75
 
 
 class Zone(Struct, frozen=True, forbid_unknown_fields=True):
@@ -38,12 +56,7 @@ class Zone(Struct, frozen=True, forbid_unknown_fields=True):
 
     name: Annotated[str, Meta(min_length=1, description='Name of an availability zone.')]
     weight: Annotated[
-        int,
-        Meta(
-            ge=1,
-            le=HEAVIEST,
-            description='Relative weight of the availability zone.',
-        ),
+        int, Meta(ge=1, le=HEAVIEST, description='Relative weight of the availability zone.')
     ] = 100
 
 
@@ -99,7 +112,7 @@ class OnShortage(Struct, frozen=True, forbid_unknown_fields=True):
         int,
         Meta(
             ge=1,
-            le=LONGEST_S,
+            le=_LONGEST_S,
             description='Seconds without new nodes in a place after its first failed attempt; '
             'each further attempt that fails doubles them.',
         ),
@@ -108,7 +121,7 @@ class OnShortage(Struct, frozen=True, forbid_unknown_fields=True):
         int,
         Meta(
             ge=1,
-            le=LONGEST_S,
+            le=_LONGEST_S,
             description='Maximum number of seconds without new nodes after a failed attempt.',
         ),
     ] = 3600
@@ -128,32 +141,7 @@ OnShortageProperty = Annotated[
 ]
 
 
-class PlacementProperties(Struct, frozen=True, forbid_unknown_fields=True):
-    """The base class of the properties of version 1.0, which does not have them.
-
-    The properties of version 1.1 replace these attributes by fields.
-    """
-
-    @property
-    def spread(self) -> Spread | None:
-        """The tolerated skew; None for any."""
-        return None
-
-    @property
-    def on_shortage(self) -> OnShortage | None:
-        """The reaction to a lack of capacity; None for nothing."""
-        return None
-
-    @property
-    def backoff(self) -> Backoff | None:
-        """The delays of `on_shortage`; None if shortages have no effect."""
-        found = self.on_shortage
-        if found is None or found.mode == 'ignore':
-            return None
-        return Backoff(found.initial_s, found.max_s)
-
-
-class ZonePlacementProperties(PlacementProperties, frozen=True, forbid_unknown_fields=True):
+class ZonePlacementProperties(Struct, frozen=True, forbid_unknown_fields=True):
     """Properties of senlin.policy.zone_placement-1.0."""
 
     zones: Annotated[
@@ -161,7 +149,7 @@ class ZonePlacementProperties(PlacementProperties, frozen=True, forbid_unknown_f
     ]
 
     def __post_init__(self) -> None:
-        check_distinct('zones', [zone.name for zone in self.zones])
+        _check_distinct('zones', self.zones)
 
 
 class ZonePlacementProperties11(ZonePlacementProperties, frozen=True, forbid_unknown_fields=True):
@@ -171,13 +159,13 @@ class ZonePlacementProperties11(ZonePlacementProperties, frozen=True, forbid_unk
     on_shortage: OnShortageProperty = OnShortage()
 
 
-class RegionPlacementProperties(PlacementProperties, frozen=True, forbid_unknown_fields=True):
+class RegionPlacementProperties(Struct, frozen=True, forbid_unknown_fields=True):
     """Properties of senlin.policy.region_placement-1.0."""
 
     regions: Annotated[list[Region], Meta(min_length=1, description='Regions to choose from.')]
 
     def __post_init__(self) -> None:
-        check_distinct('regions', [region.name for region in self.regions])
+        _check_distinct('regions', self.regions)
 
 
 class RegionPlacementProperties11(
@@ -187,20 +175,6 @@ class RegionPlacementProperties11(
 
     spread: SpreadProperty = Spread()
     on_shortage: OnShortageProperty = OnShortage()
-
-
-def check_distinct(property_name: str, names: Sequence[str]) -> None:
-    """Check that a spec lists each place once; a repeated place would have two weights.
-
-    :raises ValueError: a name is repeated; the decoder adds the path.
-    """
-    seen: set[str] = set()
-    for i, name in enumerate(names):
-        if name in seen:
-            raise ValueError(
-                f'Expected each name once, got `{name}` again in `{property_name}[{i}]`'
-            )
-        seen.add(name)
 
 
 class Listed(NamedTuple):
@@ -254,7 +228,7 @@ class Places:
         regions, known = self.regions(kind), self.cloud.regions
         if not any(one.known for one in regions):
             names = [one.name for one in regions]
-            raise place_names.none_usable(NO_REGION, 'region', 'regions', names, known)
+            raise none_usable(NO_REGION, 'region', 'regions', names, known)
         if kind != CREATION or any(one.available for one in regions):
             return regions
         are_cordoned = all(self.cordon_of(one.name, None) for one in regions if one.known)
@@ -266,9 +240,7 @@ class Places:
         if with_zone:  # they are full, which is the reason that the planner gives
             return regions
         of_regions = set[str]().union(*(self.cloud.zones(one.name) for one in regions if one.known))
-        raise place_names.none_usable(
-            NO_ZONE, 'availability zone', 'zones', self.zone_names, of_regions
-        )
+        raise none_usable(NO_ZONE, 'availability zone', 'zones', self.zone_names, of_regions)
 
     def zones(self, kind: Kind, region: str | None, *, by_region: bool) -> Sequence[Place]:
         """Return the listed zones as they are in one region, in the order of the spec.
@@ -407,7 +379,7 @@ class Places:
             region = self.cloud.region_of(node) if by_region else None
             return region, self.cloud.zone_of(node) if by_zone else None
 
-        memory = recorded_failures.memory_of(self.request, self.backoffs)
+        memory = _memory_of(self.request, self.backoffs)
         nodes = self.request.cluster.nodes
         return shortages_by_place(nodes, memory, locate, listed.backoff, self.now)
 
@@ -429,6 +401,16 @@ def check_cordons(places: Sequence[Place], reason: str, held: Located = NOWHERE)
         raise cordon.no_open_place(reason, cordons)
 
 
+def not_emptied(places: Sequence[Place], staying: Located, what: str) -> list[str]:
+    """Return a sentence for each place that protected nodes keep from being evacuated."""
+    return [
+        f'Cannot evacuate {what} {escaped(shortened(place.name))}: '
+        f'{counted(staying[place.name], "protected node")} must not be deleted there'
+        for place in places
+        if place.evacuated and staying.get(place.name)
+    ]
+
+
 def profile_of_new_node(request: CheckRequest) -> Profile | None:
     """Return the profile of the node that a NODE_CREATE makes; None for any other action."""
     if request.action.action != actions.NODE_CREATE or request.action.node is None:
@@ -438,3 +420,143 @@ def profile_of_new_node(request: CheckRequest) -> Profile | None:
 
 def _listed(listed: Listed | None) -> Sequence[Zone | Region]:
     return listed.places if listed else ()
+
+
+def _check_distinct(key: str, places: Sequence[Zone | Region]) -> None:
+    """Refuse a place that is listed twice, which would have two weights."""
+    seen: set[str] = set()
+    for i, place in enumerate(places):
+        if place.name in seen:
+            raise ValueError(f'Expected each name once, got `{place.name}` again in `{key}[{i}]`')
+        seen.add(place.name)
+
+
+def _memory_of(request: CheckRequest, backoffs: Sequence[Backoff]) -> Memory:
+    """Return the recorded failures of a cluster.
+
+    :param backoffs: those of the enabled placement policies; the largest `max_s` ends a record.
+    """
+    failures = recorded_failures(request.cluster.data)
+    return Memory(failures, max((one.max_s for one in backoffs), default=0))
+
+
+def patch_after_deletion(
+    request: CheckRequest,
+    data: Mapping[str, Any],
+    patch: ClusterPatch | None,
+    backoffs: Sequence[Backoff],
+    now: datetime.datetime,
+) -> ClusterPatch | None:
+    """Return the patch of the cluster that records the failures of deleted nodes, or None.
+
+    :param data: the data of the action after all policies.
+    :param patch: the patch of the policies, which is part of the result.
+    """
+    deleted = deleted_ids(request, data)
+    if not backoffs or not deleted:
+        return None
+    nodes = {node.id: node for node in request.cluster.nodes}
+    if request.action.node:  # may be a later version of a member
+        nodes[request.action.node.id] = request.action.node
+    failures = failures_after_deletion(
+        deleted,
+        [*nodes.values()],
+        _memory_of(request, backoffs),
+        lambda one: stated_location(one, request),
+        max(backoffs, key=lambda one: one.max_s),
+        now,
+    )
+    if failures is None:
+        return None
+    of_cluster = patch.data if patch else request.cluster.data
+    kept = {key: value for key, value in of_cluster.items() if key != FAILURES}
+    return ClusterPatch({**kept, **({FAILURES: msgspec.to_builtins(failures)} if failures else {})})
+
+
+def deleted_ids(request: CheckRequest, data: Mapping[str, Any]) -> frozenset[str]:
+    """Return the ids of the nodes that a policy chose or an action names for deletion.
+
+    No policy need have read these values, so they may be malformed.
+
+    :param data: the data of the action after all policies.
+    """
+    action, deletion = request.action, data.get(DELETION)
+    is_part = action.action in actions.OF_A_NODE and action.cause == actions.DERIVED
+    if request.target != 'BEFORE' or is_part:
+        return frozenset()
+    ids = [*_ids(deletion.get('candidates') if isinstance(deletion, Mapping) else None)]
+    is_growth = action.action == actions.CLUSTER_RESIZE and deletion is None
+    if action.action in actions.REMOVING and not is_growth:
+        ids += _ids(action.inputs.get('candidates'))
+    if action.action == actions.NODE_DELETE and action.node:
+        ids.append(action.node.id)
+    return frozenset(ids)
+
+
+def stated_location(node: Node, request: CheckRequest) -> Location:
+    """Return region and zone as the request names them: a check without a cloud records, too."""
+    region, zone = stated_place(node)
+    return region or request.cluster.profile.region, zone
+
+
+def _ids(candidates: object) -> Iterator[str]:
+    if isinstance(candidates, (list, dict)):
+        yield from (one for one in candidates if isinstance(one, str))
+
+
+def unknown_names(what: str, names: Sequence[str], known: Collection[str]) -> str:
+    """Return the sentence that the cloud does not know these names.
+
+    :param what: the type of the names, e.g. "region".
+    :param known: the names that the cloud knows.
+    """
+    wrong = listed(names, lambda name: quoted(name) + similar_name(name, known))
+    has = f'it has {listed(sorted(known), quoted)}' if known else 'it has none'
+    return f'The cloud does not know {noun_for(len(names), what)} {wrong}; {has}'
+
+
+def similar_name(name: str, known: Collection[str]) -> str:
+    """Return the known name that is probably meant, e.g. ' (did you mean "az1"?)', if any."""
+    candidates = [other for other in known if not _are_neighbors(name, other)]
+    near = difflib.get_close_matches(name, candidates, n=1, cutoff=_SIMILAR)
+    return f' (did you mean {quoted(near[0])}?)' if near else ''
+
+
+def _are_neighbors(name: str, other: str) -> bool:
+    """Return whether two names differ as names of two places do, e.g. az1 and az2, 1a and 1b."""
+    if _NUMBERS.findall(name) != _NUMBERS.findall(other):
+        return True
+    return len(name) == len(other) and name[:-1] == other[:-1]
+
+
+def _unusable_details(what: str, names: Sequence[str], known: Collection[str]) -> dict[str, str]:
+    """Return why none of the names is usable, for the details of a decision.
+
+    :param what: the type of the names, e.g. "regions".
+    :param known: the names that the cloud knows.
+    """
+    missing = [name for name in names if name not in known]
+    found = {
+        f'unavailable_{what}': listed(name for name in names if name in known),
+        f'unknown_{what}': listed(missing, lambda name: name + similar_name(name, known)),
+        f'{what}_of_the_cloud': listed(sorted(known)),
+    }
+    return {key: shown for key, shown in found.items() if shown}
+
+
+def none_usable(
+    reason: str, what: str, key: str, names: Sequence[str], known: Collection[str]
+) -> NoUsablePlace:
+    """Return the error of a spec without a usable place, with a warning of the unknown names.
+
+    :param what: the type of the names, e.g. "region".
+    :param key: the property that lists them.
+    :param known: the names that the cloud knows.
+    """
+    missing = [name for name in names if name not in known]
+    warnings = [unknown_names(what, missing, known)] if missing else []
+    return NoUsablePlace(reason, _unusable_details(key, names, known), warnings=warnings)
+
+
+def quoted(name: str) -> str:
+    return json.dumps(shortened(name), ensure_ascii=False)

@@ -13,7 +13,7 @@ from msgspec import Struct
 from stevedore import extension
 
 from placement_worker.formats.text import listed
-from placement_worker.policies import plugin_interface, type_order
+from placement_worker.policies import plugin_interface, registry
 from placement_worker.policies.plugin_interface import (
     OWN_MODULES,
     UPGRADE,
@@ -52,7 +52,7 @@ def checked(
     :param found: pairs of entry-point name and loaded object.
     """
     provided: dict[str, list[object]] = {}
-    for name, plugin in sorted(found, key=lambda pair: type_order.of_type(pair[0])):
+    for name, plugin in sorted(found, key=lambda pair: registry.type_order(pair[0])):
         candidates = provided.setdefault(name, [])
         if plugin not in candidates:
             candidates.append(plugin)

@@ -15,8 +15,7 @@ from placement_worker.planning.places import UNKNOWN, Place
 from placement_worker.planning.plan_rows import NO_KNOWN_PLACE, NOT_LISTED, note_of
 from placement_worker.planning.rebalancing import NO_WEIGHT, Holding
 from placement_worker.planning.region_rebalancing import Region
-from placement_worker.policies.places import NO_ZONE, Places, check_cordons
-from placement_worker.policies.shared_placement import not_emptied
+from placement_worker.policies.places import NO_ZONE, Places, check_cordons, not_emptied
 
 EVERYWHERE = Place('', 1)
 """The only region if no policy places by region."""

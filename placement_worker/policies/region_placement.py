@@ -8,18 +8,20 @@ from placement_worker.cloud.ports import Cloud
 from placement_worker.contract.model import BindRequest, CheckRequest, SupportStatus
 from placement_worker.planning.infeasible import infeasible
 from placement_worker.planning.places import NO_CAP, total
-from placement_worker.policies import place_names
 from placement_worker.policies.base import BindingOutcome, Outcome, State, skipped
 from placement_worker.policies.places import (
     Region,
     RegionPlacementProperties,
     RegionPlacementProperties11,
     profile_of_new_node,
+    unknown_names,
 )
 from placement_worker.policies.shared_placement import (
     PlacementPolicy,
+    Search,
     Task,
     placed_node,
+    refuse_unusable,
     warn_of_named,
 )
 
@@ -63,20 +65,20 @@ class RegionPlacement(PlacementPolicy[RegionPlacementProperties]):
 
     @override
     def attach(self, request: BindRequest, state: State) -> BindingOutcome:
-        search = place_names.Search('region', [region.name for region in self.properties.regions])
+        search = Search('region', [region.name for region in self.properties.regions])
         search.among(lambda: state.cloud.regions)
         return search.binding_outcome(request)
 
     @override
     def check_resources(self, cloud: Cloud) -> None:
         names = [region.name for region in self.properties.regions]
-        place_names.refuse_unusable('region', 'regions', names, cloud.regions())
+        refuse_unusable('region', 'regions', names, cloud.regions())
 
     def unknown(self, state: State) -> list[str]:
         """Return a warning of the regions that the cloud does not know, or none."""
         known = state.cloud.regions
         names = [region.name for region in self.properties.regions if region.name not in known]
-        return [place_names.unknown('region', names, known)] if names else []
+        return [unknown_names('region', names, known)] if names else []
 
     def _check_named(self, task: Task, region: str) -> Outcome:
         """Leave a new node in the region that its profile names, and record the region.

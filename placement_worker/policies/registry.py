@@ -3,28 +3,31 @@
 import difflib
 import functools
 import logging
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, repeat
+from typing import Any, cast
 
 import msgspec
+from msgspec import Struct, inspect
 
 from placement_worker import errors
 from placement_worker.contract import codec
-from placement_worker.contract.model import Binding, PolicyType, Spec, Trigger
+from placement_worker.contract.model import Binding, PolicyType, Spec, SupportStatus, Trigger
 from placement_worker.formats.text import listed, shortened
-from placement_worker.policies import base, deprecation, plugin_errors, plugins, type_order
-from placement_worker.policies.normalizing import normalized
+from placement_worker.policies import base, plugin_errors, plugins
 from placement_worker.policies.plugin_packages import from_packages, loaded_packages
 
 LOG = logging.getLogger(__name__)
-SIMILAR = 0.85
-"""The similarity of names to suggest: most names begin and end alike."""
-KEPT_POLICIES = 1024
-KEPT_BYTES = 4096
-"""The number of policies that are kept, and the largest size of their properties as JSON.
-
-Together they bound the memory that callers with ever new specs can fill.
-"""
+# The similarity of names to suggest: most names begin and end alike.
+_SIMILAR = 0.85
+# The number of policies that are kept, and the largest size of their properties as JSON. Together
+# they bound the memory that callers with ever new specs can fill.
+_KEPT_POLICIES = 1024
+_KEPT_BYTES = 4096
+_DISCOURAGED = ('DEPRECATED', 'UNSUPPORTED')
+# The words of oslo_utils.strutils.bool_from_string, which Senlin calls.
+_TRUE = frozenset({'1', 't', 'true', 'on', 'y', 'yes'})
+_FALSE = frozenset({'0', 'f', 'false', 'off', 'n', 'no'})
 
 
 class Registry:
@@ -48,9 +51,9 @@ class Registry:
         self.discouraged = {
             name: warning
             for name, policy in self.types.items()
-            if (warning := deprecation.warning_of(name, policy.support_status))
+            if (warning := deprecation_warning(name, policy.support_status))
         }
-        self._kept = functools.lru_cache(KEPT_POLICIES)(self._create)
+        self._kept = functools.lru_cache(_KEPT_POLICIES)(self._create)
 
     @classmethod
     def installed(cls) -> 'Registry':
@@ -68,7 +71,7 @@ class Registry:
             properties = msgspec.json.encode(spec.properties)
         except codec.NOT_PLAIN as exc:
             raise codec.not_plain(exc, f'{at}.properties', errors.InvalidSpec) from exc
-        policy = self._kept if len(properties) <= KEPT_BYTES else self._create
+        policy = self._kept if len(properties) <= _KEPT_BYTES else self._create
         return policy(spec.type, spec.version, properties, at)
 
     def _create(
@@ -149,7 +152,7 @@ class Registry:
         if len({self.types[name].name for name in holding}) == 1:
             return holding[-1]
         return next(
-            iter(difflib.get_close_matches(type_name, self.types, n=1, cutoff=SIMILAR)), None
+            iter(difflib.get_close_matches(type_name, self.types, n=1, cutoff=_SIMILAR)), None
         )
 
     def describe(self, type_name: str, schema: bool = False) -> PolicyType:
@@ -158,9 +161,7 @@ class Registry:
         :param schema: whether to include the JSON Schema of the properties.
         """
         policy = self.types[type_name]
-        support = sorted(
-            policy.support_status.items(), key=lambda item: type_order.of_version(item[0])
-        )
+        support = sorted(policy.support_status.items(), key=lambda item: _version_order(item[0]))
         return PolicyType(
             name=type_name,
             priority=policy.priority,
@@ -177,3 +178,123 @@ def _remedy(at: str) -> str:
     if at.startswith('$.policies['):
         return '; install its package on the workers, or disable the policy'
     return '; install its package on the workers' if at.startswith('$.policy.') else ''
+
+
+def type_order(type_name: str) -> tuple[str, list[int], str]:
+    """Return the key of a type, given with its version."""
+    name, _, version = type_name.rpartition('-')
+    return name, *_version_order(version)
+
+
+def _version_order(version: str) -> tuple[list[int], str]:
+    """Return the key of a version; letters count only between versions with equal numbers."""
+    return [int(part) for part in version.split('.') if part.isdecimal()], version
+
+
+def deprecation_warning(
+    type_name: str, statuses: Mapping[str, Sequence[SupportStatus]]
+) -> str | None:
+    """Return a sentence about a type that should no longer be used, or None.
+
+    :param type_name: with its version.
+    :param statuses: version -> its statuses, the oldest first.
+    """
+    of_version = statuses.get(type_name.rpartition('-')[2])
+    if not of_version or of_version[-1].status not in _DISCOURAGED:
+        return None
+    latest = of_version[-1]
+    return (
+        f'Policy type {type_name} is {latest.status} since {latest.since}; use another version or '
+        'another type'
+    )
+
+
+def normalized(raw: object, schema: type[Struct]) -> Any:
+    """Return a spec's properties with each value converted to the type in the schema.
+
+    Integers: strings of digits and floats, which are truncated; null counts as absent. Booleans:
+    the words yes, on, 1 and so on. Strings: numbers and booleans; where a string is optional, an
+    empty one counts as absent. A value that cannot be converted stays, and the decoder refuses it.
+    """
+    if not isinstance(raw, dict):
+        return raw
+    types = _fields(schema)
+    return {
+        key: _convert(value, types[key]) if key in types else value
+        for key, value in raw.items()
+        if not (value is None and isinstance(types.get(key), inspect.IntType))
+    }
+
+
+def _convert(raw: Any, kind: inspect.Type) -> Any:
+    kind, optional = _without_null(kind)
+    match kind:
+        case inspect.StructType():
+            return normalized(raw, kind.cls)
+        case inspect.CollectionType() | inspect.TupleType() if isinstance(raw, list):
+            kinds = _item_types(kind)
+            return [_convert(item, one) for item, one in zip(raw, kinds, strict=False)]
+        case inspect.DictType() if isinstance(raw, dict):
+            return {key: _convert(item, kind.value_type) for key, item in raw.items()}
+    return _converted_scalar(raw, kind, optional=optional)
+
+
+def _item_types(kind: inspect.CollectionType | inspect.TupleType) -> Iterable[inspect.Type]:
+    if isinstance(kind, inspect.TupleType):
+        return chain(kind.item_types, repeat(inspect.AnyType()))
+    return repeat(kind.item_type)
+
+
+def _converted_scalar(raw: Any, kind: inspect.Type, *, optional: bool) -> Any:
+    match kind:
+        case inspect.IntType():
+            return _cast(int, raw) if isinstance(raw, (str, float)) else raw
+        case inspect.BoolType():
+            return _boolean(raw)
+        case inspect.StrType() | inspect.LiteralType() if _is_text(kind):
+            return _string(raw, optional=optional)
+    return raw
+
+
+@functools.cache
+def _fields(schema: type[Struct]) -> Mapping[str, inspect.Type]:
+    """Return the types of a struct's fields by name; the lookup takes longer than decoding."""
+    found = cast(inspect.StructType, inspect.type_info(schema))
+    return {field.encode_name: _bare(field.type) for field in found.fields}
+
+
+def _bare(kind: inspect.Type) -> inspect.Type:
+    return _bare(kind.type) if isinstance(kind, inspect.Metadata) else kind
+
+
+def _without_null(kind: inspect.Type) -> tuple[inspect.Type, bool]:
+    """Return the type behind `X | None`, and whether null is allowed; other unions stay."""
+    kind = _bare(kind)
+    if not isinstance(kind, inspect.UnionType):
+        return kind, False
+    others = [one for one in kind.types if not isinstance(one, inspect.NoneType)]
+    return (_bare(others[0]), len(others) < len(kind.types)) if len(others) == 1 else (kind, False)
+
+
+def _is_text(kind: inspect.Type) -> bool:
+    words = kind.values if isinstance(kind, inspect.LiteralType) else ()
+    return all(isinstance(word, str) for word in words)
+
+
+def _boolean(raw: Any) -> Any:
+    word = _string(raw, optional=False)
+    word = word.strip().lower() if isinstance(word, str) else None
+    return word in _TRUE if word in _TRUE | _FALSE else raw
+
+
+def _string(raw: Any, *, optional: bool) -> Any:
+    if optional and raw == '':
+        return None
+    return _cast(str, raw) if isinstance(raw, (int, float)) else raw
+
+
+def _cast(kind: type[int] | type[str], raw: Any) -> Any:
+    try:
+        return kind(raw)
+    except (ValueError, OverflowError):  # no number, infinity, or too many digits for Python
+        return raw

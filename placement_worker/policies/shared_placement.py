@@ -1,46 +1,63 @@
-"""The part that zone and region placement share: plan one level of places, and explain the plan."""
+"""The part that zone and region placement share: plan one level of places, and explain the plan.
 
+Both policies must count nodes, word reasons and treat protected nodes alike: an operator reads
+their decisions side by side, and a plan by zone must fit the plan by region.
+"""
+
+import difflib
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
-from typing import Any, ClassVar, Literal, Self, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from placement_worker.contract import actions
 from placement_worker.contract.action_data import CREATION, DELETION
 from placement_worker.contract.cluster import Node
-from placement_worker.contract.model import CheckRequest, NodePatch
+from placement_worker.contract.model import BindRequest, CheckRequest, NodePatch
 from placement_worker.contract.placement_data import Placement
-from placement_worker.errors import TooSkewed
-from placement_worker.formats.text import counted, escaped, shortened
+from placement_worker.errors import CloudUnavailable, InvalidSpec, NoUsablePlace, TooSkewed
+from placement_worker.formats.text import counted, escaped, listed, noun_for, shortened
 from placement_worker.planning import sizing, skew, victims
 from placement_worker.planning.alternatives import alternatives
 from placement_worker.planning.cordon import Cordon
 from placement_worker.planning.interleaving import interleave_groups
 from placement_worker.planning.placement import plan_for
-from placement_worker.planning.places import NO_CAP, Held, Located, Place
+from placement_worker.planning.places import NO_CAP, Held, Place
 from placement_worker.planning.plan_rows import NO_KNOWN_PLACE, Plan, Row
 from placement_worker.planning.protection import ALL_PROTECTED
 from placement_worker.planning.shortage import Backoff, failed_nodes
 from placement_worker.planning.sizing import Size
 from placement_worker.planning.skew import Skew
-from placement_worker.policies import min_size
-from placement_worker.policies.base import BEFORE, Outcome, Policy, State, on
+from placement_worker.policies.base import (
+    BEFORE,
+    PROPERTIES,
+    BindingOutcome,
+    Outcome,
+    Policy,
+    State,
+    on,
+)
 from placement_worker.policies.places import (
     NO_USABLE_ZONE,
-    PlacementProperties,
+    OnShortage,
     Region,
     Spread,
     Zone,
+    not_emptied,
+    quoted,
+    similar_name,
+    unknown_names,
 )
+from placement_worker.policies.victim_selection import min_size_refusal
 
 NAMED_NODES = 3
 NOTHING_TO_DO = 'No node is to be created or deleted.'
 T = TypeVar('T', bound=Hashable)
-P = TypeVar('P', bound=PlacementProperties)
+P = TypeVar('P', bound=Struct)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +92,7 @@ class Task:
             return self.size.explained(NOTHING_TO_DO)
         if self.size.kind == CREATION:
             return None
-        return min_size.refusal(self.request, self.possible.count)
+        return min_size_refusal(self.request, self.possible.count)
 
     def counted(self, *, without_failed: bool) -> Sequence[Node]:
         """Return the nodes that exist before the action.
@@ -198,6 +215,67 @@ class Share:
         return {key: value for key, value in names if value is not None}
 
 
+class Search:
+    """A search for the names of a policy in the parts of the cloud.
+
+    If a part is unavailable, the search goes on. A missing name is then no error, because that
+    part may know it.
+    """
+
+    def __init__(self, what: str, names: Sequence[str]) -> None:
+        self._what, self._names = what, names
+        self._causes: list[str] = []
+        self._known: set[str] = set()
+        self.missing = list(names)
+
+    def query(self, ask: Callable[[], Collection[str]]) -> Collection[str] | None:
+        """Return the response of a part of the cloud, or None if the part is unavailable."""
+        try:
+            return ask()
+        except CloudUnavailable as exc:
+            self._causes.append(str(exc))
+            return None
+
+    def among(self, ask: Callable[[], Collection[str]]) -> None:
+        """Remove the names that a part of the cloud knows from the missing ones."""
+        if self.missing:
+            known = self.query(ask) or ()
+            self._known.update(known)
+            self.missing = [name for name in self.missing if name not in known]
+
+    def binding_outcome(self, request: BindRequest) -> BindingOutcome:
+        """Return the outcome of the binding, with a warning of the names that are still missing.
+
+        :raises NoUsablePlace: the whole cloud is available and knows none of the names.
+        """
+        if self.missing and self._causes:
+            missing = f'{noun_for(len(self.missing), self._what)} {listed(self.missing, quoted)}'
+            return BindingOutcome(
+                request.policy.data, warnings=[f'Lookup of {missing} failed: {self._causes[0]}']
+            )
+        if len(self.missing) == len(self._names):
+            raise NoUsablePlace(unknown_names(self._what, self._names, self._known))
+        warnings = [unknown_names(self._what, self.missing, self._known)] if self.missing else []
+        return BindingOutcome(request.policy.data, warnings=warnings)
+
+
+def refuse_unusable(what: str, key: str, names: Sequence[str], usable: Collection[str]) -> None:
+    """Refuse a spec that lists places in which no node can be created.
+
+    :param what: the type of the places, e.g. "region".
+    :param key: the property that lists them.
+    :param names: the places of the spec.
+    :param usable: the usable places.
+    :raises InvalidSpec: there are places that are not usable.
+    """
+    unusable_names = [name for name in names if name not in usable]
+    if unusable_names:
+        wrong = listed(unusable_names, lambda name: quoted(name) + similar_name(name, usable))
+        others = listed(sorted(usable), quoted) or 'none'
+        at = f'{PROPERTIES}.{key}[{names.index(unusable_names[0])}].name'
+        raise InvalidSpec(f'The cloud has no usable {what} {wrong}; usable: {others} - at `{at}`')
+
+
 class PlacementPolicy(Policy[P]):
     """The base class of zone and region placement.
 
@@ -223,13 +301,16 @@ class PlacementPolicy(Policy[P]):
 
     @property
     def spread(self) -> Spread | None:
-        """The tolerated skew; None for any."""
-        return self.properties.spread
+        """The tolerated skew; None for any, as in version 1.0."""
+        return getattr(self.properties, 'spread', None)
 
     @property
     def backoff(self) -> Backoff | None:
-        """The delays after a lack of capacity; None if the policy does not react to it."""
-        return self.properties.backoff
+        """The delays after a lack of capacity; None if it has no effect, as in version 1.0."""
+        on_shortage: OnShortage | None = getattr(self.properties, 'on_shortage', None)
+        if on_shortage is None or on_shortage.mode == 'ignore':
+            return None
+        return Backoff(on_shortage.initial_s, on_shortage.max_s)
 
     def _share(
         self,
@@ -355,16 +436,6 @@ def _numbers(located: Mapping[T, Sequence[Node]]) -> Counter[T]:
     return Counter({place: len(nodes) for place, nodes in located.items()})
 
 
-def not_emptied(places: Sequence[Place], staying: Located, what: str) -> list[str]:
-    """Return a sentence for each place that protected nodes keep from being evacuated."""
-    return [
-        f'Cannot evacuate {what} {escaped(shortened(place.name))}: '
-        f'{counted(staying[place.name], "protected node")} must not be deleted there'
-        for place in places
-        if place.evacuated and staying.get(place.name)
-    ]
-
-
 def _unplaced(nodes: Sequence[Node], total: int) -> list[str]:
     """Return a sentence about nodes of unknown place, or none; they are probably a mistake."""
     if not nodes:
@@ -453,3 +524,63 @@ def summary(size: Size, what: str, places: int) -> str:
         effect = f'of no known {what} {"leaves" if one else "leave"}'
     reason = f'{counted(size.count, "node")} {effect}'
     return size.explained(reason)
+
+
+_REMEDY = 'correct the cordon file'
+
+
+class UnknownCordon(NamedTuple):
+    """A cordon of an unknown place, a sentence about it, and the names that are probably meant.
+
+    `names`: the name of the cordon, and the similar ones of the cloud.
+    """
+
+    cordon: Cordon
+    text: str
+    names: frozenset[str]
+
+    def concerns(self, policy: Policy[Any]) -> bool:
+        """Return whether a placement policy lists one of the names."""
+        what = 'zone' if self.cordon.zone else 'region'
+        if not isinstance(policy, PlacementPolicy) or policy.what != what:
+            return False
+        return any(place.name in self.names for place in policy.listed)
+
+
+def unknown_cordons(state: State) -> Iterator[UnknownCordon]:
+    """Yield the cordons of places that are in no response of the cloud to this check.
+
+    Nothing is requested from the cloud: a place in a region that no policy asked for counts as
+    known.
+    """
+    regions, zones = state.cloud.requested_regions, state.cloud.requested_zones
+    for cordon in state.cordons:
+        if cordon.region and regions is not None and cordon.region not in regions:
+            yield _of_region(cordon, cordon.region, regions)
+        elif cordon.zone:
+            yield from _of_zone(cordon, cordon.zone, zones)
+
+
+def _of_region(cordon: Cordon, name: str, known: Collection[str]) -> UnknownCordon:
+    text = f'The cordon of {cordon.place} has no effect: the cloud has no region {shortened(name)}'
+    return _unknown(cordon, name, text, known, _REMEDY)
+
+
+def _of_zone(
+    cordon: Cordon, name: str, zones: Mapping[str | None, Mapping[str, bool]]
+) -> Iterator[UnknownCordon]:
+    asked = [region for region in zones if cordon.region in (None, region)]
+    if not asked or any(name in zones[region] for region in asked):
+        return
+    where = listed(sorted(f'region {region}' if region else 'the home region' for region in asked))
+    text = f'The cordon of {cordon.place} has no effect in {where}: there is no such zone'
+    other = '' if cordon.region else ', or name its region if another region has the zone'
+    yield _unknown(cordon, name, text, set().union(*(zones[one] for one in asked)), _REMEDY + other)
+
+
+def _unknown(
+    cordon: Cordon, name: str, text: str, known: Collection[str], remedy: str
+) -> UnknownCordon:
+    hint, names = similar_name(name, known), difflib.get_close_matches(name, known, n=1)
+    has = f'there are {listed(sorted(known), shortened)}' if known else 'there are none'
+    return UnknownCordon(cordon, f'{text}{hint}; {has}; {remedy}', frozenset((name, *names)))

@@ -1,24 +1,39 @@
-"""Victim selection for policies: check named nodes, and choose the others as planned."""
+"""Victim selection for policies: check named nodes, choose the others, and explain the choice.
 
+The deletion and the load-balancing policy must agree on the victims of a check, also on a removal
+that the engine will refuse: a victim whose member stays in the pool would leave the member behind
+in an engine that deletes the victim nevertheless.
+"""
+
+import itertools
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.contract import actions
-from placement_worker.contract.action_data import DELETION, Deletion, PlaceCount
+from placement_worker.contract.action_data import CREATION, DELETION, Deletion, PlaceCount
 from placement_worker.contract.cluster import Cluster, Node
 from placement_worker.contract.model import CheckRequest
 from placement_worker.errors import InvalidInput, NodeProtected
-from placement_worker.formats import text
+from placement_worker.formats.text import counted, listed, shortened
 from placement_worker.planning import protection, victims
 from placement_worker.planning.removal_counts import RemovalCounts
-from placement_worker.planning.size_warnings import excess_removal
+from placement_worker.planning.size_warnings import excess_removal, is_below_min_size
 from placement_worker.policies.base import State
 
 LocationOf = Callable[[Node], victims.Location]
+# The reasons of victims that the deletion policy did not choose.
+KEPT = 'chosen by an earlier policy'
+NAMED = 'named by the action'
+LOAD_BALANCING = 'senlin.policy.loadbalance'
+# The types of profiles whose nodes can be members of a pool.
+POOL_PROFILES = frozenset({'os.nova.server-1.0'})
+# Actions that add nodes; a resize may also remove nodes.
+_ADDING = frozenset({actions.CLUSTER_SCALE_OUT, actions.CLUSTER_RESIZE, actions.NODE_CREATE})
 _LISTED = 10  # unknown nodes that an error lists
+_NODES_SHOWN = 10  # spared nodes, and protected nodes, in the details of a decision
 
 
 def check_members(node_ids: Iterable[str], cluster: Cluster) -> None:
@@ -29,8 +44,8 @@ def check_members(node_ids: Iterable[str], cluster: Cluster) -> None:
     members = {node.id for node in cluster.nodes}
     others = [node_id for node_id in node_ids if node_id not in members]
     if others:
-        shown = text.listed(others, text.shortened, _LISTED)
-        raise InvalidInput(f'Not a member of cluster {text.shortened(cluster.id)}: {shown}')
+        shown = listed(others, shortened, _LISTED)
+        raise InvalidInput(f'Not a member of cluster {shortened(cluster.id)}: {shown}')
 
 
 def check_deletable(node_ids: list[str], request: CheckRequest, state: State) -> None:
@@ -254,3 +269,119 @@ def _rest(
         rest[location] = min(max(planned[location] - kept.get(location, 0), 0), count)
         count -= rest[location]
     return rest
+
+
+def spared_rows(node_ids: Iterable[str], reason: str) -> list[dict[str, Any]]:
+    """Return the rows of victims that do not leave after all.
+
+    They have the keys `id` and `reason` of the rows of all spared nodes.
+    """
+    return [{'id': node_id, 'reason': reason} for node_id in node_ids]
+
+
+@dataclass(frozen=True, slots=True)
+class VictimRows:
+    """The rows that explain a choice of victims.
+
+    :ivar kept: the victims that an earlier policy or the action chose; they have the first ranks.
+    :ivar kept_reason: `KEPT` or `NAMED`.
+    :ivar location_of: returns the zone, the region or both of a node.
+    """
+
+    criteria: victims.Criteria
+    kept: Sequence[Node]
+    kept_reason: str
+    choice: victims.Choice
+    location_of: LocationOf
+
+    def of_choice(self, is_full: bool) -> dict[str, Any]:
+        """Return the reasons with their counts and, in full, the ranked nodes."""
+        of_kept = {self.kept_reason: len(self.kept)} if self.kept else {}
+        reasons = {**of_kept, **victims.reason_counts(self.choice, self.criteria)}
+        if not is_full:
+            return {'reasons': reasons}
+        chosen = [*self.kept, *self.choice.victims]
+        first_spared = self.choice.spared[:_NODES_SHOWN]
+        return {
+            'reasons': reasons,
+            'victims': [self._row(rank, node) for rank, node in enumerate(chosen, 1)],
+            'spared': [
+                self._row(rank, node) for rank, node in enumerate(first_spared, len(chosen) + 1)
+            ],
+        }
+
+    def of_protected(self, nodes: Iterable[Node], is_full: bool) -> dict[str, Any]:
+        """Return the number of protected nodes and, in full, the first ones.
+
+        :param nodes: all nodes of the cluster.
+        """
+        protections = self.choice.protected
+        if not protections:
+            return {}
+        if not is_full:
+            return {'protected': len(protections)}
+        known = {node.id: node for node in nodes}
+        rows = [
+            {'id': node_id, 'place': self._place(known[node_id]), **one.details}
+            for node_id, one in itertools.islice(protections.items(), _NODES_SHOWN)
+        ]
+        return {'protected': len(protections), 'protected_nodes': rows}
+
+    def _row(self, rank: int, node: Node) -> dict[str, Any]:
+        is_kept = rank <= len(self.kept)
+        is_victim = rank <= len(self.kept) + len(self.choice.victims)
+        return {
+            'rank': rank,
+            'id': node.id,
+            'place': self._place(node),
+            'reason': self.kept_reason if is_kept else self._reason(node, is_victim),
+            'status': node.status,
+            'tainted': node.tainted,
+        }
+
+    def _reason(self, node: Node, is_victim: bool) -> str:
+        place = self._place(node) if is_victim else ''
+        return victims.reason(node, self.criteria, self.choice.unplaced, place)
+
+    def _place(self, node: Node) -> str:
+        return '/'.join(self.location_of(node))
+
+
+def min_size_refusal(request: CheckRequest, count: int) -> str | None:
+    """Return the reason to skip a removal that the engine will refuse, or None.
+
+    Without a load-balancing policy there is no reason: no member can be left behind.
+
+    :param count: the number of nodes that the action removes.
+    """
+    if not is_below_min_size(request.action, request.cluster, count) or not _has_pool(request):
+        return None
+    return (
+        f'The engine will refuse to leave fewer than min_size ({request.cluster.min_size}) nodes.'
+    )
+
+
+def _has_pool(request: CheckRequest) -> bool:
+    if request.cluster.profile.type not in POOL_PROFILES:
+        return False
+    return any(
+        binding.enabled and binding.spec.type == LOAD_BALANCING for binding in request.policies
+    )
+
+
+def ignored_deletion(request: CheckRequest, state: State) -> str | None:
+    """Return a sentence about a decided deletion that the action ignores; None if it ignores none.
+
+    :raises InvalidInput: a named node is not a member of the cluster, or a value is malformed.
+    :raises NodeProtected: a named node is protected.
+    """
+    if request.action.action not in _ADDING or DELETION not in state.data:
+        return None
+    size = state.size(request)
+    if size.kind != CREATION:
+        return None
+    check_deletable(state.action_data.deletion.candidates or [], request, state)
+    return (
+        f'The action adds {counted(size.count, "node")} and removes none, so it ignores '
+        'data.deletion: remove nodes by an action of their own'
+    )

@@ -16,7 +16,6 @@ from placement_worker.contract.model import BindRequest, CheckRequest, SupportSt
 from placement_worker.errors import CloudUnavailable
 from placement_worker.planning.places import Held
 from placement_worker.planning.sizing import Size
-from placement_worker.policies import place_names
 from placement_worker.policies.base import BindingOutcome, Outcome, State, skipped
 from placement_worker.policies.places import (
     NO_ZONE,
@@ -24,13 +23,17 @@ from placement_worker.policies.places import (
     ZonePlacementProperties,
     ZonePlacementProperties11,
     check_cordons,
+    none_usable,
     profile_of_new_node,
+    unknown_names,
 )
 from placement_worker.policies.shared_placement import (
     PlacementPolicy,
+    Search,
     Share,
     Task,
     placed_node,
+    refuse_unusable,
     warn_of_named,
 )
 
@@ -90,9 +93,7 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
     @override
     def attach(self, request: BindRequest, state: State) -> BindingOutcome:
         # An unavailable zone is known, too.
-        search = place_names.Search(
-            'availability zone', [zone.name for zone in self.properties.zones]
-        )
+        search = Search('availability zone', [zone.name for zone in self.properties.zones])
         search.among(lambda: state.cloud.zones(None))
         regions = search.query(lambda: state.cloud.regions) if search.missing else None
         for region in sorted(regions or ()):
@@ -107,7 +108,7 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
         for region in [None, *sorted(cloud.regions())]:
             known = {} if usable.issuperset(names) else cloud.zones(region)
             usable.update(name for name, is_available in known.items() if is_available)
-        place_names.refuse_unusable('availability zone', 'zones', names, usable)
+        refuse_unusable('availability zone', 'zones', names, usable)
 
     def unknown_in(self, regions: Collection[str], state: State) -> list[str]:
         """Warn of the zones unknown to these regions, if no other region may know them."""
@@ -129,7 +130,7 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
         ]
         if not unknown:
             return []
-        return [place_names.unknown('availability zone', unknown, set().union(*known))]
+        return [unknown_names('availability zone', unknown, set().union(*known))]
 
     def _planned_alone(self, task: Task, nodes: Sequence[Node]) -> Outcome:
         """Plan among the zones of one region, because no policy planned by region.
@@ -148,7 +149,7 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
         known = cloud.zones(region)
         if share.plan is None:
             names = [zone.name for zone in self.properties.zones]
-            raise place_names.none_usable(NO_ZONE, 'availability zone', 'zones', names, known)
+            raise none_usable(NO_ZONE, 'availability zone', 'zones', names, known)
         return self._applied(task, [share], self.unknown([known]), located.get(None, ()))
 
     def _share_of(

@@ -9,7 +9,7 @@ from placement_worker.contract import codec, document_kinds, schema_errors
 from placement_worker.contract.schema_errors import SchemaError
 from placement_worker.formats import documents, paths
 from placement_worker.formats.documents import Document
-from placement_worker.policies import place_names
+from placement_worker.policies.places import similar_name, unknown_names
 from placement_worker.simulation.scenario import InvalidScenario, Scenario, Step
 
 CORRECT = '; correct the file'
@@ -61,18 +61,18 @@ def _unknown_places(scenario: Scenario) -> Iterator[SchemaError]:
         for key in ('lose_zone', 'exhaust', 'restore_zone'):
             zone = getattr(step, key)
             if zone is not None and zone not in zones:
-                text = hints.get(zone) or place_names.unknown('zone', [zone], zones)
+                text = hints.get(zone) or unknown_names('zone', [zone], zones)
                 yield SchemaError((*path, key), text)
         for key in ('lose_region', 'restore_region'):
             region = getattr(step, key)
             if region is not None and region not in regions:
-                text = place_names.unknown('region', [region], regions)
+                text = unknown_names('region', [region], regions)
                 yield SchemaError((*path, key), text)
         yield from _unknown_cordoned_places(step, path, zones, regions)
         for key in ('weights', 'caps'):
             for name in getattr(step, key) or {}:
                 if name not in listed:
-                    text = f'No policy lists place "{name}"{place_names.hint(name, listed)}'
+                    text = f'No policy lists place "{name}"{similar_name(name, listed)}'
                     yield SchemaError((*path, key, name), text, of_key=True)
 
 
@@ -84,7 +84,7 @@ def _unknown_cordoned_places(
         for kind, known in (('zone', zones), ('region', regions)):
             name = getattr(place, kind, None)
             if name is not None and name not in known:
-                text = place_names.unknown(kind, [name], known)
+                text = unknown_names(kind, [name], known)
                 yield SchemaError((*path, key, kind), text)
 
 
@@ -132,6 +132,6 @@ def _found(name: str) -> Path | str:
         return shipped()[name]
     names = shipped()
     raise InvalidScenario(
-        f'{name}: no such file{place_names.hint(name, names)}; name a file or a shipped scenario: '
+        f'{name}: no such file{similar_name(name, names)}; name a file or a shipped scenario: '
         f'{", ".join(names)}'
     )

@@ -14,7 +14,7 @@ from placement_worker.planning import health_floor
 from placement_worker.planning.health_floor import Floor
 from placement_worker.planning.protection import ALL_PROTECTED
 from placement_worker.planning.victims import Choice
-from placement_worker.policies import min_size, victim_rows, victim_selection
+from placement_worker.policies import victim_selection
 from placement_worker.policies.base import Outcome, State, skipped
 from placement_worker.policies.load_balancing import pool_floors, selection
 from placement_worker.policies.load_balancing.member_removal import MemberRemoval
@@ -60,7 +60,7 @@ class NodeRemoval:
         count = len(named) if named is not None else selection.deleted_count(request, state)
         if not count:
             return self._without_victims(named)
-        refusal = min_size.refusal(request, count)
+        refusal = victim_selection.min_size_refusal(request, count)
         if refusal:
             return skipped(refusal)
         return self._choose() if named is None else self._leave(named, None)
@@ -169,7 +169,7 @@ class NodeRemoval:
         return replace(
             outcome,
             data={**data, DELETION: deletion},
-            details={**outcome.details, 'spared': victim_rows.spared(spared, floor.name)},
+            details={**outcome.details, 'spared': victim_selection.spared_rows(spared, floor.name)},
             warnings=(*outcome.warnings, warning),
         )
 

@@ -42,7 +42,7 @@ from placement_worker.policies.load_balancing.properties import (
     LoadBalancingProperties,
 )
 from placement_worker.policies.load_balancing.stored import STORED, StoredLoadBalancer
-from placement_worker.policies.min_size import POOL_PROFILES
+from placement_worker.policies.victim_selection import POOL_PROFILES
 
 
 class LoadBalancing(Policy[LoadBalancingProperties]):

@@ -19,7 +19,7 @@ from placement_worker.policies.load_balancing.node_addresses import LateLookup
 from placement_worker.policies.load_balancing.pool_access import PoolAccess
 from placement_worker.policies.load_balancing.properties import LoadBalancingProperties14, type_of
 from placement_worker.policies.load_balancing.results import Result
-from placement_worker.policies.normalizing import normalized
+from placement_worker.policies.registry import normalized
 
 
 def bound(request: CheckRequest) -> Iterator[tuple[Binding, LoadBalancingProperties14]]:

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from placement_worker.formats.text import shortened
-from placement_worker.policies.min_size import LOAD_BALANCING
+from placement_worker.policies.victim_selection import LOAD_BALANCING
 
 NAME = LOAD_BALANCING
 LONGEST_DELAY_S = 600

@@ -6,7 +6,7 @@ from typing import Literal
 import pytest
 from msgspec import Struct
 
-from placement_worker.policies.normalizing import normalized
+from placement_worker.policies.registry import normalized
 
 
 class Inner(Struct):

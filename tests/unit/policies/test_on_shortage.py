@@ -64,9 +64,7 @@ def test_backoff_is_that_of_version_1_1_unless_it_is_ignored(
     registry, kind, version, given, expected
 ):
     """Version 1.0 and the mode `ignore` never redistribute nodes."""
-    properties = registry.policy(spec(kind, version, **given), '$').properties
-
-    assert properties.backoff == expected
+    assert registry.policy(spec(kind, version, **given), '$').backoff == expected
 
 
 def test_backoff_doubles_up_to_its_maximum():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from placement_worker.policies.outcomes import BindingOutcome, Outcome, skipped
+from placement_worker.policies.base import BindingOutcome, Outcome, skipped
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.errors import CloudUnavailable, CredentialsRefused, InvalidSpec, ServiceFailed
 from placement_worker.handlers.endpoints import Endpoints
-from placement_worker.policies import place_names
+from placement_worker.policies import places, shared_placement
 from tests.factories import bind, deletion_policy, nodes, region_policy, request, zone_policy
 
 SCALE_IN, SCALE_OUT = 'CLUSTER_SCALE_IN', 'CLUSTER_SCALE_OUT'
@@ -242,9 +242,11 @@ def test_check_with_regions_of_another_policy_needs_no_keystone(registry):
 def test_unusable_places_are_refused_with_the_usable_ones():
     """The error lists unusable, similar and usable places, and the path of the first unusable."""
     regions = [f'R{n}0' for n in range(9)]
-    place_names.refuse_unusable('region', 'regions', regions, regions)
+    shared_placement.refuse_unusable('region', 'regions', regions, regions)
     with pytest.raises(InvalidSpec) as refused:
-        place_names.refuse_unusable('region', 'regions', ['R00', 'Eats', 'R2'], ['East', *regions])
+        shared_placement.refuse_unusable(
+            'region', 'regions', ['R00', 'Eats', 'R2'], ['East', *regions]
+        )
 
     assert str(refused.value) == (
         'The cloud has no usable region "Eats" (did you mean "East"?), "R2"; '
@@ -257,12 +259,12 @@ def test_unusable_places_are_explained_by_what_the_cloud_has():
     """The details tell unknown from unavailable places, and leave out what is empty."""
     known = {'east': False, 'west': False}
 
-    assert place_names.unusable('zones', ['eats', 'west'], known) == {
+    assert places._unusable_details('zones', ['eats', 'west'], known) == {
         'unavailable_zones': 'west',
         'unknown_zones': 'eats (did you mean "east"?)',
         'zones_of_the_cloud': 'east, west',
     }
-    assert place_names.unusable('regions', ['R1'], ()) == {'unknown_regions': 'R1'}
+    assert places._unusable_details('regions', ['R1'], ()) == {'unknown_regions': 'R1'}
 
 
 @pytest.mark.parametrize(
@@ -281,12 +283,12 @@ def test_unusable_places_are_explained_by_what_the_cloud_has():
 )
 def test_hint_suggests_a_misspelled_name_and_no_neighboring_place(name, known, meant):
     """Another number or another last letter means another place, so the guess would mislead."""
-    assert place_names.hint(name, known) == (f' (did you mean "{meant}"?)' if meant else '')
+    assert places.similar_name(name, known) == (f' (did you mean "{meant}"?)' if meant else '')
 
 
 def test_unknown_places_in_an_empty_cloud_are_named():
     """The sentence about a cloud without places says so."""
-    assert place_names.unknown('region', ['R1'], ()) == (
+    assert places.unknown_names('region', ['R1'], ()) == (
         'The cloud does not know region "R1"; it has none'
     )
 
@@ -300,7 +302,7 @@ def test_unknown_places_in_an_empty_cloud_are_named():
 )
 def test_error_without_a_usable_place_warns_of_the_unknown_ones(known, warnings):
     """The warnings name the places that the cloud does not know; unavailable ones need none."""
-    error = place_names.none_usable('None.', 'region', 'regions', ['a', 'b'], known)
+    error = places.none_usable('None.', 'region', 'regions', ['a', 'b'], known)
 
     assert (str(error), tuple(error.warnings)) == ('None.', warnings)
-    assert error.details == place_names.unusable('regions', ['a', 'b'], known)
+    assert error.details == places._unusable_details('regions', ['a', 'b'], known)

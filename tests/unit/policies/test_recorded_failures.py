@@ -6,7 +6,7 @@ import pytest
 from placement_worker.contract import actions
 from placement_worker.contract.model import CheckRequest, ClusterPatch
 from placement_worker.planning.shortage import Backoff
-from placement_worker.policies.recorded_failures import patch_after_deletion
+from placement_worker.policies.places import patch_after_deletion
 from tests.factories import (
     NOW,
     deletion_policy,

@@ -8,7 +8,7 @@ from placement_worker.contract import codec
 from placement_worker.contract.model import Binding, Spec
 from placement_worker.errors import InvalidSpec, PolicyTypeNotFound
 from placement_worker.formats.text import MAX_ITEMS
-from placement_worker.policies.registry import KEPT_BYTES, Registry
+from placement_worker.policies.registry import Registry
 from tests.unit.policies.good_policy import Good
 
 
@@ -316,7 +316,7 @@ def test_policy_of_an_equal_spec_is_the_same_object(registry):
 
 def test_policy_of_a_large_spec_is_not_kept(registry):
     """A large spec is validated each time, so that callers cannot fill the memory."""
-    zones = [{'name': f'zone-{number}'} for number in range(KEPT_BYTES // 10)]
+    zones = [{'name': f'zone-{number}'} for number in range(4096 // 10)]
     spec = Spec('senlin.policy.zone_placement', '1.0', {'zones': zones})
 
     assert registry.policy(spec, '$.spec') is not registry.policy(spec, '$.spec')
