@@ -12,8 +12,7 @@ from typing import Annotated, Any, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from placement_worker.contract import inputs, rpc
-from placement_worker.contract.cluster import Data
-from placement_worker.contract.model import BindReply, CheckReply, Error, Phase
+from placement_worker.contract.model import BindReply, CheckReply, Data, Error, Phase
 
 Natural = Annotated[int, Meta(ge=0)]
 Counts = dict[str, Natural]

@@ -20,7 +20,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 from tables import list_table
 
-from placement_worker.contract import known_inputs
+from placement_worker.contract import inputs
 
 NONE = '\N{EN DASH}'
 
@@ -81,9 +81,9 @@ def _literal(cell: str) -> str:
 
 
 def _actions(key: str) -> Iterator[str]:
-    if key in known_inputs.COMMON:
+    if key in inputs.COMMON_KEYS:
         yield 'all'
-    yield from (name for name, keys in known_inputs.BY_ACTION.items() if key in (keys or ()))
+    yield from (name for name, keys in inputs.KEYS_BY_ACTION.items() if key in (keys or ()))
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -6,12 +6,12 @@ from typing import Any
 from msgspec import inspect
 from tables import plain
 
-from placement_worker.contract import cluster, model
-from placement_worker.contract.cluster import Wire
+from placement_worker.contract import model
+from placement_worker.contract.model import Wire
 
 CONTRACT: Mapping[str, type[Wire]] = {
     name: kind
-    for name, kind in {**vars(cluster), **vars(model)}.items()
+    for name, kind in vars(model).items()
     if isinstance(kind, type) and issubclass(kind, Wire)
 }
 """The objects of the contract, by name."""

@@ -55,6 +55,8 @@ from placement_worker.contract.rpc import (
     POLICY_CHECK,
     SLOW_TOPIC,
     TOPIC,
+    check_exchange,
+    check_topic,
     is_slow,
     version_of,
 )
@@ -216,14 +218,11 @@ class PolicyClient(Caller):
         self._stock.close()
 
     def _check_reply_names(self, exchange: str, topic: str, at: str) -> None:
-        # Engines that do not cast need not load the module.
-        from placement_worker.contract import reply_names  # noqa: PLC0415
-
         codec.decode({'exchange': exchange, 'topic': topic, 'method': 'm'}, ReplyTo, at=at)
         suffixes = ('', ISOLATION_SUFFIX, PARKING_SUFFIX)
         queues = {route.topic + suffix for route in self._routes.values() for suffix in suffixes}
-        reply_names.check_exchange(exchange, self._exchange, f'{at}.exchange')
-        reply_names.check_topic(topic, queues, f'{at}.topic')
+        check_exchange(exchange, self._exchange, f'{at}.exchange')
+        check_topic(topic, queues, f'{at}.topic')
 
     @override
     def _prepared(self, request: R | Mapping[str, Any], kind: type[R]) -> R:

@@ -5,8 +5,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NoReturn, Protocol
 
-from placement_worker.contract.cluster import ServerDetails, Wire
-from placement_worker.contract.model import Credentials
+from placement_worker.contract.model import Credentials, ServerDetails, Wire
 from placement_worker.errors import CloudUnavailable, PlacementWorkerError
 from placement_worker.events.listener import NO_LISTENERS, Listener
 

@@ -17,7 +17,7 @@ from placement_worker.cloud.ports import (
     Subnet,
 )
 from placement_worker.cloud.stated_places import Location, stated_place, without_host
-from placement_worker.contract.cluster import Cluster, Node, ServerDetails
+from placement_worker.contract.model import Cluster, Node, ServerDetails
 
 
 @dataclass(slots=True)

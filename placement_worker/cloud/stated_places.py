@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from placement_worker.contract.cluster import Node
+from placement_worker.contract.model import Node
 
 Location = tuple[str | None, str | None]
 """Region and zone; None stands for an unknown one."""

@@ -11,7 +11,7 @@ from placement_worker.cmd.base import INVALID, OK, SOME_ERROR
 from placement_worker.contract import strict_json, unknown_keys
 from placement_worker.contract.caller import Caller
 from placement_worker.contract.model import CheckReply, CheckRequest
-from placement_worker.contract.request_limits import Limits
+from placement_worker.contract.rpc import Limits
 from placement_worker.contract.strict_types import strict
 from placement_worker.formats.documents import MAX_PROBLEMS
 from placement_worker.formats.text import listed, shortened

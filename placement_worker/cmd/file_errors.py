@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 from placement_worker import errors
 from placement_worker.contract import codec, document_kinds, schema_errors
+from placement_worker.contract.action_data import PlacesInData
 from placement_worker.contract.model import Spec
-from placement_worker.contract.placement_data import PlacesInData
 from placement_worker.contract.schema_errors import SchemaError
 from placement_worker.decisions import masking
 from placement_worker.formats import paths, positions

@@ -7,8 +7,7 @@ from typing import Any
 
 from placement_worker.cmd import node_statuses
 from placement_worker.contract import actions
-from placement_worker.contract.cluster import ProfileContext
-from placement_worker.contract.model import CheckRequest
+from placement_worker.contract.model import CheckRequest, ProfileContext
 from placement_worker.formats.text import listed, shortened
 
 CAUSES = ('RPC Request', actions.DERIVED, 'Derived Action with Lifecycle Hook')

@@ -6,7 +6,7 @@ one makes an unhealthy node healthy.
 
 import difflib
 
-from placement_worker.contract.cluster import Cluster
+from placement_worker.contract.model import Cluster
 from placement_worker.formats.text import listed, shortened
 from placement_worker.handlers.request_warnings import KNOWN_STATUSES, meant_status
 

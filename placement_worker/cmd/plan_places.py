@@ -15,10 +15,14 @@ from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.cloud.stated_places import Location
 from placement_worker.cmd.plan_changes import PlaceChange
-from placement_worker.contract.action_data import CREATION, DELETION, PLAN_KEYS, ActionData
-from placement_worker.contract.cluster import Cluster
-from placement_worker.contract.model import CheckReply, CheckRequest, Decision
-from placement_worker.contract.placement_data import Placement
+from placement_worker.contract.action_data import (
+    CREATION,
+    DELETION,
+    PLAN_KEYS,
+    ActionData,
+    Placement,
+)
+from placement_worker.contract.model import CheckReply, CheckRequest, Cluster, Decision
 from placement_worker.planning.places import NO_PLACE
 from placement_worker.planning.plan_rows import NO_KNOWN_PLACE
 from placement_worker.planning.sizing import Size

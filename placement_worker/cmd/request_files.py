@@ -6,7 +6,7 @@ from typing import TypeVar
 from msgspec import structs
 
 from placement_worker import errors
-from placement_worker.contract import codec, document_kinds, known_inputs
+from placement_worker.contract import codec, document_kinds, inputs
 from placement_worker.contract.caller import Caller
 from placement_worker.contract.model import CheckRequest, PolicyType
 
@@ -37,7 +37,7 @@ def completed(caller: Caller, request: CheckRequest, explain: str | None) -> Che
 
     :raises InvalidRequest: the request has unknown inputs.
     """
-    if known_inputs.unknown(request.action):
+    if inputs.unknown_inputs(request.action.action, request.action.inputs):
         _check_inputs(request, caller.policy_type_list())
     return structs.replace(request, explain=explain) if explain else request
 
@@ -52,7 +52,7 @@ def _check_inputs(request: CheckRequest, types: Collection[PolicyType]) -> None:
     installed = {one.name for one in types}
     enabled = {binding.spec.type_name for binding in request.policies if binding.enabled}
     declared = {key for one in types for key in one.inputs}
-    unknown = known_inputs.unknown(request.action, declared)
+    unknown = inputs.unknown_inputs(request.action.action, request.action.inputs, declared)
     if unknown and enabled <= installed:
-        described = known_inputs.describe(request.action, unknown, declared)
+        described = inputs.describe_unknown(request.action.action, unknown, declared)
         raise errors.InvalidRequest(f'{described} - at `$.action.inputs`')

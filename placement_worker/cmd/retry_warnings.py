@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from placement_worker.contract import rpc
-from placement_worker.contract.cluster import in_utc
+from placement_worker.contract.model import in_utc
 
 BINDINGS = (rpc.POLICY_ATTACH.name, rpc.POLICY_DETACH.name)
 

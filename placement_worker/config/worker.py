@@ -5,8 +5,7 @@ import socket
 
 from oslo_config import cfg, types
 
-from placement_worker.contract.request_limits import Limits
-from placement_worker.contract.rpc import SLOW_TOPIC, TOPIC
+from placement_worker.contract.rpc import SLOW_TOPIC, TOPIC, Limits
 
 LIMITS = Limits()
 OPTIONS = [

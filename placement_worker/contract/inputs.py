@@ -6,13 +6,15 @@ that depend on it.
 :source: senlin/conductor/service.py and senlin/engine/actions of Senlin 16.
 """
 
-from collections.abc import Mapping
+import json
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Literal, Self, get_args
 
 from msgspec import Struct
 
 from placement_worker.contract import values
 from placement_worker.errors import InvalidInput
+from placement_worker.formats.text import did_you_mean, listed, shortened
 
 PATH = '$.action.inputs'
 
@@ -146,3 +148,55 @@ def _number(inputs: Mapping[str, Any], adjustment: Adjustment) -> int | float:
     if adjustment == 'CHANGE_IN_PERCENTAGE':
         return values.number(number, path, 'a number of percent')
     return values.integer(number, path)
+
+
+_POLICY = ('policy_id', 'enabled')
+_RECOVERY = ('operation', 'operation_params', 'check')
+
+COMMON_KEYS = ('action_result', 'last_op')
+"""Keys of every action, which the engine adds: its result, and when the policy last ran."""
+
+KEYS_BY_ACTION: Mapping[str, tuple[str, ...] | None] = {
+    'CLUSTER_CREATE': (),
+    'CLUSTER_DELETE': (),
+    'CLUSTER_UPDATE': ('name', 'metadata', 'timeout', 'config', 'new_profile_id', 'profile_only'),
+    'CLUSTER_SCALE_OUT': ScaleInputs.__struct_fields__,
+    'CLUSTER_SCALE_IN': (*ScaleInputs.__struct_fields__, *CandidateInputs.__struct_fields__),
+    'CLUSTER_RESIZE': (*ResizeInputs.__struct_fields__, *CandidateInputs.__struct_fields__),
+    'CLUSTER_ADD_NODES': ('nodes',),
+    'CLUSTER_DEL_NODES': (*CandidateInputs.__struct_fields__, 'count', 'destroy_after_deletion'),
+    'CLUSTER_REPLACE_NODES': ReplaceInputs.__struct_fields__,
+    'CLUSTER_CHECK': None,
+    'CLUSTER_RECOVER': (*_RECOVERY, 'check_capacity'),
+    'CLUSTER_OPERATION': ('operation', 'params', 'nodes'),
+    'CLUSTER_ATTACH_POLICY': _POLICY,
+    'CLUSTER_DETACH_POLICY': ('policy_id',),
+    'CLUSTER_UPDATE_POLICY': _POLICY,
+    'NODE_CREATE': (),
+    'NODE_DELETE': CandidateInputs.__struct_fields__,
+    'NODE_UPDATE': None,
+    'NODE_JOIN': ('cluster_id',),
+    'NODE_LEAVE': (),
+    'NODE_CHECK': None,
+    'NODE_RECOVER': (*_RECOVERY, 'delete_timeout', 'force_recreate'),
+    'NODE_OPERATION': ('operation', 'params', 'update_parent_status'),
+}
+"""Action -> its own keys; None if it passes on any key of a user or of a cluster's config."""
+
+
+def unknown_inputs(action: str, inputs: Iterable[str], declared: Collection[str] = ()) -> list[str]:
+    """Return the keys of an action's inputs that neither Senlin nor a policy type knows.
+
+    :param declared: the keys that policy types of plugins read in addition.
+    """
+    own = KEYS_BY_ACTION.get(action)
+    if own is None:
+        return []
+    return [key for key in inputs if key not in {*own, *COMMON_KEYS, *declared}]
+
+
+def describe_unknown(action: str, keys: Collection[str], declared: Collection[str] = ()) -> str:
+    """Return a sentence that names the first unknown keys and the keys probably meant."""
+    meant = (*(KEYS_BY_ACTION.get(action) or ()), *COMMON_KEYS, *sorted(declared))
+    keys = listed(map(shortened, keys), lambda key: json.dumps(key) + did_you_mean(key, meant, '"'))
+    return f'Unknown input of {action}: {keys}'

@@ -3,6 +3,7 @@
 The server and the manual's table of methods derive from `METHODS`; callers use its entries.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -19,6 +20,7 @@ from placement_worker.contract.model import (
     ValidateReply,
     ValidateRequest,
 )
+from placement_worker.errors import InvalidRequest
 
 EXCHANGE = 'placement_worker'
 TOPIC = 'placement-worker'
@@ -119,3 +121,51 @@ def _needs_protection(check: CheckRequest) -> bool:
 
 def _may_protect(value: object) -> bool:
     return value is not None and str(value).strip().lower() != 'false'
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The limits of a request.
+
+    `nodes_per_cluster`: the largest cluster that a creation may lead to. `request_bytes`: the
+    largest request, as JSON.
+    """
+
+    nodes_per_cluster: int = 1000
+    request_bytes: int = 64 * 2**20
+
+
+RESERVED = 'amq.'
+"""The prefix of the exchanges that the broker creates itself."""
+
+
+def check_exchange(exchange: str, workers_exchange: str, at: str) -> None:
+    """Check that replies may be sent to an exchange.
+
+    :param at: the JSON path for the error.
+    :raises InvalidRequest: the exchange is the broker's or the workers' own.
+    """
+    if not exchange or exchange.startswith(RESERVED) or exchange == workers_exchange:
+        raise InvalidRequest(
+            "Expected an exchange that is neither the broker's nor the workers' own, "
+            f'got `{exchange}` - at `{at}`'
+        )
+
+
+def check_topic(topic: str, queues: Collection[str], at: str) -> None:
+    """Check that a topic is no queue of the workers, with or without a host.
+
+    :raises InvalidRequest: the topic names a queue of the workers.
+    """
+    if is_below(topic, queues):
+        raise InvalidRequest(
+            f'Expected a topic that is no queue of the workers, got `{topic}` - at `{at}`'
+        )
+
+
+def is_below(topic: str, names: Collection[str]) -> bool:
+    """Return whether a topic is one of the names, or one of them with a suffix.
+
+    A suffix is for example a priority or a host.
+    """
+    return any(topic == name or topic.startswith(f'{name}.') for name in names)

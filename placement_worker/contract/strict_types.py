@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 import msgspec
 from msgspec import Struct, structs
 
-from placement_worker.contract.cluster import Excerpt
+from placement_worker.contract.model import Excerpt
 
 S = TypeVar('S', bound=Struct)
 

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import msgspec
 from msgspec import inspect
 
-from placement_worker.contract.cluster import Excerpt, Node
 from placement_worker.contract.codec import bare
+from placement_worker.contract.model import Excerpt, Node
 from placement_worker.formats import paths
 from placement_worker.formats.paths import Path
 from placement_worker.formats.text import listed, shortened

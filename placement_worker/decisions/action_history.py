@@ -7,8 +7,7 @@ from typing import Literal, NamedTuple
 from msgspec import Struct
 
 from placement_worker.contract.action_data import ActionData
-from placement_worker.contract.cluster import in_utc
-from placement_worker.contract.model import BindReply, CheckReply, CheckRequest, Decision
+from placement_worker.contract.model import BindReply, CheckReply, CheckRequest, Decision, in_utc
 from placement_worker.decisions import history_events, log_records
 from placement_worker.decisions.history_events import Record
 from placement_worker.decisions.log_records import MALFORMED

@@ -9,8 +9,7 @@ from typing import Any, cast
 
 from placement_worker.cloud.stated_places import counts_in_words
 from placement_worker.contract.action_data import ActionData
-from placement_worker.contract.cluster import Node
-from placement_worker.contract.model import CheckReply, CheckRequest
+from placement_worker.contract.model import CheckReply, CheckRequest, Node
 from placement_worker.decisions import replay, unnamed_victims, victim_choosers
 from placement_worker.decisions.history_events import Event, Record, data_of_action
 from placement_worker.decisions.records import Entry

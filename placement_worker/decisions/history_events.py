@@ -9,9 +9,8 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from placement_worker.cloud.stated_places import stated_place
-from placement_worker.contract import placement_data
-from placement_worker.contract.cluster import Node
-from placement_worker.contract.model import BindReply, BindRequest, CheckReply, CheckRequest
+from placement_worker.contract import action_data
+from placement_worker.contract.model import BindReply, BindRequest, CheckReply, CheckRequest, Node
 from placement_worker.decisions import final_places
 from placement_worker.decisions.records import Entry
 from placement_worker.formats import moments
@@ -110,7 +109,7 @@ def recorded(record: Record, nodes: Iterable[Node]) -> Iterator[Event]:
     if not isinstance(check, CheckRequest):
         return
     deleted = deleted_ids(check, data_of_action(record))
-    kept = placement_data.recorded_failures((record.reply.cluster or check.cluster).data)
+    kept = action_data.recorded_failures((record.reply.cluster or check.cluster).data)
     by_place = {(one.region_name, one.zone): one for one in kept}
     for node in nodes:
         failure = by_place.get(stated_location(node, check))

@@ -10,10 +10,8 @@ from msgspec import structs
 
 from placement_worker.cloud.stated_places import Location, stated_place
 from placement_worker.contract import actions, codec, rpc
-from placement_worker.contract.action_data import CREATION, ActionData
-from placement_worker.contract.cluster import Cluster, Excerpt, in_utc
-from placement_worker.contract.model import Action, Binding
-from placement_worker.contract.placement_data import Placement
+from placement_worker.contract.action_data import CREATION, ActionData, Placement
+from placement_worker.contract.model import Action, Binding, Cluster, Excerpt, in_utc
 from placement_worker.decisions import replay, unnamed_victims
 from placement_worker.decisions.log_records import MALFORMED, InvalidLine, check_of
 from placement_worker.decisions.records import Entry

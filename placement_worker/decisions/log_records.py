@@ -7,8 +7,13 @@ from typing import Literal
 import msgspec
 
 from placement_worker.contract import codec, rpc
-from placement_worker.contract.cluster import Excerpt
-from placement_worker.contract.model import BindReply, BindRequest, CheckReply, CheckRequest
+from placement_worker.contract.model import (
+    BindReply,
+    BindRequest,
+    CheckReply,
+    CheckRequest,
+    Excerpt,
+)
 from placement_worker.decisions import replay
 from placement_worker.decisions.history_events import Record
 from placement_worker.decisions.records import Entry

@@ -5,8 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from placement_worker.contract import actions
 from placement_worker.contract.action_data import ActionData
-from placement_worker.contract.cluster import Node
-from placement_worker.contract.model import BindRequest, CheckRequest
+from placement_worker.contract.model import BindRequest, CheckRequest, Node
 from placement_worker.decisions import deletion_history, history_events, log_records
 from placement_worker.decisions.history_events import Event, Record
 from placement_worker.decisions.log_records import MALFORMED, InvalidLine, decoded

@@ -17,8 +17,7 @@ from typing_extensions import override
 
 from placement_worker.cloud.intercepted.interceptor import InterceptedClouds
 from placement_worker.cloud.intercepted.recording import Answer, Recording
-from placement_worker.contract.cluster import Wire
-from placement_worker.contract.model import BindRequest, Package
+from placement_worker.contract.model import BindRequest, Package, Wire
 from placement_worker.decisions.masking import masked
 from placement_worker.handlers.decision_state import Conditions
 from placement_worker.handlers.ports import Record, Recorder, Reply, Request

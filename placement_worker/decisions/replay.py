@@ -14,8 +14,8 @@ from placement_worker import errors
 from placement_worker.cloud.intercepted.replayed import NotRecorded, ReplayedCloud
 from placement_worker.cloud.ports import OctaviaSettings
 from placement_worker.contract import strict_json
-from placement_worker.contract.cluster import in_utc
-from placement_worker.contract.request_limits import Limits
+from placement_worker.contract.model import in_utc
+from placement_worker.contract.rpc import Limits
 from placement_worker.decisions.masking import masked
 from placement_worker.decisions.records import Entry
 from placement_worker.formats import documents

@@ -7,6 +7,7 @@ Backslashes stay unchanged. Escaping is therefore idempotent, and it does not ch
 encoded JSON.
 """
 
+import difflib
 import itertools
 import json
 import re
@@ -59,6 +60,20 @@ def enumerated(names: Sequence[str], limit: int = MAX_ITEMS) -> str:
 def shortened(text: str, limit: int = MAX_CHARACTERS) -> str:
     """Return the text, or its first characters and an ellipsis."""
     return text if len(text) <= limit else text[:limit] + '...'
+
+
+def did_you_mean(name: str, known: Iterable[str], quote: str = '`', cutoff: float = 0.6) -> str:
+    """Return a hint to the known name that is probably meant, e.g. " (did you mean `id`?)", or ''.
+
+    :param cutoff: the least similarity, for difflib.
+    """
+    near = nearest(name, known, cutoff)
+    return '' if near is None else f' (did you mean {quote}{near}{quote}?)'
+
+
+def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """Return the known name that is most similar to a name, or None."""
+    return next(iter(difflib.get_close_matches(name, list(known), n=1, cutoff=cutoff)), None)
 
 
 def without_python(text: str) -> str:

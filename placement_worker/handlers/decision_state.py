@@ -10,8 +10,7 @@ from typing import Any, cast
 from placement_worker.cloud.ports import Cloud, Clouds, OctaviaSettings, UnreachableCloud
 from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.contract.action_data import ActionData
-from placement_worker.contract.cluster import in_utc
-from placement_worker.contract.model import BindRequest, CheckRequest
+from placement_worker.contract.model import BindRequest, CheckRequest, in_utc
 from placement_worker.errors import CloudUnavailable, RequestExpired
 from placement_worker.formats.text import shortened
 from placement_worker.handlers.chain_links import Link

@@ -6,7 +6,7 @@ Replies are published with the permissions of the worker, not with those of the 
 import fnmatch
 from collections.abc import Collection, Sequence
 
-from placement_worker.contract import reply_names
+from placement_worker.contract import rpc
 from placement_worker.contract.model import ReplyTo
 from placement_worker.contract.rpc import EXCHANGE
 from placement_worker.errors import InvalidRequest
@@ -41,9 +41,9 @@ class Destinations:
 
         :raises InvalidRequest: it must not be sent there.
         """
-        reply_names.check_exchange(to.exchange, self._exchange, '$.reply_to.exchange')
-        reply_names.check_topic(to.topic, self._queues, '$.reply_to.topic')
-        if reply_names.is_below(to.topic, self._notification_topics):
+        rpc.check_exchange(to.exchange, self._exchange, '$.reply_to.exchange')
+        rpc.check_topic(to.topic, self._queues, '$.reply_to.topic')
+        if rpc.is_below(to.topic, self._notification_topics):
             raise InvalidRequest(
                 f'Expected a topic that carries no notifications, got `{to.topic}` '
                 '- at `$.reply_to.topic`'

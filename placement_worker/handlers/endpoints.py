@@ -22,8 +22,7 @@ from placement_worker.contract.model import (
     ValidateReply,
     ValidateRequest,
 )
-from placement_worker.contract.request_limits import Limits
-from placement_worker.contract.rpc import A, Method, Q
+from placement_worker.contract.rpc import A, Limits, Method, Q
 from placement_worker.errors import InvalidRequest, Refused, error_object
 from placement_worker.events.listener import Listener, Listeners
 from placement_worker.events.types import RequestFailed

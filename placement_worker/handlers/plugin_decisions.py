@@ -17,10 +17,10 @@ from placement_worker.contract.action_data import (
     Change,
     Deletion,
     Kind,
+    Placement,
     wrong_total,
 )
 from placement_worker.contract.model import CheckRequest, ClusterPatch, NodePatch
-from placement_worker.contract.placement_data import Placement
 from placement_worker.errors import InvalidInput, Rejected, SizeOutOfBounds
 from placement_worker.formats.text import counted, listed, shortened
 from placement_worker.handlers import plugin_outcomes

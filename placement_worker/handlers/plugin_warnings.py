@@ -8,9 +8,9 @@ from placement_worker.contract.action_data import (
     DELETION,
     ActionData,
     Deletion,
+    Placement,
 )
 from placement_worker.contract.model import CheckRequest
-from placement_worker.contract.placement_data import Placement
 from placement_worker.errors import CloudUnavailable, Rejected
 from placement_worker.formats.text import counted, listed, shortened
 from placement_worker.policies.base import State

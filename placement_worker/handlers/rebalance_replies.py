@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from placement_worker.contract.cluster import Node
 from placement_worker.contract.model import (
     MovedNode,
+    Node,
     PlaceOfNode,
     RebalanceImbalance,
     RebalanceReply,

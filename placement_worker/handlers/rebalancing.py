@@ -9,12 +9,13 @@ from typing import Any, Self, TypeVar
 
 from placement_worker.contract import actions
 from placement_worker.contract.action_data import CREATION
-from placement_worker.contract.cluster import Node, in_utc
 from placement_worker.contract.model import (
     Action,
     CheckRequest,
+    Node,
     RebalanceReply,
     RebalanceRequest,
+    in_utc,
 )
 from placement_worker.errors import NoPlacement, SizeOutOfBounds
 from placement_worker.formats.text import counted, listed, shortened

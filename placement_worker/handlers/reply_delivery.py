@@ -7,7 +7,7 @@ from typing import Any
 
 from placement_worker.contract import codec
 from placement_worker.contract.model import ReplyTo
-from placement_worker.contract.request_limits import Limits
+from placement_worker.contract.rpc import Limits
 from placement_worker.errors import Refused, error_object
 from placement_worker.handlers import reply_address
 from placement_worker.handlers.decision_state import Expiry

@@ -18,7 +18,7 @@ from placement_worker.contract.model import (
     RebalanceReply,
     RebalanceRequest,
 )
-from placement_worker.contract.request_limits import Limits
+from placement_worker.contract.rpc import Limits
 from placement_worker.errors import Rejected
 from placement_worker.events.listener import Listener
 from placement_worker.events.types import (

@@ -8,8 +8,7 @@ from collections.abc import Callable, Sequence
 from typing_extensions import override
 
 from placement_worker.contract import rpc
-from placement_worker.contract.cluster import Cluster
-from placement_worker.contract.model import Decision
+from placement_worker.contract.model import Cluster, Decision
 from placement_worker.errors import PolicyTypeNotFound, Refused
 from placement_worker.events.listener import Listener
 from placement_worker.events.types import (

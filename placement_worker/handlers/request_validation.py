@@ -6,9 +6,8 @@ from collections.abc import Sequence
 import msgspec
 
 from placement_worker.contract import actions, codec
-from placement_worker.contract.cluster import Cluster
-from placement_worker.contract.model import Action, Binding, CheckRequest
-from placement_worker.contract.placement_data import PlacesInData
+from placement_worker.contract.action_data import PlacesInData
+from placement_worker.contract.model import Action, Binding, CheckRequest, Cluster
 from placement_worker.errors import InvalidRequest, UnsupportedAction
 from placement_worker.formats.text import shortened
 

@@ -4,9 +4,9 @@ import difflib
 import itertools
 from collections.abc import Collection, Iterable, Sequence
 
-from placement_worker.contract import actions, known_inputs
-from placement_worker.contract.cluster import Node
-from placement_worker.contract.model import Action, CheckRequest
+from placement_worker.contract import actions
+from placement_worker.contract.inputs import describe_unknown, unknown_inputs
+from placement_worker.contract.model import Action, CheckRequest, Node
 from placement_worker.formats.text import enumerated, listed, shortened
 from placement_worker.handlers.chain_links import Link, versioned
 from placement_worker.planning.victims import FAILING
@@ -41,9 +41,10 @@ def warnings_of(
     :param exceptional: the nodes that may have a misspelled status.
     :param declared: the keys of inputs that policy types of plugins read.
     """
-    unknown = known_inputs.unknown(request.action, declared)
+    action = request.action
+    unknown = unknown_inputs(action.action, action.inputs, declared)
     found = (
-        known_inputs.describe(request.action, unknown, declared) if unknown else None,
+        describe_unknown(action.action, unknown, declared) if unknown else None,
         _ignored_number(request.action) if request.target == BEFORE else None,
         _profile_without_version(request, links),
         misspelled_statuses(exceptional),

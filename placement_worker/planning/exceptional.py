@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from placement_worker.contract.cluster import Node
+from placement_worker.contract.model import Node
 from placement_worker.planning.protection import KEY as PROTECTED
 
 ACTIVE = 'ACTIVE'

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
-from placement_worker.contract.cluster import Node, in_utc
-from placement_worker.contract.model import NodePatch
+from placement_worker.contract.model import Node, NodePatch, in_utc
 from placement_worker.contract.values import shown
 from placement_worker.formats import moments
 from placement_worker.formats.text import counted, listed, shortened

@@ -7,8 +7,8 @@ import math
 from collections.abc import Iterator
 from fractions import Fraction
 
-from placement_worker.contract.cluster import Cluster
 from placement_worker.contract.inputs import ResizeInputs
+from placement_worker.contract.model import Cluster
 from placement_worker.errors import SizeOutOfBounds
 
 

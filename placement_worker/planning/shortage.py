@@ -13,8 +13,8 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from placement_worker.contract.cluster import Node, in_utc
-from placement_worker.contract.placement_data import MOST_ATTEMPTS, Placement, RecordedFailure
+from placement_worker.contract.action_data import MOST_ATTEMPTS, Placement, RecordedFailure
+from placement_worker.contract.model import Node, in_utc
 from placement_worker.formats import moments
 from placement_worker.formats.text import counted
 from placement_worker.planning.capacity_errors import means_no_capacity

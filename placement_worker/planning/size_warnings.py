@@ -4,8 +4,7 @@ from collections.abc import Mapping
 
 from placement_worker.contract import actions
 from placement_worker.contract.action_data import CREATION, DELETION, ActionData
-from placement_worker.contract.cluster import Cluster
-from placement_worker.contract.model import Action, CheckRequest
+from placement_worker.contract.model import Action, CheckRequest, Cluster
 from placement_worker.errors import Rejected
 from placement_worker.formats.text import counted
 from placement_worker.planning import protection

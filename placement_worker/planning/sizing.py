@@ -9,8 +9,7 @@ from typing import Any
 
 from placement_worker.contract import actions
 from placement_worker.contract.action_data import CREATION, DELETION, ActionData, Kind
-from placement_worker.contract.cluster import Cluster, Node
-from placement_worker.contract.model import Action
+from placement_worker.contract.model import Action, Cluster, Node
 from placement_worker.errors import SizeOutOfBounds
 from placement_worker.formats.text import counted
 from placement_worker.planning.resizing import desired_size, limit_of, too_large

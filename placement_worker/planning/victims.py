@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter, itemgetter
 from typing import Literal
 
-from placement_worker.contract.cluster import Node, in_utc
+from placement_worker.contract.model import Node, in_utc
 from placement_worker.errors import NoFeasiblePlan
 from placement_worker.formats.text import counted, shortened
 from placement_worker.planning.places import NO_PLACE

@@ -19,12 +19,14 @@ from placement_worker.cloud.ports import Cloud
 from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.contract.action_data import ActionData
 from placement_worker.contract.actions import OF_A_NODE
-from placement_worker.contract.cluster import Cluster, Data, Node
 from placement_worker.contract.model import (
     Binding,
     BindRequest,
     CheckRequest,
+    Cluster,
     ClusterPatch,
+    Data,
+    Node,
     NodePatch,
     Phase,
     SupportStatus,

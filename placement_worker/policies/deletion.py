@@ -15,8 +15,7 @@ from typing_extensions import override
 
 from placement_worker.contract import actions
 from placement_worker.contract.action_data import CREATION, DELETION
-from placement_worker.contract.cluster import Node
-from placement_worker.contract.model import CheckRequest, SupportStatus
+from placement_worker.contract.model import CheckRequest, Node, SupportStatus
 from placement_worker.errors import NodeProtected
 from placement_worker.planning.protection import ALL_PROTECTED
 from placement_worker.planning.sizing import Size

@@ -24,10 +24,14 @@ from msgspec import Meta, Struct, structs
 from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.cloud.stated_places import Location, stated_place, without_host
 from placement_worker.contract import actions
-from placement_worker.contract.action_data import CREATION, DELETION, Kind
-from placement_worker.contract.cluster import Node, Profile
-from placement_worker.contract.model import CheckRequest, ClusterPatch
-from placement_worker.contract.placement_data import FAILURES, recorded_failures
+from placement_worker.contract.action_data import (
+    CREATION,
+    DELETION,
+    FAILURES,
+    Kind,
+    recorded_failures,
+)
+from placement_worker.contract.model import CheckRequest, ClusterPatch, Node, Profile
 from placement_worker.errors import NoUsablePlace
 from placement_worker.formats.text import counted, escaped, listed, noun_for, shortened
 from placement_worker.planning import cordon

@@ -16,7 +16,7 @@ from placement_worker.formats.text import listed, shortened
 from placement_worker.policies import base, plugin_schemas
 
 UPGRADE = (
-    'import placement_worker.contract.model and placement_worker.contract.cluster instead of '
+    'import placement_worker.contract.model and placement_worker.contract.model instead of '
     'placement_worker.model, rename Bond to BindingOutcome, replace state.driving by '
     'state.cloud.octavia_settings, and set interface = (2, 0)'
 )

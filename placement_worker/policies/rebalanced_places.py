@@ -9,7 +9,7 @@ from typing import NamedTuple, Self
 from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.cloud.stated_places import Location
 from placement_worker.contract.action_data import CREATION
-from placement_worker.contract.cluster import Node
+from placement_worker.contract.model import Node
 from placement_worker.errors import NoUsablePlace
 from placement_worker.planning.places import UNKNOWN, Place
 from placement_worker.planning.plan_rows import NO_KNOWN_PLACE, NOT_LISTED, note_of

@@ -15,10 +15,8 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar
 from msgspec import Struct, structs
 
 from placement_worker.contract import actions
-from placement_worker.contract.action_data import CREATION, DELETION
-from placement_worker.contract.cluster import Node
-from placement_worker.contract.model import BindRequest, CheckRequest, NodePatch
-from placement_worker.contract.placement_data import Placement
+from placement_worker.contract.action_data import CREATION, DELETION, Placement
+from placement_worker.contract.model import BindRequest, CheckRequest, Node, NodePatch
 from placement_worker.errors import CloudUnavailable, InvalidSpec, NoUsablePlace, TooSkewed
 from placement_worker.formats.text import counted, escaped, listed, noun_for, shortened
 from placement_worker.planning import sizing, skew, victims

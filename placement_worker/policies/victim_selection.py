@@ -14,8 +14,7 @@ from typing import Any
 from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.contract import actions
 from placement_worker.contract.action_data import CREATION, DELETION, Deletion, PlaceCount
-from placement_worker.contract.cluster import Cluster, Node
-from placement_worker.contract.model import CheckRequest
+from placement_worker.contract.model import CheckRequest, Cluster, Node
 from placement_worker.errors import InvalidInput, NodeProtected
 from placement_worker.formats.text import counted, listed, shortened
 from placement_worker.planning import protection, victims

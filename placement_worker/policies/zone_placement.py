@@ -11,8 +11,7 @@ from placement_worker.cloud.ports import Cloud
 from placement_worker.cloud.stated_places import Location, without_host
 from placement_worker.contract import actions
 from placement_worker.contract.action_data import CREATION
-from placement_worker.contract.cluster import Node
-from placement_worker.contract.model import BindRequest, CheckRequest, SupportStatus
+from placement_worker.contract.model import BindRequest, CheckRequest, Node, SupportStatus
 from placement_worker.errors import CloudUnavailable
 from placement_worker.planning.places import Held
 from placement_worker.planning.sizing import Size

@@ -5,7 +5,7 @@ from collections import deque
 from itertools import islice
 
 from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.contract.cluster import Address, ServerDetails
+from placement_worker.contract.model import Address, ServerDetails
 
 DEFAULT_CIDR = {4: '10.0.0.0/8', 6: 'fd00::/64'}
 RESERVED = 10  # the first addresses of a subnet: gateway, DHCP, load balancers

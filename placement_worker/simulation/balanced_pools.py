@@ -8,8 +8,7 @@ from typing_extensions import override
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.embedded.octavia_simulator import OperatingStatus, Settings
 from placement_worker.cloud.ports import OctaviaSettings
-from placement_worker.contract.cluster import Node
-from placement_worker.contract.model import Binding
+from placement_worker.contract.model import Binding, Node
 from placement_worker.events.listener import Listener
 from placement_worker.events.types import Event, LoadBalancerUpdated
 from placement_worker.policies.load_balancing.properties import NAME

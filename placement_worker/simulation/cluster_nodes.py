@@ -8,8 +8,7 @@ from typing import Any
 from msgspec import structs
 
 from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.contract.cluster import Node, NodeMetadata
-from placement_worker.contract.model import NodePatch
+from placement_worker.contract.model import Node, NodeMetadata, NodePatch
 from placement_worker.planning import protection
 from placement_worker.planning.exceptional import exceptional
 from placement_worker.simulation.addresses import Addresses

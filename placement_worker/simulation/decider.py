@@ -15,7 +15,7 @@ from placement_worker.contract.model import (
     RebalanceReply,
     RebalanceRequest,
 )
-from placement_worker.contract.request_limits import Limits
+from placement_worker.contract.rpc import Limits
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.handlers.ports import CordonsInForce
 from placement_worker.handlers.verifying_registry import VerifyingRegistry

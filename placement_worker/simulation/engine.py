@@ -9,7 +9,6 @@ from msgspec import structs
 
 from placement_worker.contract import actions
 from placement_worker.contract.action_data import CREATION, DELETION, ActionData
-from placement_worker.contract.cluster import Node, Profile, ProfileContext, ProfileProperties
 from placement_worker.contract.model import (
     Action,
     Binding,
@@ -17,8 +16,12 @@ from placement_worker.contract.model import (
     CheckReply,
     CheckRequest,
     Explain,
+    Node,
     Phase,
     PlaceOfNode,
+    Profile,
+    ProfileContext,
+    ProfileProperties,
     RebalanceOptions,
     RebalanceReply,
     RebalanceRequest,

@@ -7,8 +7,7 @@ from msgspec import Struct
 
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.snapshot import Snapshot
-from placement_worker.contract.cluster import Cluster, Node
-from placement_worker.contract.model import Binding
+from placement_worker.contract.model import Binding, Cluster, Node
 from placement_worker.planning.places import NO_PLACE, Place
 
 ZONES, REGIONS = 'senlin.policy.zone_placement', 'senlin.policy.region_placement'

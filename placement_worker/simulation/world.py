@@ -6,15 +6,17 @@ from types import MappingProxyType
 from typing import Any
 
 from placement_worker.cloud.snapshot import Snapshot
-from placement_worker.contract.cluster import (
+from placement_worker.contract.model import (
+    Binding,
     Cluster,
+    ClusterPatch,
     Data,
     NodeMetadata,
+    NodePatch,
     Profile,
     ProfileContext,
     ProfileProperties,
 )
-from placement_worker.contract.model import Binding, ClusterPatch, NodePatch
 from placement_worker.planning import cordon
 from placement_worker.planning.cordon import Cordon
 from placement_worker.simulation import random_choice

@@ -18,7 +18,7 @@ from placement_worker.client.transport import (
 from placement_worker.cloud.intercepted.interceptor import InterceptedClouds
 from placement_worker.cloud.intercepted.timing import Timing
 from placement_worker.cloud.ports import Clouds, OctaviaSettings
-from placement_worker.contract.request_limits import Limits
+from placement_worker.contract.rpc import Limits
 from placement_worker.cordons.live_cordons import LiveCordons
 from placement_worker.events.listener import Listener, Listeners
 from placement_worker.handlers.destinations import Destinations

@@ -113,7 +113,7 @@ BROKEN = (
     'class of placement-worker is used; rename the type in the other package',
     'Skipped policy type broken.old-1.0 from package broken: it implements plugin interface 1.2, '
     'this worker supports 2.0; in broken, import placement_worker.contract.model and '
-    'placement_worker.contract.cluster instead of placement_worker.model, rename Bond to '
+    'placement_worker.contract.model instead of placement_worker.model, rename Bond to '
     'BindingOutcome, replace state.driving by state.cloud.octavia_settings, and set '
     'interface = (2, 0)',
 )

@@ -6,7 +6,7 @@ import pytest
 from senlin.common import consts
 from senlin.objects import node as nodes
 
-from placement_worker.contract.cluster import NodeMetadata, in_utc
+from placement_worker.contract.model import NodeMetadata, in_utc
 from placement_worker.engines.senlin import requests
 from tests.senlin import engine
 

@@ -25,8 +25,7 @@ from placement_worker.cloud.embedded import octavia_simulator
 from placement_worker.cloud.embedded.stores import FileStore, MemoryStore
 from placement_worker.cloud.ports import Network, Octavia, Subnet
 from placement_worker.contract import codec, schema_errors
-from placement_worker.contract.cluster import Address, ServerDetails
-from placement_worker.contract.model import Credentials
+from placement_worker.contract.model import Address, Credentials, ServerDetails
 from placement_worker.formats import documents
 
 

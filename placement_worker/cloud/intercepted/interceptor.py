@@ -8,8 +8,7 @@ from typing_extensions import override
 
 from placement_worker.cloud import ports
 from placement_worker.cloud.ports import Kind, Network, Resource, Subnet
-from placement_worker.contract.cluster import ServerDetails
-from placement_worker.contract.model import Credentials
+from placement_worker.contract.model import Credentials, ServerDetails
 
 T = TypeVar('T')
 LOAD_BALANCER = 'load-balancer'

@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from placement_worker.cloud.intercepted.interceptor import Call, Hook
 from placement_worker.cloud.ports import ApiError
-from placement_worker.contract.cluster import Wire
+from placement_worker.contract.model import Wire
 from placement_worker.errors import Rejected
 
 T = TypeVar('T')

@@ -11,9 +11,8 @@ from placement_worker import errors
 from placement_worker.cloud import ports
 from placement_worker.cloud.intercepted.recording import Answer, Failure
 from placement_worker.cloud.ports import ApiError, Kind, Network, Resource, Subnet
-from placement_worker.contract.cluster import ServerDetails
 from placement_worker.contract.codec import decoder
-from placement_worker.contract.model import Credentials
+from placement_worker.contract.model import Credentials, ServerDetails
 from placement_worker.errors import PlacementWorkerError, Rejected
 
 

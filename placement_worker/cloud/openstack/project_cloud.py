@@ -12,7 +12,7 @@ from placement_worker.cloud.openstack.api_reader import ApiReader
 from placement_worker.cloud.openstack.lookup_limits import LookupBudget
 from placement_worker.cloud.openstack.sessions import Access, Session, Sessions
 from placement_worker.cloud.ports import Cloud, Network, Octavia, Subnet
-from placement_worker.contract.cluster import ServerDetails
+from placement_worker.contract.model import ServerDetails
 from placement_worker.errors import ServiceFailed, ServiceRefused
 
 T = TypeVar('T')

@@ -5,7 +5,7 @@ from typing import Protocol, TypeVar
 
 from msgspec import Struct, field
 
-from placement_worker.contract.cluster import ServerDetails
+from placement_worker.contract.model import ServerDetails
 
 R_co = TypeVar('R_co', covariant=True)
 

@@ -6,8 +6,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from placement_worker.contract import actions
-from placement_worker.contract.cluster import Cluster, Node, Profile
-from placement_worker.contract.model import Action, Binding, CheckRequest, Credentials, Spec
+from placement_worker.contract.model import (
+    Action,
+    Binding,
+    CheckRequest,
+    Cluster,
+    Credentials,
+    Node,
+    Profile,
+    Spec,
+)
 from placement_worker.engines.heat.members import Member
 
 PROFILE_TYPE = 'os.nova.server-1.0'

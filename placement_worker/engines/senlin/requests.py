@@ -10,21 +10,19 @@ from senlin.objects import credential as credentials
 from senlin.objects import node as nodes
 from senlin.objects import profile as profiles
 
-from placement_worker.contract.cluster import (
-    Cluster,
-    Node,
-    NodeMetadata,
-    Profile,
-    ProfileContext,
-    ProfileProperties,
-)
 from placement_worker.contract.model import (
     Action,
     Binding,
     BindRequest,
     CheckRequest,
+    Cluster,
     Credentials,
+    Node,
+    NodeMetadata,
     Phase,
+    Profile,
+    ProfileContext,
+    ProfileProperties,
     Spec,
 )
 

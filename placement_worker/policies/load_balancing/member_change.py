@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from placement_worker.cloud.ports import ApiError, Resource
-from placement_worker.contract.cluster import Node
-from placement_worker.contract.model import NodePatch
+from placement_worker.contract.model import Node, NodePatch
 from placement_worker.contract.values import text_or_none
 from placement_worker.errors import LoadBalancerFailed, Rejected, RequestExpired
 from placement_worker.octavia.api_errors import cause

@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from typing_extensions import override
 
 from placement_worker.cloud.ports import ApiError, Resource
-from placement_worker.contract.cluster import Node
+from placement_worker.contract.model import Node
 from placement_worker.errors import Rejected
 from placement_worker.octavia.api_errors import NOT_FOUND
 from placement_worker.octavia.pools import Pool

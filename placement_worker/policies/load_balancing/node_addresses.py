@@ -8,7 +8,7 @@ from typing_extensions import override
 
 from placement_worker.cloud.ports import Subnet
 from placement_worker.cloud.snapshot import Snapshot
-from placement_worker.contract.cluster import Cluster, Node, ServerDetails
+from placement_worker.contract.model import Cluster, Node, ServerDetails
 from placement_worker.errors import InvalidInput
 from placement_worker.formats import text
 from placement_worker.octavia.member_ownership import Member, duplicates

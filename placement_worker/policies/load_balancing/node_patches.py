@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from placement_worker.contract.cluster import Node
-from placement_worker.contract.model import NodePatch
+from placement_worker.contract.model import Node, NodePatch
 from placement_worker.policies.base import State
 
 MEMBER = 'lb_member'

@@ -6,8 +6,7 @@ from typing import Any
 
 from placement_worker.contract import actions
 from placement_worker.contract.action_data import DELETION, ActionData
-from placement_worker.contract.cluster import Node
-from placement_worker.contract.model import CheckRequest
+from placement_worker.contract.model import CheckRequest, Node
 from placement_worker.errors import TooFewOnline
 from placement_worker.formats.text import listed, shortened
 from placement_worker.planning import health_floor

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from placement_worker.cloud.time_budget import TimeBudget
-from placement_worker.contract.cluster import Cluster
-from placement_worker.contract.model import CheckRequest
+from placement_worker.contract.model import CheckRequest, Cluster
 from placement_worker.errors import NotAttached
 from placement_worker.octavia.layout import tags_of
 from placement_worker.octavia.pools import Pool

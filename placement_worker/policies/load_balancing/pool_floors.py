@@ -9,8 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from placement_worker.contract import codec
-from placement_worker.contract.cluster import Node
-from placement_worker.contract.model import Binding, CheckRequest
+from placement_worker.contract.model import Binding, CheckRequest, Node
 from placement_worker.octavia.pools import Pool
 from placement_worker.planning.health_floor import ONLINE, Floor
 from placement_worker.policies.base import State

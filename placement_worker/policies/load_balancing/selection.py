@@ -4,8 +4,7 @@ from collections.abc import Iterable
 
 from placement_worker.contract import actions
 from placement_worker.contract.action_data import DELETION
-from placement_worker.contract.cluster import Node
-from placement_worker.contract.model import CheckRequest
+from placement_worker.contract.model import CheckRequest, Node
 from placement_worker.policies.base import State
 from placement_worker.policies.load_balancing.node_patches import MEMBER
 

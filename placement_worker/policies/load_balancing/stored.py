@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from placement_worker.cloud.ports import ApiError
-from placement_worker.contract.cluster import Cluster
-from placement_worker.contract.model import Binding, BindRequest, ClusterPatch
+from placement_worker.contract.model import Binding, BindRequest, Cluster, ClusterPatch
 from placement_worker.contract.values import mapping_or_empty, text_or_none
 from placement_worker.errors import LoadBalancerFailed
 from placement_worker.octavia import lookup

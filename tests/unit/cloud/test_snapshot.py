@@ -9,7 +9,7 @@ import pytest
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.contract import codec
-from placement_worker.contract.cluster import Cluster, ServerDetails
+from placement_worker.contract.model import Cluster, ServerDetails
 from tests.factories import node
 
 WAIT_S = 60

@@ -4,7 +4,7 @@ import pytest
 
 from placement_worker.cloud.stated_places import stated_place
 from placement_worker.contract import codec
-from placement_worker.contract.cluster import Node
+from placement_worker.contract.model import Node
 
 PROFILE = {'type': 't', 'properties': {'context': {'region_name': 'P'}}}
 DETAILS = {'OS-EXT-AZ:availability_zone': 'd'}

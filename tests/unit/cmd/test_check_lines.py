@@ -11,7 +11,7 @@ from placement_worker.cmd.check_lines import Line
 from placement_worker.contract import codec, strict_json, unknown_keys
 from placement_worker.contract.caller import Caller
 from placement_worker.contract.model import CheckReply, CheckRequest
-from placement_worker.contract.request_limits import Limits
+from placement_worker.contract.rpc import Limits
 from placement_worker.errors import WorkerFailed
 from placement_worker.handlers.in_process import InProcessCaller
 from placement_worker.policies.registry import Registry

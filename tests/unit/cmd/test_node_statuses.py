@@ -4,7 +4,7 @@ import pytest
 
 from placement_worker.cmd import node_statuses
 from placement_worker.contract import codec
-from placement_worker.contract.cluster import Cluster
+from placement_worker.contract.model import Cluster
 from placement_worker.handlers.request_warnings import KNOWN_STATUSES
 
 

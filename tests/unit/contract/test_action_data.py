@@ -2,11 +2,13 @@
 
 import pytest
 
+from placement_worker.contract import action_data
 from placement_worker.contract.action_data import (
     ActionData,
     Creation,
     Deletion,
     PlaceCount,
+    Placement,
 )
 from placement_worker.errors import InvalidInput
 
@@ -199,3 +201,70 @@ def test_planned_data_of_a_deletion_leave_the_placement():
         'placement': {'zone': 'a'},
         'deletion': {'count': 2, 'zones': {'a': 2}},
     }
+
+
+@pytest.mark.parametrize(
+    ('before', 'place', 'after'),
+    [
+        (None, {'zone': 'a'}, {'zone': 'a'}),
+        ('x', {'zone': 'a'}, {'zone': 'a'}),
+        ({'zone': 'b', 'group': 'g'}, {'zone': 'a'}, {'zone': 'a', 'group': 'g'}),
+        ({'zone': 'b', 'group': 'g'}, {'region_name': 'R1'}, {'region_name': 'R1', 'group': 'g'}),
+    ],
+)
+def test_moved_placement_drops_the_zone_of_another_region(before, place, after):
+    """A move keeps unknown keys; a zone without its region would be wrong."""
+    assert Placement.of(before).moved(place) == after
+    assert Placement.of(after).is_at(place)
+    assert not Placement.of(before).is_at(place)
+
+
+@pytest.mark.parametrize(
+    ('before', 'after'),
+    [
+        (None, {'count': 2, 'placements': [{'zone': 'a'}, {'zone': 'b'}]}),
+        ({'placements': 'x'}, {'count': 2, 'placements': [{'zone': 'a'}, {'zone': 'b'}]}),
+        (
+            {'mark': 1, 'placements': [{'group': 'g'}, 3, {'zone': 'c'}]},
+            {'mark': 1, 'count': 2, 'placements': [{'group': 'g', 'zone': 'a'}, {'zone': 'b'}]},
+        ),
+    ],
+)
+def test_placement_with_entries_has_one_per_place(before, after):
+    """There is one entry per new node; unknown keys of earlier entries stay."""
+    placement = Placement.of(before)
+
+    assert placement.with_entries([{'zone': 'a'}, {'zone': 'b'}]) == after
+
+
+@pytest.mark.parametrize(
+    ('count', 'plan', 'entries'),
+    [
+        (2, {}, []),
+        (2, {'zones': {'a': 1, 'b': 1}}, [{'zone': 'a'}, {'zone': 'b'}]),
+        (2, {'zones': {'a': 1}, 'regions': {'R': 2}}, [{}, {}]),
+    ],
+)
+def test_check_of_totals_up_to_the_count_passes(count, plan, entries):
+    """A plan may name fewer zones than nodes, and no places at all."""
+    action_data._check_plan('creation', count, plan, entries)
+
+
+@pytest.mark.parametrize(
+    ('plan', 'entries', 'error'),
+    [
+        ({'zones': {'a': 2, 'b': 1}}, [], 'zones must have at most 2 nodes, got 3'),
+        ({'regions': {'R': 3}}, [], 'regions must have at most 2 nodes, got 3'),
+        ({}, [{}], 'entries must have 2 places, got 1'),
+    ],
+)
+def test_check_of_totals_that_contradict_the_count_names_them(plan, entries, error):
+    """The error of a policy says which of its values do not fit its count."""
+    with pytest.raises(ValueError, match=f'^{error}$'):
+        action_data._check_plan('deletion', 2, plan, entries)
+
+
+def test_check_of_an_unknown_kind_names_those_that_exist():
+    """A misspelled kind would write a plan that neither the engine nor another policy reads."""
+    with pytest.raises(ValueError, match="kind must be 'creation' or 'deletion', got 'Creation'"):
+        action_data._check_plan('Creation', 2, {}, [])

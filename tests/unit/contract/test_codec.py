@@ -13,7 +13,7 @@ from placement_worker import errors
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.contract import codec
 from placement_worker.contract.model import CheckRequest
-from placement_worker.contract.request_limits import Limits
+from placement_worker.contract.rpc import Limits
 from placement_worker.handlers.endpoints import Endpoints
 from tests.factories import changed, deletion_policy, node, nodes, request, zone_policy
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from placement_worker.contract import actions, inputs
 from placement_worker.contract.inputs import (
     CandidateInputs,
     ReplaceInputs,
@@ -135,3 +136,57 @@ def test_inputs_of_an_action_are_decoded_once():
     assert action.candidate_inputs.candidates == ['n1', 'n2']
     assert action.replace_inputs.candidates == IDS
     assert action.resize_inputs == ResizeInputs('CHANGE_IN_CAPACITY', -2)
+
+
+@pytest.mark.parametrize(
+    ('action', 'keys', 'expected'),
+    [
+        ('CLUSTER_SCALE_IN', ['count', 'last_op'], []),
+        ('CLUSTER_SCALE_IN', ['cuont', 'drain_s'], ['cuont']),
+        ('CLUSTER_DEL_NODES', ['candidates', 'destroy_after_deletion'], []),
+        ('CLUSTER_SCALE_IN', ['candidates'], []),
+        ('CLUSTER_RESIZE', ['candidates'], []),
+        ('NODE_CREATE', ['candidates'], ['candidates']),
+        ('CLUSTER_RESIZE', ['number', 'adjustment_type', 'strict'], []),
+        ('NODE_CHECK', ['anything'], []),
+        ('NO_SUCH_ACTION', ['anything'], []),
+    ],
+)
+def test_unknown_inputs_are_keys_that_neither_action_nor_plugin_reads(action, keys, expected):
+    """Keys of the action, of the engine and of plugins are known; some actions allow any key."""
+    assert inputs.unknown_inputs(action, keys, {'drain_s'}) == expected
+
+
+@pytest.mark.parametrize('name', sorted(actions.ALL))
+def test_inputs_that_senlin_sends_are_known(name):
+    """No key that Senlin sends with an action is unknown."""
+    own = inputs.KEYS_BY_ACTION[name]  # each action has an entry
+    keys = (*(('anything',) if own is None else own), *inputs.COMMON_KEYS)
+
+    assert inputs.unknown_inputs(name, keys) == []
+
+
+@pytest.mark.parametrize(
+    ('key', 'shown'),
+    [
+        ('cuont', '"cuont" (did you mean "count"?)'),
+        ('nubmer', '"nubmer"'),
+        ('\x1b[2J\n', '"\\u001b[2J\\n"'),
+        ('x' * 100, f'"{"x" * 80}..."'),
+    ],
+)
+def test_described_input_is_escaped_and_shortened(key, shown):
+    """The sentence shows a key as JSON, with a similar key that the action has."""
+    described = inputs.describe_unknown('CLUSTER_SCALE_IN', [key])
+
+    assert described == f'Unknown input of CLUSTER_SCALE_IN: {shown}'
+
+
+def test_described_inputs_are_limited_and_have_hints():
+    """The sentence names five keys, each with the known key that is probably meant."""
+    keys = ['cuont', *(f'key {n}' for n in range(5))]
+
+    assert inputs.describe_unknown('CLUSTER_SCALE_IN', keys) == (
+        'Unknown input of CLUSTER_SCALE_IN: "cuont" (did you mean "count"?), "key 0", "key 1", '
+        '"key 2", "key 3" and 1 more'
+    )

@@ -5,16 +5,18 @@ import inspect
 import msgspec
 import pytest
 
-from placement_worker.contract import codec
+from placement_worker.contract import codec, rpc
 from placement_worker.contract.caller import Caller
 from placement_worker.contract.model import CheckRequest
 from placement_worker.contract.rpc import (
     METHODS,
     SLOW_CHECKS,
     SLOW_POLICY_TYPE,
+    Limits,
     is_slow,
     version_of,
 )
+from placement_worker.errors import InvalidRequest
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.messaging.rpc_server import ExposedEndpoints
 from placement_worker.policies.load_balancing.policy import LoadBalancing
@@ -109,3 +111,33 @@ def test_version_of_other_methods_is_the_one_that_introduced_them():
 
     assert versions.pop('policy_rebalance') == '1.1'
     assert set(versions.values()) == {'1.0'}
+
+
+@pytest.mark.parametrize('exchange', ['', 'amq.', 'amq.topic', 'own'])
+def test_check_exchange_of_the_broker_or_the_workers_raises_with_its_path(exchange):
+    """The error names the exchange and its JSON path."""
+    with pytest.raises(InvalidRequest, match=rf'got `{exchange}` - at `\$\.exchange`$'):
+        rpc.check_exchange(exchange, 'own', '$.exchange')
+
+
+@pytest.mark.parametrize('exchange', ['engine', 'amqp', 'owner'])
+def test_check_exchange_of_an_engine_accepts_it(exchange):
+    """A name that merely resembles a forbidden one is accepted."""
+    rpc.check_exchange(exchange, 'own', '$.exchange')
+
+
+@pytest.mark.parametrize('topic', ['requests', 'requests.host'])
+def test_check_topic_of_a_queue_of_the_workers_raises_with_its_path(topic):
+    """A queue of the workers is refused, that of one host as well."""
+    with pytest.raises(InvalidRequest, match=rf'got `{topic}` - at `\$\.topic`$'):
+        rpc.check_topic(topic, ['requests'], '$.topic')
+
+
+def test_check_topic_of_an_engine_accepts_it():
+    """A topic that begins like that of the workers is accepted."""
+    rpc.check_topic('requests-replies', ['requests'], '$.topic')
+
+
+def test_limits_default_to_a_thousand_nodes_and_64_mib():
+    """The defaults of the limits are those of the manual."""
+    assert Limits() == Limits(nodes_per_cluster=1000, request_bytes=67_108_864)

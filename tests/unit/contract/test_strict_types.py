@@ -6,8 +6,7 @@ import msgspec
 import pytest
 
 from placement_worker.contract import codec, unknown_keys
-from placement_worker.contract.cluster import Cluster
-from placement_worker.contract.model import Action, CheckRequest
+from placement_worker.contract.model import Action, CheckRequest, Cluster
 from placement_worker.contract.strict_types import strict
 from placement_worker.errors import InvalidRequest
 from tests.malformed_requests import GOOD, TABLE, changed

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from placement_worker import errors
-from placement_worker.contract import known_inputs
+from placement_worker.contract import inputs
 from tests.unit.doc import key_recorder
 
 ROOT = Path(__file__).parents[3]
@@ -69,9 +69,9 @@ def users(recorded, part, key):
 
 def test_table_of_inputs_has_each_known_key(table):
     """The manual describes each key of `inputs`, and no other."""
-    known = {key for keys in known_inputs.BY_ACTION.values() for key in keys or ()}
+    known = {key for keys in inputs.KEYS_BY_ACTION.values() for key in keys or ()}
 
-    assert set(table('input-table')) == known | set(known_inputs.COMMON)
+    assert set(table('input-table')) == known | set(inputs.COMMON_KEYS)
 
 
 def test_table_of_inputs_names_the_policies_that_read_a_key(table, recorded):

@@ -10,8 +10,14 @@ from hypothesis import strategies as st
 
 from placement_worker.contract import codec
 from placement_worker.contract.action_data import ActionData
-from placement_worker.contract.cluster import Node
-from placement_worker.contract.model import Binding, CheckRequest, ClusterPatch, NodePatch, Spec
+from placement_worker.contract.model import (
+    Binding,
+    CheckRequest,
+    ClusterPatch,
+    Node,
+    NodePatch,
+    Spec,
+)
 from placement_worker.errors import Rejected, with_notes
 from placement_worker.handlers import chain
 from placement_worker.handlers.chain_links import Link, in_order

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from placement_worker import errors
 from placement_worker.contract import actions
-from placement_worker.contract.request_limits import Limits
+from placement_worker.contract.rpc import Limits
 from placement_worker.errors import (
     InvalidRequest,
 )

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import msgspec
 
-from placement_worker.contract.cluster import Node
+from placement_worker.contract.model import Node
 from placement_worker.handlers import rebalance_replies
 from placement_worker.planning.rebalancing import Holding
 from placement_worker.planning.rebalancing_steps import steps

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.contract.request_limits import Limits
+from placement_worker.contract.rpc import Limits
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.planning.cordon import Cordon
 from tests.factories import (

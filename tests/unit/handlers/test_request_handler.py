@@ -9,7 +9,7 @@ import pytest
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.ports import OctaviaSettings
 from placement_worker.contract.model import BindRequest, CheckRequest
-from placement_worker.contract.request_limits import Limits
+from placement_worker.contract.rpc import Limits
 from placement_worker.errors import InvalidRequest
 from placement_worker.events.types import (
     BindingEnded,

@@ -4,7 +4,7 @@ import pytest
 
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.contract import codec
-from placement_worker.contract.cluster import Cluster
+from placement_worker.contract.model import Cluster
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.handlers.request_warnings import KNOWN_STATUSES, misspelled_statuses
 from tests.factories import deletion_policy, node, nodes, request, zone_policy

@@ -3,7 +3,7 @@
 from itertools import product
 
 from placement_worker.contract import codec
-from placement_worker.contract.cluster import Node
+from placement_worker.contract.model import Node
 from placement_worker.planning import protection, victims
 from placement_worker.planning.exceptional import exceptional
 

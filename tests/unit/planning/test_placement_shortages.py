@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement_worker.contract.cluster import Node
+from placement_worker.contract.model import Node
 from placement_worker.errors import NoFeasiblePlan
 from placement_worker.planning.placement import grow
 from placement_worker.planning.places import NO_CAP, Place

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement_worker.contract.cluster import Node, NodeMetadata
-from placement_worker.contract.model import NodePatch
+from placement_worker.contract.model import Node, NodeMetadata, NodePatch
 from placement_worker.planning import protection
 from placement_worker.planning.protection import Protection, parse
 from tests.factories import NOW

@@ -3,8 +3,8 @@
 import pytest
 
 from placement_worker.contract import codec
-from placement_worker.contract.cluster import Cluster
 from placement_worker.contract.inputs import ResizeInputs
+from placement_worker.contract.model import Cluster
 from placement_worker.errors import SizeOutOfBounds
 from placement_worker.planning import resizing
 from tests.factories import nodes, request

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement_worker.contract.cluster import Node
-from placement_worker.contract.placement_data import MOST_ATTEMPTS, RecordedFailure
+from placement_worker.contract.action_data import MOST_ATTEMPTS, RecordedFailure
+from placement_worker.contract.model import Node
 from placement_worker.planning.shortage import (
     CLOCK_TOLERANCE,
     Backoff,

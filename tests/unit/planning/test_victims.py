@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from placement_worker.contract import codec
 from placement_worker.contract.action_data import Deletion
-from placement_worker.contract.cluster import Node
+from placement_worker.contract.model import Node
 from placement_worker.errors import NoFeasiblePlan
 from placement_worker.planning import victims
 from placement_worker.planning.removal_counts import RemovalCounts

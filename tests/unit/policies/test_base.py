@@ -13,8 +13,7 @@ import pytest
 from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.contract import actions
 from placement_worker.contract.action_data import ActionData
-from placement_worker.contract.cluster import Node
-from placement_worker.contract.model import Action, CheckRequest, NodePatch
+from placement_worker.contract.model import Action, CheckRequest, Node, NodePatch
 from placement_worker.policies.base import BEFORE, Outcome, Policy, State, on
 from tests.factories import NOW, node, request
 

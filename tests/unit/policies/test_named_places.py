@@ -3,7 +3,7 @@
 import pytest
 
 from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.contract.request_limits import Limits
+from placement_worker.contract.rpc import Limits
 from placement_worker.handlers.endpoints import Endpoints
 from tests.factories import node, region_policy, request, zone_policy
 

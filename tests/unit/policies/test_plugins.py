@@ -56,7 +56,7 @@ def with_attribute(name, value):
 
 
 UPGRADE = (
-    'import placement_worker.contract.model and placement_worker.contract.cluster instead of '
+    'import placement_worker.contract.model and placement_worker.contract.model instead of '
     'placement_worker.model, rename Bond to BindingOutcome, replace state.driving by '
     'state.cloud.octavia_settings, and set interface = (2, 0)'
 )

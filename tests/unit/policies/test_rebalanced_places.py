@@ -6,7 +6,7 @@ import msgspec
 
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.snapshot import Snapshot
-from placement_worker.contract.cluster import Cluster
+from placement_worker.contract.model import Cluster
 from placement_worker.planning.cordon import Cordon
 from placement_worker.planning.places import Place
 from placement_worker.planning.rebalancing import NO_WEIGHT, Holding

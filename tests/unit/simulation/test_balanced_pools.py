@@ -2,7 +2,7 @@
 
 import pytest
 
-from placement_worker.contract.cluster import Address, Node, ServerDetails
+from placement_worker.contract.model import Address, Node, ServerDetails
 from placement_worker.simulation.balanced_pools import BalancedPools
 from placement_worker.simulation.run import play
 from placement_worker.simulation.scenario import InvalidScenario

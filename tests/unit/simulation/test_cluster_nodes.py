@@ -3,8 +3,7 @@
 import pytest
 
 from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.contract.cluster import NodeMetadata
-from placement_worker.contract.model import NodePatch
+from placement_worker.contract.model import NodeMetadata, NodePatch
 from placement_worker.simulation.cluster_nodes import NO_ROOM, ClusterNodes
 from placement_worker.simulation.scenario import START
 

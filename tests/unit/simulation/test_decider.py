@@ -4,8 +4,7 @@ import datetime
 
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.ports import OctaviaSettings
-from placement_worker.contract.cluster import Cluster, Profile
-from placement_worker.contract.model import Action, Binding, CheckRequest, Spec
+from placement_worker.contract.model import Action, Binding, CheckRequest, Cluster, Profile, Spec
 from placement_worker.simulation.decider import Decider
 
 NOW = datetime.datetime(2001, 1, 1, tzinfo=datetime.UTC)

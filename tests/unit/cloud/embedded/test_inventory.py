@@ -4,8 +4,7 @@ import pytest
 
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.ports import Network, Subnet
-from placement_worker.contract.cluster import Address, ServerDetails
-from placement_worker.contract.model import Credentials
+from placement_worker.contract.model import Address, Credentials, ServerDetails
 from placement_worker.errors import InvalidInventory
 
 

@@ -1,6 +1,6 @@
 """Lookups in Nova."""
 
-from placement_worker.contract.cluster import Address, ServerDetails
+from placement_worker.contract.model import Address, ServerDetails
 from tests.unit.cloud.fake_services import SERVERS, respond, server
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from placement_worker.contract import codec
-from placement_worker.contract.cluster import Node, ServerDetails
+from placement_worker.contract.model import Node, ServerDetails
 from placement_worker.policies.load_balancing import node_addresses
 from tests.factories import bind, connected, load_balancing_policy, node, request
 from tests.simulated_octavia import Lab

@@ -2,8 +2,7 @@
 
 import pytest
 
-from placement_worker.contract.cluster import Node
-from placement_worker.contract.model import NodePatch
+from placement_worker.contract.model import Node, NodePatch
 from placement_worker.policies.base import State
 from placement_worker.policies.load_balancing.node_patches import NodeChange, patches
 from tests.factories import NOW

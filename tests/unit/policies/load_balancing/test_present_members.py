@@ -5,7 +5,7 @@ import pytest
 from placement_worker.cloud.ports import OctaviaSettings
 from placement_worker.cloud.time_budget import TimeBudget
 from placement_worker.contract.action_data import ActionData
-from placement_worker.contract.cluster import Node
+from placement_worker.contract.model import Node
 from placement_worker.octavia.member_ownership import Ownership
 from placement_worker.octavia.pools import Pool
 from placement_worker.octavia.updater import Updater
