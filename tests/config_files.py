@@ -4,7 +4,7 @@ from typing import Any
 
 from oslo_config import cfg
 
-from placement_worker import config
+from placement_worker.config import options
 
 
 class Options(cfg.ConfigOpts):
@@ -21,6 +21,6 @@ class Options(cfg.ConfigOpts):
 def default_options() -> Options:
     """Return the options of the worker with their defaults."""
     conf = Options()
-    config.register(conf)
+    options.register(conf)
     conf([])
     return conf

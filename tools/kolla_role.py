@@ -14,9 +14,8 @@ from typing import Any
 from kolla_deployment import IMAGE, UNIT_FOLDER, Deployment, require
 from oslo_config import cfg
 
-from placement_worker import config
 from placement_worker.cmd import unknown_options
-from placement_worker.config import service_auth, validation
+from placement_worker.config import options, validation
 from placement_worker.cordons import cordon_file
 
 UPGRADED = '0.0.1'
@@ -36,16 +35,16 @@ def check_options(file: Path) -> dict[str, dict[str, list[str]]]:
     unknown = unknown_options.find([str(file)])
     require(not unknown, f'{file}: {"; ".join(unknown)}')
     conf = cfg.ConfigOpts()
-    config.register(conf)
-    config.set_defaults()
+    options.register(conf)
+    options.set_defaults()
     conf([], project='placement-worker', default_config_files=[str(file)])
     validation.validate_options(conf)
     validation.validate_timeouts(conf)
     sections: dict[str, dict[str, list[str]]] = {}
     cfg.ConfigParser(str(file), sections).parse()
-    known = {option.dest for option in service_auth.sample_options()}
-    unknown = sorted(set(sections[service_auth.GROUP]) - known)
-    require(not unknown, f'{file}: unknown options of [{service_auth.GROUP}]: {unknown}')
+    known = {option.dest for option in dict(options.list_opts())[options.SERVICE_AUTH]}
+    unknown = sorted(set(sections[options.SERVICE_AUTH]) - known)
+    require(not unknown, f'{file}: unknown options of [{options.SERVICE_AUTH}]: {unknown}')
     return sections
 
 
@@ -118,7 +117,7 @@ def check_unit(deployment: Deployment) -> None:
     """
     (unit,) = deployment.units.glob('*.service')
     times = [
-        config.GRACEFUL_SHUTDOWN_TIMEOUT_S,
+        options.GRACEFUL_SHUTDOWN_TIMEOUT_S,
         seconds(unit, r' -t (\d+)\n'),
         seconds(deployment.units / UNIT_FOLDER / 'stop.conf', r'TimeoutStopSec=(\d+)\n'),
         seconds(unit, r'StartLimitInterval=(\d+)\n'),

@@ -7,7 +7,7 @@ from amqp.exceptions import NotFound
 from kombu.connection import Connection
 from oslo_config import cfg
 
-from placement_worker import config, errors
+from placement_worker import errors
 from placement_worker.client.rpc_client import SLOW_TIMEOUT_S, TIMEOUT_S, PolicyClient
 from placement_worker.client.transport import (
     control_exchange,
@@ -15,6 +15,7 @@ from placement_worker.client.transport import (
     open_connection,
     transport_url,
 )
+from placement_worker.config import options, validation
 from placement_worker.contract.rpc import PARKING_SUFFIX
 from placement_worker.late_ack import parking
 from placement_worker.messaging import topology
@@ -87,13 +88,13 @@ def configured(config_file: str | None) -> cfg.ConfigOpts:
     :raises ConfigurationError: the file is not valid.
     """
     conf = cfg.CONF
-    config.register(conf)
-    config.set_defaults()
+    options.register(conf)
+    options.set_defaults()
     if config_file:
         with open(config_file, 'rb'):  # oslo.config hides the cause of a file that it cannot open
             pass
     try:
         conf([], default_config_files=[config_file] if config_file else [])
     except (cfg.Error, UnicodeDecodeError) as exc:
-        raise errors.ConfigurationError(config.describe_error(exc)) from exc
+        raise errors.ConfigurationError(validation.describe_error(exc)) from exc
     return conf

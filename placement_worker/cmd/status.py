@@ -48,13 +48,13 @@ def main() -> int:
 
     threading_backend.choose()
     from placement_worker.cmd import upgrade  # noqa: PLC0415
-    from placement_worker.config import arguments as config_arguments  # noqa: PLC0415
+    from placement_worker.config import validation  # noqa: PLC0415
 
     parser = argparse.ArgumentParser(prog=PROGRAM, add_help=False, allow_abbrev=False)
     parser.add_argument('--user')
     parser.add_argument('--engine-file', action='append', default=[])
     args, others = parser.parse_known_args(arguments)
-    wrong = config_arguments.describe_wrong(PROGRAM, others, ['--json'])
+    wrong = validation.describe_wrong_arguments(PROGRAM, others, ['--json'])
     if wrong:
         return _refuse(wrong)
     late = _late_option(others)

@@ -6,7 +6,7 @@ from oslo_config import cfg
 from oslo_upgradecheck.upgradecheck import Code, Result
 
 from placement_worker.cmd import unknown_options
-from placement_worker.config.service_auth import GROUP
+from placement_worker.config.options import SERVICE_AUTH
 from placement_worker.errors import ConfigurationError
 from placement_worker.formats.text import escaped
 
@@ -26,11 +26,12 @@ def check(conf: cfg.ConfigOpts, engine_files: Sequence[str]) -> Result:
     :raises ConfigurationError: a file names no trustee.
     :raises cfg.Error: a file cannot be read.
     """
-    user = _value(unknown_options.files(conf), GROUP, 'username')
+    user = _value(unknown_options.files(conf), SERVICE_AUTH, 'username')
     if user is None:
         return Result(
             Code.WARNING,
-            f'[{GROUP}] has no username, so it cannot be compared with the trustees of engines',
+            f'[{SERVICE_AUTH}] has no username, so it cannot be compared with the trustees of '
+            'engines',
         )
     wrong = [
         f'{file}: {option} is {escaped(trustee)}'
@@ -42,9 +43,9 @@ def check(conf: cfg.ConfigOpts, engine_files: Sequence[str]) -> Result:
         return Result(Code.SUCCESS, f'User {escaped(user)} is the trustee of each engine')
     return Result(
         Code.FAILURE,
-        f'[{GROUP}] username is {escaped(user)}, but {"; ".join(wrong)}. A trust is valid for its '
-        'trustee only: use one user for the workers and all of their engines, or run other workers '
-        'for this engine',
+        f'[{SERVICE_AUTH}] username is {escaped(user)}, but {"; ".join(wrong)}. A trust is valid '
+        'for its trustee only: use one user for the workers and all of their engines, or run other '
+        'workers for this engine',
     )
 
 

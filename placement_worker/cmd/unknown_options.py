@@ -15,7 +15,7 @@ from typing import Any
 
 from oslo_config import cfg
 
-from placement_worker.config.service_auth import GROUP
+from placement_worker.config.options import SERVICE_AUTH
 
 ENTRY_POINTS = 'oslo.config.opts'  # by which packages list their options
 # Libraries read more options than they list, e.g. [oslo_messaging_tracing].
@@ -40,10 +40,10 @@ def find(paths: Iterable[str]) -> list[str]:
         name
         for sections in parsed.values()
         for section, options in sections.items()
-        if _normalized(section) == GROUP
+        if _normalized(section) == SERVICE_AUTH
         for name in options.get('auth_section', ())
     )
-    unchecked = {GROUP, *map(_normalized, auth_sections)}
+    unchecked = {SERVICE_AUTH, *map(_normalized, auth_sections)}
     return [
         f'{unknown} in {path}; it has no effect'
         for path, sections in parsed.items()

@@ -14,10 +14,9 @@ from oslo_log import log
 from oslo_upgradecheck import upgradecheck
 from oslo_upgradecheck.upgradecheck import Code, Result
 
-from placement_worker import config
 from placement_worker.client.transport import load_transport_url, open_connection
 from placement_worker.cmd import permissions, trustees, unknown_options, versions
-from placement_worker.config import logging_file, validation
+from placement_worker.config import options, validation
 from placement_worker.messaging import notifications, rpc_server, topology
 from placement_worker.metrics import http_server
 from placement_worker.policies.plugin_packages import from_packages
@@ -63,7 +62,7 @@ class Checks(upgradecheck.UpgradeCommands):
     def check_configuration(self) -> Result:
         """Check that every option has a valid value, the files that they name included."""
         validation.validate_options(self._conf)
-        logging_file.validate(self._conf.log_config_append)
+        validation.validate_logging_file(self._conf.log_config_append)
         cloud_factory.create(self._conf)
         cordon_factory.create(self._conf)
         return Result(Code.SUCCESS)
@@ -185,9 +184,9 @@ def run(
     :returns: the exit status of oslo.upgradecheck: 0 success, 1 warning, 2 failure, 255 if a check
         raises.
     """
-    config.register(conf)
+    options.register(conf)
     log.register_options(conf)
-    config.set_defaults()
+    options.set_defaults()
     # stevedore also raises the error that it logs.
     logging.getLogger('stevedore').setLevel(logging.CRITICAL)
     try:

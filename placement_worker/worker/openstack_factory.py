@@ -10,8 +10,11 @@ from oslo_config import cfg
 from placement_worker.cloud.openstack.clouds import OpenStackClouds
 from placement_worker.cloud.openstack.lookup_limits import RetryPolicy
 from placement_worker.cloud.openstack.sessions import Access
-from placement_worker.config import service_auth
-from placement_worker.config.service_auth import GROUP, REQUEST_TIMEOUT_S
+from placement_worker.config.options import (
+    REQUEST_TIMEOUT_S,
+    SERVICE_AUTH,
+    register_service_auth,
+)
 from placement_worker.errors import ConfigurationError
 
 INTERFACE = 'public'
@@ -33,7 +36,7 @@ def create(conf: cfg.ConfigOpts) -> OpenStackClouds:
 
     :raises ConfigurationError: an option is missing or has an invalid value.
     """
-    service_auth.register(conf)
+    register_service_auth(conf)
     access = (
         _access_of_clouds_yaml(conf.cloud.cloud_name)
         if conf.cloud.cloud_name
@@ -50,8 +53,8 @@ def create(conf: cfg.ConfigOpts) -> OpenStackClouds:
 
 
 def _access_of_service_auth(conf: cfg.ConfigOpts) -> Access:
-    group = conf[GROUP]
-    plugin = group.auth_section or GROUP
+    group = conf[SERVICE_AUTH]
+    plugin = group.auth_section or SERVICE_AUTH
     if not conf[plugin].auth_type:
         raise ConfigurationError(
             f'[{plugin}] auth_type is not set: [cloud] backend = openstack needs a service user '
@@ -60,7 +63,7 @@ def _access_of_service_auth(conf: cfg.ConfigOpts) -> Access:
 
     def load(**options: Any) -> Any:
         try:
-            return loading.load_auth_from_conf_options(conf, GROUP, **options)
+            return loading.load_auth_from_conf_options(conf, SERVICE_AUTH, **options)
         except (cfg.NoSuchOptError, cfg.TemplateSubstitutionError):  # the text may be of a password
             raise ConfigurationError(
                 f'[{plugin}] has a value with a $, and oslo.config takes the text behind it for '

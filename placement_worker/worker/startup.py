@@ -8,9 +8,8 @@ from importlib import metadata
 from oslo_config import cfg
 from oslo_log import log
 
-from placement_worker import config, errors
-from placement_worker.config import arguments as config_arguments
-from placement_worker.config import logging_file, validation
+from placement_worker import errors
+from placement_worker.config import options, validation
 from placement_worker.formats.text import escaped
 from placement_worker.worker import log_lines
 
@@ -27,17 +26,17 @@ def configure(conf: cfg.ConfigOpts, arguments: Sequence[str]) -> None:
     :raises cfg.Error: an option does not exist or has an invalid value.
     :raises ConfigurationError: options contradict each other, or the log cannot be set up.
     """
-    config.register(conf)
+    options.register(conf)
     log.register_options(conf)
     log.set_defaults(default_log_levels=[*log.get_default_log_levels(), *QUIET_LOGGERS])
-    config.set_defaults()
-    wrong = config_arguments.describe_wrong(PROGRAM, arguments)
+    options.set_defaults()
+    wrong = validation.describe_wrong_arguments(PROGRAM, arguments)
     if wrong:
         raise cfg.Error(wrong)
     _validate_log_options(conf, arguments)
     conf(arguments, project=PROGRAM, version=metadata.version(PROGRAM))
     validation.validate(conf)
-    logging_file.validate(conf.log_config_append)
+    validation.validate_logging_file(conf.log_config_append)
     try:
         log.setup(conf, PROGRAM)
     except OSError:
@@ -68,11 +67,11 @@ def _file_arguments(arguments: Sequence[str]) -> list[str]:
 
 def report_failure(conf: cfg.ConfigOpts, exc: Exception) -> None:
     """Print an error on standard error, on one line: the log is possibly not set up yet."""
-    read = f' ({config.sources(conf)})' if isinstance(exc, errors.ConfigurationError) else ''
+    read = f' ({validation.sources(conf)})' if isinstance(exc, errors.ConfigurationError) else ''
     print(escaped(f'{PROGRAM}: {describe_error(exc)}{read}'), file=sys.stderr)  # noqa: T201
 
 
 def describe_error(exc: Exception) -> str:
     """Return the text of an error on one line."""
-    text = errors.file_error(exc) if isinstance(exc, OSError) else config.describe_error(exc)
+    text = errors.file_error(exc) if isinstance(exc, OSError) else validation.describe_error(exc)
     return escaped(' '.join(text.split()))

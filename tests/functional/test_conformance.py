@@ -4,10 +4,10 @@ import msgspec
 import pytest
 from oslo_config import cfg
 
-from placement_worker import config
 from placement_worker.client.rpc_client import PolicyClient
 from placement_worker.client.transport import connect, control_exchange, transport_url
 from placement_worker.cloud.embedded.inventory import Inventory
+from placement_worker.config import options
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.late_ack import LateAckServer
 from placement_worker.messaging import rpc_server
@@ -30,8 +30,8 @@ class CloudOfTheProject:
 def client(broker_url, registry):
     """Return a client of servers that run in this process."""
     conf = cfg.CONF
-    config.register(conf)
-    config.set_defaults()
+    options.register(conf)
+    options.set_defaults()
     conf([], default_config_files=[])
     connection = connect(conf, transport_url(conf, broker_url))
     worker = rpc_server.create(

@@ -4,8 +4,8 @@ import pytest
 from amqp import Message
 from oslo_config import cfg
 
-from placement_worker import config
 from placement_worker.client.transport import connect, transport_url
+from placement_worker.config import options
 from placement_worker.contract.rpc import PARKING_SUFFIX
 from placement_worker.errors import QueueMismatch
 from placement_worker.late_ack import parking
@@ -19,8 +19,8 @@ LISTINGS = 110  # more than the delivery limit of the other queues
 @pytest.fixture
 def conf():
     conf = cfg.ConfigOpts()
-    config.register(conf)
-    config.set_defaults()
+    options.register(conf)
+    options.set_defaults()
     conf([], default_config_files=[])
     return conf
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from oslo_config import cfg
 
-from placement_worker import config
 from placement_worker.cloud.ports import OctaviaSettings
+from placement_worker.config import options
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.policies.registry import Registry
 from placement_worker.worker import cloud_factory
@@ -56,7 +56,7 @@ def endpoints(
     path = folder / 'placement-worker.conf'
     path.write_text(configuration(openstack, **settings))
     conf = cfg.ConfigOpts()
-    config.register(conf)
+    options.register(conf)
     conf([], default_config_files=[str(path)])
     return Endpoints(
         cloud_factory.create(conf),

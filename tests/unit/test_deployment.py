@@ -13,9 +13,8 @@ import pytest
 import yaml
 from oslo_config import cfg
 
-from placement_worker import config
 from placement_worker.cmd import unknown_options
-from placement_worker.config import service_auth
+from placement_worker.config import options
 
 ROOT = Path(__file__).parents[2]
 UNIT = ROOT / 'conf' / 'placement-worker.service'
@@ -80,7 +79,7 @@ def test_unit_has_every_line_of_the_manual():
 
 def test_unit_waits_longer_than_the_graceful_shutdown(service):
     """systemd does not kill a worker that finishes its requests."""
-    assert int(service['timeoutstopsec']) > config.GRACEFUL_SHUTDOWN_TIMEOUT_S
+    assert int(service['timeoutstopsec']) > options.GRACEFUL_SHUTDOWN_TIMEOUT_S
 
 
 def test_unit_runs_the_command_as_its_own_user(service):
@@ -108,7 +107,7 @@ def test_image_checks_the_liveness_file_that_its_worker_writes(instructions, mon
     name, _, file = re.search(r'(OS_\w+)(=)(\S+)', instructions['ENV']).groups()
     monkeypatch.setenv(name, file)
     conf = cfg.ConfigOpts()
-    config.register(conf)
+    options.register(conf)
 
     conf([], project='placement-worker', default_config_files=[])
 
@@ -145,7 +144,7 @@ def test_chart_waits_longer_than_the_graceful_shutdown():
     """Kubernetes does not kill a worker that finishes its requests."""
     values = yaml.safe_load((CHART / 'values.yaml').read_text())
 
-    assert values['terminationGracePeriodSeconds'] > config.GRACEFUL_SHUTDOWN_TIMEOUT_S
+    assert values['terminationGracePeriodSeconds'] > options.GRACEFUL_SHUTDOWN_TIMEOUT_S
 
 
 def test_environment_of_the_chart_sets_options_of_the_worker(monkeypatch):
@@ -155,7 +154,7 @@ def test_environment_of_the_chart_sets_options_of_the_worker(monkeypatch):
     for name, value in zip(re.findall(r'name: (OS_\w+)', workers), values, strict=True):
         monkeypatch.setenv(name, value)
     conf = cfg.ConfigOpts()
-    config.register(conf)
+    options.register(conf)
 
     conf([], project='placement-worker', default_config_files=[])
 
@@ -186,7 +185,7 @@ def test_role_fits_the_image_and_the_package(instructions, role):
 
 def test_role_waits_longer_than_the_graceful_shutdown(role):
     """kolla-ansible does not kill a worker that finishes its requests."""
-    assert role['placement_worker_stop_timeout'] > config.GRACEFUL_SHUTDOWN_TIMEOUT_S
+    assert role['placement_worker_stop_timeout'] > options.GRACEFUL_SHUTDOWN_TIMEOUT_S
 
 
 def test_image_has_a_label_for_kolla_ansible(instructions):
@@ -203,7 +202,7 @@ def test_role_sets_known_options_only(tmp_path):
     cfg.ConfigParser(str(file), sections).parse()
 
     assert unknown_options.find([str(file)]) == []
-    known = {option.dest for option in service_auth.sample_options()}
+    known = {option.dest for option in dict(options.list_opts())[options.SERVICE_AUTH]}
     assert set(sections['service_auth']) - known == set()
 
 

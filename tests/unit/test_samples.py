@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from placement_worker import config
+from placement_worker.config import options
 
 ROOT = Path(__file__).parents[2]
-OWN_GROUPS = [name for name, _ in config.own_opts()]
+OWN_GROUPS = list(options.GROUPS)
 
 
 def group(text, name):

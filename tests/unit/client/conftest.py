@@ -3,12 +3,12 @@
 import pytest
 from oslo_config import cfg
 
-from placement_worker import config
+from placement_worker.config import options
 
 
 @pytest.fixture
 def conf():
     conf = cfg.ConfigOpts()
-    config.register(conf)
+    options.register(conf)
     conf([], default_config_files=[])
     return conf

@@ -6,8 +6,8 @@ import json
 import pytest
 from oslo_config import cfg
 
-from placement_worker import config
 from placement_worker.cmd import cordon_places
+from placement_worker.config import options
 from placement_worker.planning.cordon import Cordon
 
 UNTIL = datetime.datetime(2999, 1, 1, tzinfo=datetime.UTC)
@@ -20,7 +20,7 @@ def sentence(tmp_path):
 
     def checked(cloud, **place):
         conf = cfg.ConfigOpts()
-        config.register(conf)
+        options.register(conf)
         conf([], default_config_files=[])
         if cloud is not None:
             file = tmp_path / 'cloud.yaml'

@@ -11,8 +11,8 @@ import pytest
 from oslo_log import log
 from oslo_upgradecheck.upgradecheck import Code
 
-from placement_worker import config
 from placement_worker.cmd import permissions
+from placement_worker.config import options
 from placement_worker.errors import ConfigurationError
 from tests.config_files import Options
 
@@ -28,7 +28,7 @@ def check(tmp_path):
     def judged(text):
         (tmp_path / 'w.conf').write_text(text.format(folder=tmp_path))
         conf = Options()
-        config.register(conf)
+        options.register(conf)
         log.register_options(conf)
         conf(['--config-file', str(tmp_path / 'w.conf')])
         return permissions.check(conf)

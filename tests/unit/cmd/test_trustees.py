@@ -4,8 +4,8 @@ import pytest
 from oslo_config import cfg
 from oslo_upgradecheck.upgradecheck import Code
 
-from placement_worker import config
 from placement_worker.cmd import trustees
+from placement_worker.config import options
 from placement_worker.errors import ConfigurationError
 
 HEAT = '[trustee]\nusername = {}\n'
@@ -20,7 +20,7 @@ def worker(tmp_path):
         file = tmp_path / 'worker.conf'
         file.write_text(f'[service_auth]\nauth_url = http://keystone\n{service_auth}')
         conf = cfg.ConfigOpts()
-        config.register(conf)
+        options.register(conf)
         conf([], default_config_files=[str(file)], default_config_dirs=[])
         return conf
 

@@ -10,8 +10,8 @@ from oslo_config import cfg
 from oslo_log import log
 from oslo_upgradecheck.upgradecheck import Code
 
-from placement_worker import config
 from placement_worker.cmd import upgrade
+from placement_worker.config import options
 from placement_worker.messaging import rpc_server
 from placement_worker.policies import plugins
 from tests.config_files import Options
@@ -26,12 +26,12 @@ def checks(tmp_path):
 
     def read(text):
         conf = Options()
-        config.register(conf)
-        config.set_defaults()
+        options.register(conf)
+        options.set_defaults()
         log.register_options(conf)
         # oslo.messaging 18.3 registers these with the global options alone, 18.2 has none.
-        options = [cfg.BoolOpt('tracing_enabled'), cfg.StrOpt('otlp_protocol', default='grpc')]
-        conf.register_opts(options, group=rpc_server.TRACING)
+        traced = [cfg.BoolOpt('tracing_enabled'), cfg.StrOpt('otlp_protocol', default='grpc')]
+        conf.register_opts(traced, group=rpc_server.TRACING)
         file = tmp_path / 'w.conf'
         file.write_text(text)
         conf([], default_config_files=[str(file)])

@@ -1,18 +1,22 @@
-"""The validation of options and timeouts."""
+"""The validation of options, timeouts, arguments and the logging file, and its texts."""
+
+import logging
+from pathlib import Path
 
 import pytest
 from oslo_config import cfg
 
-from placement_worker import config
-from placement_worker.config import validation
+from placement_worker.config import options, validation
 from placement_worker.errors import ConfigurationError
 from tests.config_files import Options, default_options
+
+SAMPLE = Path(__file__).parents[3] / 'conf' / 'logging.conf'
 
 
 @pytest.fixture
 def conf():
     """A configuration with the defaults."""
-    config.set_defaults()
+    options.set_defaults()
     return default_options()
 
 
@@ -22,7 +26,7 @@ def test_validate_accepts_the_defaults(conf):
 
 
 @pytest.mark.parametrize(
-    ('options', 'message'),
+    ('topics', 'message'),
     [
         ({'topic': ''}, 'topic is empty'),
         ({'slow_topic': ''}, 'slow_topic is empty'),
@@ -31,9 +35,9 @@ def test_validate_accepts_the_defaults(conf):
         ({'topic': 't', 'slow_topic': 't-parked'}, 't-parked is the isolation queue'),
     ],
 )
-def test_validate_options_with_clashing_topics_raises(conf, options, message):
+def test_validate_options_with_clashing_topics_raises(conf, topics, message):
     """No topic takes the requests of another queue."""
-    for name, value in options.items():
+    for name, value in topics.items():
         conf.set_override(name, value, group='worker')
 
     with pytest.raises(ConfigurationError, match=message):
@@ -63,7 +67,12 @@ def test_validate_options_with_an_invalid_value_names_the_section(conf, tmp_path
         (None, 'graceful_shutdown_timeout', 600, r'engine_timeout_s \(600 s\) must be less than'),
         (None, 'graceful_shutdown_timeout', 0, r'graceful_shutdown_timeout \(endless\) must be'),
         ('worker', 'consumer_timeout_s', 900, r'must be less than \[worker\] consumer_timeout_s'),
-        ('cloud', 'lookup_budget_s', 600, r'lookup_budget_s \(600.0 s\) must be less than'),
+        (
+            'cloud',
+            'lookup_budget_s',
+            600,
+            r'\[cloud\] lookup_budget_s \(600.0 s\) must be less than \[worker\]',
+        ),
         ('worker', 'liveness_request_age_s', 600, r'\[worker\] liveness_request_age_s \(600 s\)'),
     ],
 )
@@ -87,9 +96,9 @@ def test_validate_files_reads_the_current_content(tmp_path):
     """A file that became invalid is reported before it changes a running worker."""
     file = tmp_path / 'a.conf'
     file.write_text('[worker]\nthreads = 3\n')
-    config.set_defaults()
+    options.set_defaults()
     conf = Options()
-    config.register(conf)
+    options.register(conf)
     conf(['--config-file', str(file)])
     file.write_text('[worker]\nthreads = many\n')
 
@@ -97,3 +106,212 @@ def test_validate_files_reads_the_current_content(tmp_path):
         validation.validate_files(conf)
 
     assert conf.worker.threads == 3
+
+
+FILE = """\
+[loggers]
+keys = root, own
+[handlers]
+keys = memory, stderr
+[formatters]
+keys = plain
+[logger_root]
+handlers = stderr
+[logger_own]
+qualname = own
+propagate = 0
+level = INFO
+handlers = memory,stderr
+[handler_memory]
+class = handlers.MemoryHandler
+args = (10,)
+target = stderr
+[handler_stderr]
+class = StreamHandler
+level = DEBUG
+formatter = plain
+[formatter_plain]
+format = %(message)s
+datefmt = %Y
+"""
+
+
+@pytest.fixture
+def logging_file(tmp_path):
+    """The path of a logging file; the log of this process must not change."""
+    before = list(logging.root.handlers), logging.root.level
+    yield tmp_path / 'logging.conf'
+    assert (list(logging.root.handlers), logging.root.level) == before
+    assert not logging.getLogger('own').handlers
+
+
+@pytest.mark.parametrize('text', [FILE, SAMPLE.read_text()], ids=['test', 'sample'])
+def test_validate_of_a_right_logging_file_changes_no_log(logging_file, text):
+    """The handlers of the file are created, closed and not installed."""
+    logging_file.write_text(text)
+
+    validation.validate_logging_file(str(logging_file))
+
+
+@pytest.mark.parametrize(
+    ('right', 'wrong', 'section', 'cause'),
+    [
+        ('StreamHandler', 'NoSuchHandler', 'handler_stderr', "No module named 'NoSuchHandler'"),
+        ('formatter = plain', 'formatter = nope', 'handler_stderr', 'nope is missing'),
+        ('level = DEBUG', 'level = LOUD', 'handler_stderr', "Unknown level: 'LOUD'"),
+        ('target = stderr', 'target = nope', 'handler_memory', 'nope is missing'),
+        ('args = (10,)', 'args = ()', 'handler_memory', "'capacity'"),
+        ('level = INFO', 'level = LOUD', 'logger_own', "Unknown level: 'LOUD'"),
+        ('qualname = own', '', 'logger_own', 'qualname is missing'),
+        ('propagate = 0', 'propagate = no', 'logger_own', 'invalid literal'),
+        ('memory,stderr', 'memory,nope', 'logger_own', 'nope is missing'),
+        ('keys = root, own', 'keys = own', 'loggers', 'root is missing'),
+        ('keys = root, own', 'keys = root, more', 'logger_more', 'logger_more is missing'),
+        ('keys = plain', 'keys = json', 'formatter_json', 'formatter_json is missing'),
+        ('datefmt = %Y', 'class = no.Such', 'formatter_plain', "No module named 'no'"),
+        ('[handlers]', '[handler]', 'handlers', 'handlers is missing'),
+    ],
+)
+def test_validate_of_a_wrong_logging_file_names_section_and_cause(
+    logging_file, right, wrong, section, cause
+):
+    """Each mistake that would stop fileConfig half-way is found before."""
+    assert right in FILE
+    logging_file.write_text(FILE.replace(right, wrong, 1))
+
+    with pytest.raises(ConfigurationError) as raised:
+        validation.validate_logging_file(str(logging_file))
+
+    start = f'Cannot set up the log: {logging_file}, section [{section}]: '
+    assert str(raised.value).startswith(start)
+    assert cause in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ('content', 'cause'),
+    [(b'[handlers\n', 'no section headers'), (b'\xff', "can't decode byte 0xff")],
+)
+def test_validate_of_a_malformed_logging_file_names_it(logging_file, content, cause):
+    """A file that cannot be parsed has no section to name."""
+    logging_file.write_bytes(content)
+
+    with pytest.raises(ConfigurationError, match=cause) as raised:
+        validation.validate_logging_file(str(logging_file))
+
+    assert str(logging_file) in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ('typed', 'described'),
+    [
+        (['--config-flie=w.conf'], 'Unknown option --config-flie (did you mean --config-file?)'),
+        (['--confg', 'w.conf'], 'Unknown option --confg (did you mean --config-file?)'),
+        (['--debug', '--bogus'], 'Unknown option --bogus'),
+        (['--jason'], 'Unknown option --jason (did you mean --json?)'),
+        (['-d', '--config-file'], 'Option --config-file needs a value'),
+        (['--config-file', '--debug'], 'Option --config-file needs a value'),
+        (['--config-file', '--'], 'Option --config-file needs a value'),
+        (['-'], None),
+        (['--config-file', 'w.conf', '--nodebug', '--version', '--help'], None),
+        (['--config-f=w.conf', '-h', '--', 'upgrade', 'check', '--json'], None),
+    ],
+)
+def test_describe_wrong_arguments_of_a_program_with_commands(typed, described):
+    """One sentence names the wrong option without its value; each unique beginning is right."""
+    usage = described and f'{described}; run "p --help" for the usage'
+
+    assert validation.describe_wrong_arguments('p', typed, ['--json']) == usage
+
+
+@pytest.mark.parametrize(
+    'before', [[], ['--config-file', 'w.conf'], ['--config-f', 'w.conf'], ['--debug'], ['-d']]
+)
+def test_describe_wrong_arguments_of_an_argument_without_an_option_names_it(before):
+    """A program without commands refuses a file that no option names."""
+    assert validation.describe_wrong_arguments('p', [*before, 'more.conf']) == (
+        'Unexpected argument more.conf; run "p --help" for the usage'
+    )
+
+
+@pytest.mark.parametrize(
+    'typed',
+    [
+        [],
+        ['--config-file', 'w.conf', '-d'],
+        ['--config-file=w.conf', '--log-file', 'l'],
+        ['--shell_completion', 'bash'],
+    ],
+)
+def test_describe_wrong_arguments_of_values_of_options_is_none(typed):
+    """The value of an option is no argument of its own."""
+    assert validation.describe_wrong_arguments('p', typed) is None
+
+
+@pytest.mark.parametrize(
+    ('exc', 'text'),
+    [
+        (cfg.ConfigFilesNotFoundError(['a', 'b']), 'a, b: no such file; check --config-file'),
+        (
+            cfg.ConfigFilesPermissionDeniedError(['a']),
+            'a: permission denied; let the user of the worker read it',
+        ),
+        (ValueError("x from LocationInfo(location=<L.user: 4>, detail='a.conf')"), 'x from a.conf'),
+        (
+            ValueError("Failed to parse a b.conf: at a b.conf:6, No '=' found: 'x'"),
+            "Failed to parse a b.conf, line 6: No '=' found: 'x'",
+        ),
+        (
+            ValueError("x: invalid literal for int() with base 10: 'many'"),
+            "x: expected a number, got 'many'",
+        ),
+        (
+            ValueError("x: could not convert string to float: 'many'"),
+            "x: expected a number, got 'many'",
+        ),
+        (UnicodeDecodeError('utf-8', b'\xff', 0, 1, 'of another file'), "'utf-8' codec can't"),
+    ],
+)
+def test_describe_error_names_files_without_python(exc, text):
+    """An operator reads the name of the file and what to do."""
+    assert validation.describe_error(exc).startswith(text)
+
+
+@pytest.mark.parametrize(
+    ('content', 'described'),
+    [
+        (
+            b'# ' + b'x' * 20000 + b'\n[worker]\n# M\xfcller\n',
+            'Failed to parse FILE, line 3: byte 0xfc is not UTF-8',
+        ),
+        (
+            b'# threads\n\nthreads = 3\nworkers = 2\n[worker]\n',
+            'Failed to parse FILE, line 3: Section must be started before assignment: '
+            "'threads = 3'",
+        ),
+        (b'[worker\n', 'Failed to parse FILE, line 1: Invalid section (must end with ]): '),
+    ],
+    ids=['byte', 'no-section', 'other'],
+)
+def test_describe_error_of_a_malformed_file_names_file_and_line(tmp_path, content, described):
+    """An operator finds the line, whatever oslo.config says about it."""
+    file = tmp_path / 'w.conf'
+    file.write_bytes(content)
+
+    with pytest.raises((cfg.Error, UnicodeDecodeError)) as raised:
+        Options()(['--config-file', str(file)])
+
+    text = validation.describe_error(raised.value)
+    assert text.startswith(described.replace('FILE', str(file)))
+
+
+def test_sources_names_the_files_or_the_option_that_names_one(tmp_path):
+    """A worker that cannot start says what it read, or how to name a file."""
+    (tmp_path / 'a.conf').touch()
+    conf = Options()
+    conf([])
+    assert validation.sources(conf) == (
+        'no configuration file was read; --config-file FILE names one'
+    )
+
+    conf(['--config-file', str(tmp_path / 'a.conf')])
+    assert validation.sources(conf) == f'read: {tmp_path}/a.conf'

@@ -5,8 +5,7 @@ import stat
 
 import pytest
 
-from placement_worker import config
-from placement_worker.config import validation
+from placement_worker.config import options, validation
 from placement_worker.worker import cloud_factory
 from tests.config_files import Options
 from tests.devstack.host import UNIT, Host, settings_of
@@ -73,7 +72,7 @@ def test_post_config_writes_options_with_which_a_worker_can_start(tmp_path, back
     """The written configuration passes the validation."""
     host = configured(tmp_path, ['placement-worker'], PLACEMENT_WORKER_CLOUD_BACKEND=backend)
     conf = Options()
-    config.register(conf)
+    options.register(conf)
 
     conf(['--config-file', str(host.conf)], project='placement-worker')
     validation.validate_options(conf)

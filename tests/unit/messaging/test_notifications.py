@@ -11,9 +11,9 @@ from kombu.exceptions import OperationalError
 from oslo_config import cfg
 from oslo_messaging.transport import NotificationTransport
 
-from placement_worker import config
 from placement_worker.client import transport
 from placement_worker.cloud.embedded.inventory import Inventory
+from placement_worker.config.options import register
 from placement_worker.contract.model import BindReply, BindRequest, CheckReply, CheckRequest
 from placement_worker.errors import ConfigurationError, InvalidRequest
 from placement_worker.events.types import (
@@ -37,13 +37,13 @@ from tests.factories import bind, deletion_policy, request
 def configured(tmp_path):
     """Return a configuration with options of notifications."""
 
-    def make(options):
+    def make(written):
         file = tmp_path / 'worker.conf'
         file.write_text(
-            f'[DEFAULT]\ntransport_url = rabbit://u:p@127.0.0.1:1/\n[oslo_messaging_notifications]\n{options}'
+            f'[DEFAULT]\ntransport_url = rabbit://u:p@127.0.0.1:1/\n[oslo_messaging_notifications]\n{written}'
         )
         conf = cfg.ConfigOpts()
-        config.register(conf)
+        register(conf)
         conf(['--config-file', str(file)])
         return conf
 

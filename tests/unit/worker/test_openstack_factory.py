@@ -4,8 +4,7 @@ import pytest
 import yaml
 from oslo_config import cfg
 
-from placement_worker import config
-from placement_worker.config import validation
+from placement_worker.config import options, validation
 from placement_worker.contract.model import Credentials
 from placement_worker.errors import ConfigurationError
 from placement_worker.worker import openstack_factory
@@ -49,7 +48,7 @@ def configured(tmp_path, services):
             ).format(url=services.url)
         )
         conf = cfg.ConfigOpts()
-        config.register(conf)
+        options.register(conf)
         conf([], default_config_files=[str(file)])
         made.append(openstack_factory.create(conf))
         return made[-1]
@@ -182,8 +181,8 @@ def test_create_with_insufficient_options_raises_without_secrets(
 def test_validate_timeouts_with_a_lookup_budget_beyond_the_engine_raises():
     """An engine waits longer than the lookups of a check may take."""
     conf = cfg.ConfigOpts()
-    config.register(conf)
-    config.set_defaults()
+    options.register(conf)
+    options.set_defaults()
     conf([], default_config_files=[])
     conf.set_override('lookup_budget_s', 600, group='cloud')
 

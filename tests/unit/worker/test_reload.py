@@ -7,12 +7,11 @@ from oslo_config import cfg
 from oslo_log import log
 from oslo_log._options import list_opts
 
-from placement_worker import config
-from placement_worker.config import worker
+from placement_worker.config import options
 from placement_worker.worker import reload
 from tests.config_files import Options
 
-DEFAULT_BYTES = next(one.default for one in worker.OPTIONS if one.name == 'max_request_bytes')
+DEFAULT_BYTES = next(one.default for one in options.WORKER if one.name == 'max_request_bytes')
 
 
 @pytest.fixture
@@ -26,9 +25,9 @@ def file(tmp_path):
 @pytest.fixture
 def conf(file):
     """The configuration of a worker that has started."""
-    config.set_defaults()
+    options.set_defaults()
     conf = cfg.ConfigOpts()
-    config.register(conf)
+    options.register(conf)
     log.register_options(conf)
     conf(['--config-file', str(file)])
     return conf
@@ -92,9 +91,9 @@ def test_reload_in_a_process_logs_no_change_that_its_parent_logs(conf, file, cap
 
 def test_mutable_options_are_not_secret():
     """The log shows the new values of changed options, so none of them may be a secret."""
-    declared = [*config.own_opts(), *list_opts()]
+    declared = [*options.GROUPS.items(), *list_opts()]
 
-    mutable = [option for _, options in declared for option in options if option.mutable]
+    mutable = [option for _, listed in declared for option in listed if option.mutable]
 
     assert len(mutable) >= 3
     assert not any(option.secret for option in mutable)
@@ -218,7 +217,7 @@ def test_reload_with_the_logging_file_as_an_argument_checks_that_file(tmp_path, 
     """The file of --log-config-append is read by a reload, too."""
     path = tmp_path / 'logging.conf'
     conf = Options()
-    config.register(conf)
+    options.register(conf)
     log.register_options(conf)
     conf(['--log-config-append', str(path)])
 
