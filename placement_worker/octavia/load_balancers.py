@@ -3,7 +3,8 @@
 A worker may die at any step, and two workers may attach the same policy at once. Therefore no
 state is kept: objects with the tags of policy and cluster are adopted, and missing parts are
 created. If several load balancers have the tags, the order of `_rank` selects the same
-one in every worker, and the others are deleted.
+one in every worker, and the others are deleted. Otherwise a lost reply or a race would leak a load
+balancer that nobody knows.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,216 +12,251 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from typing_extensions import override
-
 from placement_worker.cloud.ports import ApiError, Kind, Resource
-from placement_worker.errors import LoadBalancerFailed, LoadBalancerGone
-from placement_worker.octavia.api_errors import NOT_FOUND, is_unsupported
-from placement_worker.octavia.layout import Layout, LoadBalancer
-from placement_worker.octavia.updater import Change, Updater
+from placement_worker.errors import InvalidInput, LoadBalancerFailed, LoadBalancerGone
+from placement_worker.octavia.updater import NOT_FOUND, Change, Updater, is_unsupported
 
-CREATION_TICK_S = 1.0
-"""The precision of Octavia's `created_at`. A load balancer that is older by a tick stays selected:
-a worker that listed the tagged ones before it existed creates a younger one."""
+# The precision of Octavia's `created_at`. A load balancer that is older by a tick stays selected: a
+# worker that listed the tagged ones before it existed creates a younger one.
+_CREATION_TICK_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class CreateLoadBalancer(Change):
-    """The change that creates a load balancer."""
+class Layout:
+    """The parts of a load balancer to create: bodies of Octavia's API without links and marks.
 
-    tags: Sequence[str]
-    body: Resource
+    Octavia's default applies to a value of None.
 
-    @override
-    def send(self, updater: Updater) -> None:
-        updater.octavia.create('loadbalancer', self.body)
+    :ivar name: of all parts.
+    """
 
-    @override
-    def is_done(self, updater: Updater) -> bool:
-        return bool(_ranked(updater, self.tags))
+    name: str
+    load_balancer: Mapping[str, Any]
+    listener: Mapping[str, Any]
+    pool: Mapping[str, Any]
+    monitor: Mapping[str, Any] | None
 
 
 @dataclass(frozen=True, slots=True)
-class CreatePart(Change):
-    """The change that creates a listener, a pool or a health monitor."""
+class LoadBalancer:
+    """The ids of a complete load balancer and its parts.
 
-    kind: Kind
-    body: Resource
-    tags: Sequence[str]
-    parent: str
-
-    @override
-    def send(self, updater: Updater) -> None:
-        updater.octavia.create(self.kind, self.body)
-
-    @override
-    def is_done(self, updater: Updater) -> bool:
-        return _find_part(updater, self.kind, self.tags, self.parent) is not None
-
-
-def ensure(updater: Updater, layout: Layout) -> LoadBalancer:
-    """Find or create the load balancer and all its parts.
-
-    :raises LoadBalancerGone: another worker deleted or replaced it.
-    :raises Rejected: it failed; parts of it may be left, see `remove`.
-    :raises ApiError: Octavia refused a change.
+    :ivar found_at: when it was found or created, by the clock of the Octavia settings.
     """
-    lb_id = _elect(updater, layout.tags) or _create(updater, layout)
-    found_at = updater.settings.clock()
-    with gone_if_replaced(updater, layout, lb_id):
-        return _complete(updater, layout, lb_id, found_at)
+
+    id: str
+    listener: str | None
+    pool: str
+    monitor: str | None
+    vip_address: str | None
+    found_at: float = 0
 
 
-def confirm(updater: Updater, layout: Layout, balancer: LoadBalancer) -> None:
-    """Check that no other worker can replace the load balancer any more.
+def tags_of(cluster_id: str, policy_id: str) -> list[str]:
+    """Return the tags of all objects that a policy creates for a cluster."""
+    return [f'placement-worker:cluster={cluster_id}', f'placement-worker:policy={policy_id}']
 
-    :raises LoadBalancerGone: another worker replaced it.
+
+def find_load_balancer(updater: Updater, name_or_id: str) -> Resource | None:
+    """Return the load balancer with this id or name, or None.
+
+    :raises InvalidInput: several load balancers have this name.
     """
-    updater.calls.wait_until(balancer.found_at + CREATION_TICK_S)
-    if _elect(updater, layout.tags) != balancer.id:
-        raise LoadBalancerGone(f'Another worker replaced load balancer {balancer.id}')
-
-
-@contextmanager
-def gone_if_replaced(updater: Updater, layout: Layout, lb_id: str) -> Iterator[None]:
-    """Raise `LoadBalancerGone` for failures in the block if another worker caused them.
-
-    :raises LoadBalancerGone: the load balancer was deleted, or another one is selected.
-    """
-    try:
-        yield
-    except LoadBalancerGone:
-        raise
-    except (ApiError, LoadBalancerFailed) as exc:
-        if [one['id'] for one in _ranked(updater, layout.tags)[:1]] == [lb_id]:
-            raise
-        raise LoadBalancerGone(str(exc)) from exc
-
-
-def remove(updater: Updater, tags: Sequence[str], known: Sequence[str] = ()) -> None:
-    """Delete the load balancers with the tags, and those with known ids, with all their parts.
-
-    :raises LoadBalancerFailed: one still exists; the others are deleted.
-    :raises ApiError: Octavia does not list them.
-    """
-    found = [shown['id'] for shown in _tagged(updater, 'loadbalancer', tags)]
-    failures = []
-    for lb_id in dict.fromkeys([*known, *found]):
-        try:
-            updater.delete_load_balancer(lb_id)
-        except LoadBalancerFailed as exc:
-            failures.append(exc)
-    for failure in failures:
-        raise failure
-
-
-def remove_failed(updater: Updater, tags: Sequence[str]) -> None:
-    """Delete the load balancers that earlier attempts left in ERROR."""
-    for shown in _ranked(updater, tags):
-        if shown['provisioning_status'] == 'ERROR':
-            updater.delete_load_balancer(shown['id'])
-
-
-def _elect(updater: Updater, tags: Sequence[str]) -> str | None:
-    """Select one load balancer with the tags and delete the others; None if there is none."""
-    selected: str | None = None
-    for shown in _ranked(updater, tags):
-        if selected is None:
-            selected = shown['id']
-        else:
-            updater.delete_load_balancer(shown['id'])
-    return selected
-
-
-def _create(updater: Updater, layout: Layout) -> str:
-    """Create the load balancer, with all parts if the provider supports it; return the selected."""
-    try:
-        updater.create(CreateLoadBalancer(layout.tags, layout.nested()))
-    except ApiError as exc:
-        if not is_unsupported(exc):
-            raise
-        updater.create(CreateLoadBalancer(layout.tags, layout.marked(layout.load_balancer)))
-    selected = _elect(updater, layout.tags)
-    if selected is None:
-        raise LoadBalancerGone(f'Load balancer {layout.name} was deleted during its creation')
-    return selected
-
-
-def _complete(updater: Updater, layout: Layout, lb_id: str, found_at: float) -> LoadBalancer:
-    """Wait for the load balancer and create its missing parts."""
-    shown = updater.wait_active(lb_id)
-    monitor = None
-    try:
-        listener = _ensure_part(
-            updater, layout, lb_id, 'listener', {**layout.listener, 'loadbalancer_id': lb_id}
+    by_id = find_object(updater, 'loadbalancer', name_or_id)
+    if by_id is not None:
+        return by_id
+    named = updater.calls.read(updater.octavia.find, 'loadbalancer', name=name_or_id)
+    if len(named) > 1:
+        raise InvalidInput(
+            f'{len(named)} load balancers have the name {name_or_id}: name one by its id.'
         )
-        pool = _ensure_part(
-            updater, layout, lb_id, 'pool', {**layout.pool, 'listener_id': listener}
-        )
-        if layout.monitor:
-            body = {**layout.monitor, 'pool_id': pool}
-            monitor = _ensure_part(updater, layout, lb_id, 'healthmonitor', body, pool)
+    return named[0] if named else None
+
+
+def find_object(updater: Updater, kind: Kind, object_id: str) -> Resource | None:
+    """Return the object with this id, or None."""
+    try:
+        return updater.calls.read(updater.octavia.show, kind, object_id)
     except ApiError as exc:
         if exc.status != NOT_FOUND:
             raise
-        raise LoadBalancerGone(f'Load balancer {lb_id} does not exist any more') from exc
-    return LoadBalancer(lb_id, listener, pool, monitor, shown.get('vip_address'), found_at)
+        return None
 
 
-def _ensure_part(
-    updater: Updater,
-    layout: Layout,
-    lb_id: str,
-    kind: Kind,
-    body: Mapping[str, Any],
-    parent: str | None = None,
-) -> str:
-    """Find or create a part of the load balancer and return its id.
+@dataclass(frozen=True, slots=True)
+class OwnLoadBalancers:
+    """The load balancers that carry the tags of one policy and one cluster: at most one stays."""
 
-    :param parent: the id of the pool, for its health monitor.
-    """
-    parent = parent or lb_id
-    part = _find_part(updater, kind, layout.tags, parent)
-    if part is None:
-        updater.update(lb_id, CreatePart(kind, layout.marked(body), layout.tags, parent))
-        part = _find_part(updater, kind, layout.tags, parent)
-    if part is None:
-        raise LoadBalancerGone(f'The {kind} of load balancer {lb_id} was deleted')
-    return part
+    updater: Updater
+    tags: Sequence[str]
+
+    def ensure(self, layout: Layout) -> LoadBalancer:
+        """Find or create the load balancer and all its parts.
+
+        :raises LoadBalancerGone: another worker deleted or replaced it.
+        :raises Rejected: it failed; parts of it may be left, see `remove`.
+        :raises ApiError: Octavia refused a change.
+        """
+        lb_id = self._elect() or self._create(layout)
+        found_at = self.updater.settings.clock()
+        with self.gone_if_replaced(lb_id):
+            return self._complete(layout, lb_id, found_at)
+
+    def confirm(self, balancer: LoadBalancer) -> None:
+        """Check that no other worker can replace the load balancer any more.
+
+        :raises LoadBalancerGone: another worker replaced it.
+        """
+        self.updater.calls.wait_until(balancer.found_at + _CREATION_TICK_S)
+        if self._elect() != balancer.id:
+            raise LoadBalancerGone(f'Another worker replaced load balancer {balancer.id}')
+
+    @contextmanager
+    def gone_if_replaced(self, lb_id: str) -> Iterator[None]:
+        """Raise `LoadBalancerGone` for failures in the block if another worker caused them.
+
+        :raises LoadBalancerGone: the load balancer was deleted, or another one is selected.
+        """
+        try:
+            yield
+        except LoadBalancerGone:
+            raise
+        except (ApiError, LoadBalancerFailed) as exc:
+            if [balancer['id'] for balancer in self._ranked()[:1]] == [lb_id]:
+                raise
+            raise LoadBalancerGone(str(exc)) from exc
+
+    def remove(self, known: Sequence[str] = ()) -> None:
+        """Delete the load balancers, and those with known ids, with all their parts.
+
+        :raises LoadBalancerFailed: one still exists; the others are deleted.
+        :raises ApiError: Octavia does not list them.
+        """
+        tagged = [balancer['id'] for balancer in self._tagged('loadbalancer')]
+        failures = []
+        for lb_id in dict.fromkeys([*known, *tagged]):
+            try:
+                self.updater.delete_load_balancer(lb_id)
+            except LoadBalancerFailed as exc:
+                failures.append(exc)
+        for failure in failures:
+            raise failure
+
+    def remove_failed(self) -> None:
+        """Delete the load balancers that earlier attempts left in ERROR."""
+        for balancer in self._ranked():
+            if balancer['provisioning_status'] == 'ERROR':
+                self.updater.delete_load_balancer(balancer['id'])
+
+    def _elect(self) -> str | None:
+        """Select one load balancer and delete the others; None if there is none."""
+        ranked = [str(balancer['id']) for balancer in self._ranked()]
+        for lb_id in ranked[1:]:
+            self.updater.delete_load_balancer(lb_id)
+        return ranked[0] if ranked else None
+
+    def _create(self, layout: Layout) -> str:
+        """Create the load balancer, with all parts if the provider supports it; elect one."""
+        try:
+            self._create_balancer(self._nested(layout))
+        except ApiError as exc:
+            if not is_unsupported(exc):
+                raise
+            self._create_balancer(self._marked(layout, layout.load_balancer))
+        selected = self._elect()
+        if selected is None:
+            raise LoadBalancerGone(f'Load balancer {layout.name} was deleted during its creation')
+        return selected
+
+    def _create_balancer(self, body: Resource) -> None:
+        self.updater.create(
+            Change(
+                lambda: self.updater.octavia.create('loadbalancer', body),
+                lambda: bool(self._ranked()),
+            )
+        )
+
+    def _complete(self, layout: Layout, lb_id: str, found_at: float) -> LoadBalancer:
+        """Wait for the load balancer and create its missing parts."""
+        balancer = self.updater.wait_active(lb_id)
+        monitor = None
+        try:
+            body = {**layout.listener, 'loadbalancer_id': lb_id}
+            listener = self._ensure_part(layout, lb_id, 'listener', body, lb_id)
+            body = {**layout.pool, 'listener_id': listener}
+            pool = self._ensure_part(layout, lb_id, 'pool', body, lb_id)
+            if layout.monitor:
+                body = {**layout.monitor, 'pool_id': pool}
+                monitor = self._ensure_part(layout, lb_id, 'healthmonitor', body, pool)
+        except ApiError as exc:
+            if exc.status != NOT_FOUND:
+                raise
+            raise LoadBalancerGone(f'Load balancer {lb_id} does not exist any more') from exc
+        return LoadBalancer(lb_id, listener, pool, monitor, balancer.get('vip_address'), found_at)
+
+    def _ensure_part(
+        self, layout: Layout, lb_id: str, kind: Kind, body: Mapping[str, Any], parent: str
+    ) -> str:
+        """Find or create a part of the load balancer and return its id; parent as `_find_part`."""
+        marked = self._marked(layout, body)
+        part = self._find_part(kind, parent)
+        if part is None:
+            self.updater.update(
+                lb_id,
+                Change(
+                    lambda: self.updater.octavia.create(kind, marked),
+                    lambda: self._find_part(kind, parent) is not None,
+                ),
+            )
+            part = self._find_part(kind, parent)
+        if part is None:
+            raise LoadBalancerGone(f'The {kind} of load balancer {lb_id} was deleted')
+        return part
+
+    def _find_part(self, kind: Kind, parent: str) -> str | None:
+        """Return the id of a tagged part, or None.
+
+        :param parent: the id of the load balancer, or of the pool for a health monitor.
+        """
+        parts = (part['id'] for part in self._tagged(kind) if parent in _parents(part))
+        return min(parts, default=None)
+
+    def _tagged(self, kind: Kind) -> list[Resource]:
+        listed = self.updater.calls.read(self.updater.octavia.find, kind, tags=list(self.tags))
+        return [resource for resource in listed if has_tags(resource, self.tags)]
+
+    def _ranked(self) -> list[Resource]:
+        """Return the load balancers that are not being deleted, best first."""
+        alive = [
+            balancer
+            for balancer in self._tagged('loadbalancer')
+            if balancer['provisioning_status'] not in ('PENDING_DELETE', 'DELETED')
+        ]
+        return sorted(alive, key=_rank)
+
+    def _marked(self, layout: Layout, body: Mapping[str, Any]) -> Resource:
+        given = {key: value for key, value in body.items() if value is not None}
+        return {**given, 'name': layout.name, 'tags': list(self.tags)}
+
+    def _nested(self, layout: Layout) -> Resource:
+        """Return the body of a load balancer that contains all parts."""
+        pool = self._marked(layout, layout.pool)
+        if layout.monitor is not None:
+            pool['healthmonitor'] = self._marked(layout, layout.monitor)
+        listener = {**self._marked(layout, layout.listener), 'default_pool': pool}
+        return {**self._marked(layout, layout.load_balancer), 'listeners': [listener]}
 
 
-def _tagged(updater: Updater, kind: Kind, tags: Sequence[str]) -> list[Resource]:
-    """Return the objects that have all the tags."""
-    found = updater.calls.read(updater.octavia.find, kind, tags=list(tags))
-    return [shown for shown in found if set(tags) <= set(shown.get('tags') or ())]
+def has_tags(resource: Resource, tags: Sequence[str]) -> bool:
+    """Return whether an object has all the tags; Octavia may list others, too."""
+    return set(tags) <= set(resource.get('tags') or ())
 
 
-def _ranked(updater: Updater, tags: Sequence[str]) -> list[Resource]:
-    """Return the load balancers with the tags that are not being deleted, best first.
-
-    Sort load balancers in ERROR last, then by age (oldest first), then by id.
-    """
-    alive = [
-        shown
-        for shown in _tagged(updater, 'loadbalancer', tags)
-        if shown['provisioning_status'] not in ('PENDING_DELETE', 'DELETED')
-    ]
-    return sorted(alive, key=_rank)
+def _rank(balancer: Resource) -> tuple[bool, str, str]:
+    """Sort load balancers in ERROR last, then by age (oldest first), then by id."""
+    in_error = balancer['provisioning_status'] == 'ERROR'
+    return in_error, balancer.get('created_at') or '', balancer['id']
 
 
-def _rank(shown: Resource) -> tuple[bool, str, str]:
-    in_error = shown['provisioning_status'] == 'ERROR'
-    return in_error, shown.get('created_at') or '', shown['id']
-
-
-def _find_part(updater: Updater, kind: Kind, tags: Sequence[str], parent: str) -> str | None:
-    """Return the id of a tagged part of a load balancer, or None.
-
-    :param parent: the id of the load balancer, or of the pool for a health monitor.
-    """
-    found = (one['id'] for one in _tagged(updater, kind, tags) if parent in _parents(one))
-    return min(found, default=None)
-
-
-def _parents(shown: Resource) -> set[str]:
-    return {parent['id'] for kind in ('loadbalancers', 'pools') for parent in shown.get(kind) or ()}
+def _parents(part: Resource) -> set[str]:
+    return {parent['id'] for kind in ('loadbalancers', 'pools') for parent in part.get(kind) or ()}

@@ -1,15 +1,18 @@
 """Change load balancers one update at a time, within one time budget.
 
-A change whose outcome is unknown is looked up before it is retried.
+Octavia takes one change of a load balancer at a time, and answers meanwhile that it is immutable.
+A load balancer in ERROR gives the same answer forever, so its status decides about another attempt.
+A change whose outcome is unknown is looked up before it is retried: sent twice, it would leave a
+second load balancer, or fail as a duplicate.
 
-:source: https://docs.openstack.org/api-ref/load-balancer/v2/ (provisioning status codes)
+:source: https://docs.openstack.org/api-ref/load-balancer/v2/ (status codes)
 """
 
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, ParamSpec, Protocol, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import tenacity
 
@@ -20,33 +23,33 @@ from placement_worker.cloud.time_budget import (
     TimeBudget,
     stop_before_budget_end,
 )
-from placement_worker.cloud.transient_errors import is_transient, wait_growing, wait_retry_after
+from placement_worker.cloud.transient_errors import (
+    has_unknown_outcome,
+    is_transient,
+    wait_growing,
+    wait_retry_after,
+)
 from placement_worker.errors import LoadBalancerFailed, LoadBalancerGone
 from placement_worker.events.types import (
     LoadBalancerConflicted,
     LoadBalancerRetried,
     LoadBalancerUpdated,
 )
-from placement_worker.octavia.api_errors import (
-    NOT_FOUND,
-    cause,
-    is_immutable,
-    is_transient_or_immutable,
-    may_have_taken_effect,
-)
 
 P = ParamSpec('P')
 T = TypeVar('T')
+BAD_REQUEST, NOT_FOUND, CONFLICT, NOT_IMPLEMENTED = 400, 404, 409, 501
 
 
-class Change(Protocol):
-    """A change of a load balancer or its parts."""
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change of a load balancer or its parts.
 
-    def send(self, updater: 'Updater') -> None:
-        """Send the change to Octavia."""
+    :ivar is_done: returns whether an earlier attempt took effect.
+    """
 
-    def is_done(self, updater: 'Updater') -> bool:
-        """Return whether an earlier attempt took effect."""
+    send: Callable[[], object]
+    is_done: Callable[[], bool]
 
 
 @dataclass(slots=True)
@@ -106,57 +109,13 @@ class Updater:
         self.calls.retrying.copy()(self._attempt, change)
         self._count_update()
 
-    def check_time(self) -> None:
-        """Check that there is time for another change.
-
-        :raises RequestExpired: the request expired.
-        :raises LoadBalancerFailed: the budget for changes is used up.
-        """
-        self.budget.check_expiry()
-        if not self.budget.left_s():
-            raise LoadBalancerFailed(
-                f'Load balancer changes exceeded lb_status_timeout ({self.budget.seconds:.0f} s)'
-            )
-
-    def wait_active(self, lb_id: str) -> Resource:
-        """Wait until a load balancer accepts changes, and return it.
-
-        :raises LoadBalancerGone: it does not exist.
-        :raises LoadBalancerFailed: it is in ERROR, or pending for too long.
-        """
-        shown = self.wait_settled(lb_id)
-        if shown is None:
-            raise LoadBalancerGone(f'Load balancer {lb_id} does not exist any more')
-        if shown['provisioning_status'] != 'ACTIVE':
-            raise LoadBalancerFailed(f'Load balancer {lb_id} is in {shown["provisioning_status"]}')
-        return shown
-
-    def wait_settled(self, lb_id: str) -> Resource | None:
-        """Wait until no change is pending; return the load balancer, or None if it is gone.
-
-        :raises LoadBalancerFailed: a change is pending for too long, or Octavia does not respond.
-        """
-        polling = self.calls.retrying.copy(
-            retry=tenacity.retry_if_result(_is_pending) | tenacity.retry_if_exception(is_transient),
-            stop=stop_before_budget_end(self.budget),
-            before_sleep=None,
-            retry_error_callback=lambda state: self._fail_pending(lb_id, state),
-        )
-        try:
-            shown: Resource = polling(self.calls.once, self.octavia.show, 'loadbalancer', lb_id)
-        except ApiError as exc:
-            if exc.status == NOT_FOUND:
-                return None
-            raise
-        return None if shown['provisioning_status'] == 'DELETED' else shown
-
     def delete_load_balancer(self, lb_id: str) -> None:
         """Delete a load balancer with all its parts and wait until it is gone.
 
         :raises LoadBalancerFailed: it still exists.
         """
         deleting = self.calls.retrying.copy(
-            retry=tenacity.retry_if_exception(is_transient_or_immutable)
+            retry=tenacity.retry_if_exception(lambda exc: is_transient(exc) or _is_immutable(exc))
             | tenacity.retry_if_result(bool)
         )
         try:
@@ -169,35 +128,48 @@ class Updater:
             status = left['provisioning_status']
             raise LoadBalancerFailed(f'Load balancer {lb_id} cannot be deleted: it is in {status}')
 
-    def _delete(self, lb_id: str) -> Resource | None:
-        """Delete a load balancer once; return what is left of it."""
-        try:
-            self._write(self.octavia.delete, 'loadbalancer', lb_id, cascade=True)
-        except ApiError as exc:
-            if exc.status == NOT_FOUND:
-                return None
-            if is_immutable(exc):
-                with self._conflict():
-                    if self.wait_settled(lb_id) is None:
-                        return None
-            raise
-        self._count_update()
-        return self.wait_settled(lb_id)
+    def wait_active(self, lb_id: str) -> Resource:
+        """Wait until a load balancer accepts changes, and return it.
+
+        :raises LoadBalancerGone: it does not exist.
+        :raises LoadBalancerFailed: it is in ERROR, or pending for too long.
+        """
+        balancer = self._wait_settled(lb_id)
+        if balancer is None:
+            raise LoadBalancerGone(f'Load balancer {lb_id} does not exist any more')
+        status = balancer['provisioning_status']
+        if status != 'ACTIVE':
+            raise LoadBalancerFailed(f'Load balancer {lb_id} is in {status}')
+        return balancer
+
+    def check_time(self) -> None:
+        """Check that there is time for another change.
+
+        :raises RequestExpired: the request expired.
+        :raises LoadBalancerFailed: the budget for changes is used up.
+        """
+        self.budget.check_expiry()
+        if not self.budget.left_s():
+            raise LoadBalancerFailed(
+                f'Load balancer changes exceeded lb_status_timeout ({self.budget.seconds:.0f} s)'
+            )
 
     def _attempt(self, change: Change, lb_id: str | None = None) -> None:
         try:
             self._send(change, lb_id)
         except ApiError as exc:
-            if not may_have_taken_effect(exc) or not change.is_done(self):
+            is_known = exc.status == CONFLICT and not _is_immutable(exc)
+            if not (is_known or has_unknown_outcome(exc)) or not change.is_done():
                 raise
 
     def _send(self, change: Change, lb_id: str | None) -> None:
         """Send a change; if another one is pending, wait for it and send the change again."""
         while True:
             try:
-                return self._write(change.send, self)
+                self._write(change.send)
+                return
             except ApiError as exc:
-                if lb_id is None or not is_immutable(exc):
+                if lb_id is None or not _is_immutable(exc):
                     raise
                 self._wait_for_conflict(lb_id, exc)
 
@@ -210,6 +182,21 @@ class Updater:
                 f'Load balancer {lb_id} accepted no change within {self.budget.seconds:.0f} s: '
                 f'{refusal}'
             ) from refusal
+
+    def _delete(self, lb_id: str) -> Resource | None:
+        """Delete a load balancer once; return what is left of it."""
+        try:
+            self._write(self.octavia.delete, 'loadbalancer', lb_id, cascade=True)
+        except ApiError as exc:
+            if exc.status == NOT_FOUND:
+                return None
+            if _is_immutable(exc):
+                with self._conflict():
+                    if self._wait_settled(lb_id) is None:
+                        return None
+            raise
+        self._count_update()
+        return self._wait_settled(lb_id)
 
     def _write(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         self.check_time()
@@ -230,6 +217,25 @@ class Updater:
             waited_s = self.statistics.waited_s - before
             self.settings.events.handle(LoadBalancerConflicted(waited_s))
 
+    def _wait_settled(self, lb_id: str) -> Resource | None:
+        """Wait until no change is pending; return the load balancer, or None if it is gone.
+
+        :raises LoadBalancerFailed: a change is pending for too long, or Octavia does not respond.
+        """
+        polling = self.calls.retrying.copy(
+            retry=tenacity.retry_if_result(_is_pending) | tenacity.retry_if_exception(is_transient),
+            stop=stop_before_budget_end(self.budget),
+            before_sleep=None,
+            retry_error_callback=lambda state: self._fail_pending(lb_id, state),
+        )
+        try:
+            balancer: Resource = polling(self.calls.once, self.octavia.show, 'loadbalancer', lb_id)
+        except ApiError as exc:
+            if exc.status == NOT_FOUND:
+                return None
+            raise
+        return None if balancer['provisioning_status'] == 'DELETED' else balancer
+
     def _fail_pending(self, lb_id: str, state: tenacity.RetryCallState) -> Any:
         outcome = state.outcome
         exc = outcome.exception() if outcome else None
@@ -241,5 +247,30 @@ class Updater:
         )
 
 
-def _is_pending(shown: Resource) -> bool:
-    return str(shown['provisioning_status']).startswith('PENDING')
+def cause(exc: Exception) -> str:
+    """Return the cause of a failure in words."""
+    if not isinstance(exc, ApiError):
+        return str(exc)
+    if not exc.status:
+        return f'Octavia did not respond: {exc}'
+    return f'Octavia responded with status {exc.status}: {exc}'
+
+
+def is_unsupported(exc: ApiError) -> bool:
+    """Return whether the provider or the API version lacks a requested feature."""
+    return exc.status == NOT_IMPLEMENTED or (
+        exc.status == BAD_REQUEST and 'unknown argument' in str(exc).lower()
+    )
+
+
+def _is_immutable(exc: BaseException) -> bool:
+    """Return whether the load balancer rejects changes: it is PENDING or in ERROR."""
+    return (
+        isinstance(exc, ApiError)
+        and exc.status == CONFLICT
+        and any(words in str(exc).lower() for words in ('immutable', 'invalid state'))
+    )
+
+
+def _is_pending(balancer: Resource) -> bool:
+    return str(balancer['provisioning_status']).startswith('PENDING')

@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from placement_worker.cloud.ports import ApiError
 from placement_worker.contract.model import BindRequest, NodePatch
 from placement_worker.errors import LoadBalancerFailed, LoadBalancerGone, Rejected
-from placement_worker.octavia import load_balancers
-from placement_worker.octavia.layout import Layout, LoadBalancer
-from placement_worker.octavia.member_ownership import Member, Ownership
-from placement_worker.octavia.pools import Pool
+from placement_worker.octavia.load_balancers import Layout, LoadBalancer, OwnLoadBalancers
+from placement_worker.octavia.pools import Member, Pool
 from placement_worker.octavia.updater import Updater
 from placement_worker.policies.base import BindingOutcome, State
 from placement_worker.policies.load_balancing import existing, stored
@@ -85,12 +83,13 @@ class Attachment:
         :raises Rejected: it failed.
         :raises ApiError: Octavia refused a change.
         """
-        layout = layout_of(self.properties, self.request, self.state, self.tags)
-        load_balancers.remove_failed(self.updater, layout.tags)
+        layout = layout_of(self.properties, self.request, self.state)
+        own = OwnLoadBalancers(self.updater, self.tags)
+        own.remove_failed()
         gone: LoadBalancerGone | None = None
         for _ in range(ATTEMPTS):
             try:
-                return self._attempt(layout, members)
+                return self._attempt(own, layout, members)
             except LoadBalancerGone as exc:
                 gone = exc
         raise LoadBalancerFailed(
@@ -98,12 +97,12 @@ class Attachment:
         ) from gone
 
     def _attempt(
-        self, layout: Layout, members: _Members
+        self, own: OwnLoadBalancers, layout: Layout, members: _Members
     ) -> tuple[LoadBalancer, Mapping[str, NodePatch]]:
-        balancer = load_balancers.ensure(self.updater, layout)
-        with load_balancers.gone_if_replaced(self.updater, layout, balancer.id):
+        balancer = own.ensure(layout)
+        with own.gone_if_replaced(balancer.id):
             nodes = self._add_members(balancer, members)
-            load_balancers.confirm(self.updater, layout, balancer)
+            own.confirm(balancer)
         return balancer, nodes
 
     def _add_members(self, balancer: LoadBalancer, members: _Members) -> Mapping[str, NodePatch]:
@@ -111,8 +110,8 @@ class Attachment:
         cluster = self.request.cluster
         if not cluster.nodes:
             return {}
-        ownership = Ownership(self.tags, frozenset(node.id for node in cluster.nodes))
-        pool = Pool(self.updater, balancer.id, balancer.pool, members.subnet_id, ownership)
+        ids = frozenset(node.id for node in cluster.nodes)
+        pool = Pool(self.updater, balancer.id, balancer.pool, self.tags, ids, members.subnet_id)
         addition = MemberAddition(self.state, cluster.nodes)
         return addition.run(pool, ResolvedMembers(members.by_node)).nodes
 

@@ -3,10 +3,8 @@
 from placement_worker.cloud.ports import ApiError
 from placement_worker.contract.model import BindRequest
 from placement_worker.errors import LoadBalancerFailed, Rejected
-from placement_worker.octavia import load_balancers
-from placement_worker.octavia.api_errors import cause
-from placement_worker.octavia.layout import tags_of
-from placement_worker.octavia.updater import Updater
+from placement_worker.octavia.load_balancers import OwnLoadBalancers, tags_of
+from placement_worker.octavia.updater import Updater, cause
 from placement_worker.policies.base import BindingOutcome, State
 from placement_worker.policies.load_balancing.member_removal import MemberRemoval
 from placement_worker.policies.load_balancing.node_addresses import ResolvedMembers
@@ -34,7 +32,7 @@ def detach(
             MemberRemoval(state, request.cluster.nodes).run(pool, ResolvedMembers({}))
             pool.clear()  # members left behind by deleted nodes
         else:
-            load_balancers.remove(updater, tags, [attached.load_balancer] if attached else [])
+            OwnLoadBalancers(updater, tags).remove([attached.load_balancer] if attached else [])
     except (ApiError, LoadBalancerFailed) as exc:
         nodes = exc.nodes if isinstance(exc, Rejected) else {}
         raise LoadBalancerFailed(cause(exc), nodes=nodes) from exc

@@ -4,12 +4,10 @@ from collections.abc import Sequence
 
 from placement_worker.cloud.ports import ApiError, Resource
 from placement_worker.errors import InvalidInput, LoadBalancerFailed
-from placement_worker.octavia import lookup
-from placement_worker.octavia.api_errors import cause
-from placement_worker.octavia.layout import LoadBalancer
-from placement_worker.octavia.member_ownership import Ownership
+from placement_worker.octavia import load_balancers
+from placement_worker.octavia.load_balancers import LoadBalancer
 from placement_worker.octavia.pools import Pool
-from placement_worker.octavia.updater import Updater
+from placement_worker.octavia.updater import Updater, cause
 from placement_worker.policies.load_balancing.properties import LoadBalancingProperties
 
 
@@ -22,9 +20,12 @@ def find(updater: Updater, properties: LoadBalancingProperties) -> LoadBalancer:
     name, pool_id = properties.loadbalancer or '', properties.pool.id or ''
     monitor = properties.health_monitor.id if properties.health_monitor else None
     try:
-        balancer = lookup.load_balancer(updater, name)
-        pool = lookup.show(updater, 'pool', pool_id)
-        if monitor is not None and lookup.show(updater, 'healthmonitor', monitor) is None:
+        balancer = load_balancers.find_load_balancer(updater, name)
+        pool = load_balancers.find_object(updater, 'pool', pool_id)
+        if (
+            monitor is not None
+            and load_balancers.find_object(updater, 'healthmonitor', monitor) is None
+        ):
             raise InvalidInput(f'The cloud has no health monitor {monitor}.')
     except ApiError as exc:
         raise LoadBalancerFailed(cause(exc)) from exc
@@ -45,9 +46,9 @@ def remove_members(
     :raises ApiError: Octavia refused.
     """
     pool_id = properties.pool.id or ''
-    pool = lookup.show(updater, 'pool', pool_id)
+    pool = load_balancers.find_object(updater, 'pool', pool_id)
     for lb_id in _load_balancers(pool) if pool else ():
-        Pool(updater, lb_id, pool_id, None, Ownership(tags)).clear()
+        Pool(updater, lb_id, pool_id, tags).clear()
 
 
 def _load_balancers(pool: Resource) -> list[str]:

@@ -6,14 +6,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from placement_worker.cloud.ports import ApiError, Resource
+from placement_worker.cloud.ports import ApiError
 from placement_worker.contract.model import Node, NodePatch
 from placement_worker.contract.values import text_or_none
 from placement_worker.errors import LoadBalancerFailed, Rejected, RequestExpired
-from placement_worker.octavia.api_errors import cause
-from placement_worker.octavia.member_ownership import Member
-from placement_worker.octavia.pools import Pool
-from placement_worker.octavia.updater import Statistics
+from placement_worker.octavia.pools import Member, Members, Pool
+from placement_worker.octavia.updater import Statistics, cause
 from placement_worker.policies.base import Outcome, State
 from placement_worker.policies.load_balancing.node_addresses import WantedMembers
 from placement_worker.policies.load_balancing.node_patches import MEMBER, NodeChange, patches
@@ -28,12 +26,12 @@ from placement_worker.policies.load_balancing.results import (
 class Plan:
     """The changes of a pool.
 
-    :ivar shown: the listed members; an addition leaves out those that it removes.
+    :ivar members: the present ones; an addition leaves out those that it removes.
     :ivar remove: member id -> node id.
     :ivar add: the members to add, unless they are present.
     """
 
-    shown: Sequence[Resource]
+    members: Members
     remove: Mapping[str, str] = field(default_factory=dict)
     add: Sequence[Member] = ()
 
@@ -67,7 +65,7 @@ class MemberChange(ABC):
         kept = self._remove(pool, plan, result)
         add = [member for member in plan.add if member.node_id not in kept]
         if add:
-            result.include(pool.add(add, plan.shown))
+            result.include(pool.add(add, plan.members))
         nodes = self._patches(result, kept)
         return result.outcome(self.failure, pool.pool_id, pool.updater.statistics, nodes)
 
@@ -104,7 +102,7 @@ class MemberChange(ABC):
             raise LoadBalancerFailed(reason, result.details(pool_id, statistics), nodes) from exc
 
     def _planned(self, pool: Pool, plan: Plan, result: Result) -> Outcome:
-        present, missing = pool.ownership.compare(plan.add, plan.shown)
+        present, missing = plan.members.compare(plan.add)
         result.include(present)
         result.added = [member.node_id for member in missing]
         result.removed = list(dict.fromkeys(plan.remove.values()))

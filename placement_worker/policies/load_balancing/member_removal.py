@@ -4,11 +4,9 @@ from collections.abc import Collection, Sequence
 
 from typing_extensions import override
 
-from placement_worker.cloud.ports import ApiError, Resource
 from placement_worker.contract.model import Node
 from placement_worker.errors import Rejected
-from placement_worker.octavia.api_errors import NOT_FOUND
-from placement_worker.octavia.pools import Pool
+from placement_worker.octavia.pools import Members, Pool
 from placement_worker.policies.load_balancing.member_change import MemberChange, Plan
 from placement_worker.policies.load_balancing.node_addresses import WantedMembers
 from placement_worker.policies.load_balancing.node_patches import MEMBER
@@ -22,21 +20,25 @@ class MemberRemoval(MemberChange):
 
     @override
     def plan(self, pool: Pool, wanted: WantedMembers, result: Result) -> Plan:
-        known = self.state.cloud.pool_members
-        shown = known[pool.pool_id] if pool.pool_id in known else _members(pool)
-        present, own = {member['id'] for member in shown}, pool.ownership.by_node(shown)
+        members = self._members(pool)
         remove: dict[str, str] = {}
         without_member = []
         for node in self.nodes:
             stored = self._stored_member(node)
-            ids = present & {stored, *own.get(node.id, ())}
+            ids = members.of_node(node.id, stored)
             remove.update(dict.fromkeys(sorted(ids), node.id))
             if not ids and not stored:
                 without_member.append(node)
-        left_behind = _left_behind(pool, shown, without_member, wanted, result)
+        left_behind = _left_behind(members, without_member, wanted, result)
         treated = {*left_behind.values(), *result.failed}
         result.passed_over = [node.id for node in without_member if node.id not in treated]
-        return Plan(shown, remove | left_behind)
+        return Plan(members, remove | left_behind)
+
+    def _members(self, pool: Pool) -> Members:
+        """Return the members before the check; a pool that is gone has none."""
+        listed = self.state.cloud.pool_members.get(pool.pool_id)
+        members = pool.members() if listed is None else pool.members_of(listed)
+        return members or pool.members_of([])
 
     @override
     def outdated(self, result: Result, kept: Collection[str]) -> dict[str, Sequence[str]]:
@@ -44,8 +46,7 @@ class MemberRemoval(MemberChange):
 
 
 def _left_behind(
-    pool: Pool,
-    shown: Sequence[Resource],
+    members: Members,
     nodes: Sequence[Node],
     wanted: WantedMembers,
     result: Result,
@@ -56,7 +57,7 @@ def _left_behind(
 
     :returns: member id -> id of the node that has the address now.
     """
-    left = pool.ownership.left_behind(shown)
+    left = members.left_behind
     if not left or not nodes:
         return {}
     try:
@@ -65,13 +66,3 @@ def _left_behind(
         result.failed = dict.fromkeys((node.id for node in nodes), str(exc))
         return {}
     return {left[member.key]: member.node_id for member in found if member.key in left}
-
-
-def _members(pool: Pool) -> list[Resource]:
-    """Return the members of a pool; a pool that is gone has none."""
-    try:
-        return pool.members()
-    except ApiError as exc:
-        if exc.status != NOT_FOUND:
-            raise
-        return []

@@ -5,9 +5,8 @@ from collections.abc import Iterator
 from placement_worker.cloud.ports import ApiError, Cloud, Kind, OctaviaSettings
 from placement_worker.cloud.time_budget import TimeBudget
 from placement_worker.errors import CloudUnavailable, InvalidInput, InvalidSpec
-from placement_worker.octavia import lookup
-from placement_worker.octavia.api_errors import cause
-from placement_worker.octavia.updater import Updater
+from placement_worker.octavia import load_balancers
+from placement_worker.octavia.updater import Updater, cause
 from placement_worker.policies.base import PROPERTIES
 from placement_worker.policies.load_balancing.properties import LoadBalancingProperties
 
@@ -52,7 +51,7 @@ def _missing(properties: LoadBalancingProperties, cloud: Cloud) -> Iterator[tupl
         ('availability_zone', properties.availability_zone, 'availability_zone'),
     ]
     for path, name, part in parts:
-        if name is not None and lookup.show(updater, part, name) is None:
+        if name is not None and load_balancers.find_object(updater, part, name) is None:
             yield path, name
 
 
@@ -68,6 +67,6 @@ def _exists_in_neutron(cloud: Cloud, kind: str, name: str) -> bool:
 def _load_balancer_exists(updater: Updater, name: str) -> bool:
     """Return whether a load balancer exists; of several the owner may see only one."""
     try:
-        return lookup.load_balancer(updater, name) is not None
+        return load_balancers.find_load_balancer(updater, name) is not None
     except InvalidInput:
         return True

@@ -11,7 +11,7 @@ from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.contract.model import Cluster, Node, ServerDetails
 from placement_worker.errors import InvalidInput
 from placement_worker.formats import text
-from placement_worker.octavia.member_ownership import Member, duplicates
+from placement_worker.octavia.pools import Key, Member
 from placement_worker.policies.base import State
 from placement_worker.policies.load_balancing.properties import LoadBalancingProperties
 
@@ -71,7 +71,7 @@ class AddressLookup(WantedMembers):
                 failed[node.id] = self._no_address(node, servers)
             else:
                 found.append(Member(node.id, node.name or node.id, address, self.port))
-        repeated = duplicates(found)
+        repeated = _duplicates(found)
         failed.update(
             {node_id: f'Node {first} has the same address' for node_id, first in repeated.items()}
         )
@@ -100,6 +100,16 @@ class AddressLookup(WantedMembers):
             f'The node has no address of IP version {self.subnet.ip_version} on network '
             f'{self.subnet.network.name} of subnet {self.subnet.name}'
         )
+
+
+def _duplicates(members: Sequence[Member]) -> dict[str, str]:
+    """Return the nodes whose address an earlier node has: node id -> id of the earlier node."""
+    first: dict[Key, str] = {}
+    return {
+        member.node_id: first[member.key]
+        for member in members
+        if first.setdefault(member.key, member.node_id) != member.node_id
+    }
 
 
 def _has_addresses(node: Node) -> bool:

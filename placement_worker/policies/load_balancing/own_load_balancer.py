@@ -1,13 +1,12 @@
 """The load balancer that the properties of a policy describe."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from placement_worker.contract.model import BindRequest
 from placement_worker.errors import InvalidInput
-from placement_worker.octavia.layout import Layout
+from placement_worker.octavia.load_balancers import Layout
 from placement_worker.policies.base import State
 from placement_worker.policies.load_balancing.properties import (
     HealthMonitor,
@@ -19,19 +18,15 @@ NAME_LENGTH = 255
 """The longest name that Octavia accepts."""
 
 
-def layout_of(
-    properties: LoadBalancingProperties, request: BindRequest, state: State, tags: Sequence[str]
-) -> Layout:
+def layout_of(properties: LoadBalancingProperties, request: BindRequest, state: State) -> Layout:
     """Return the load balancer to create, with its parts.
 
-    :param tags: of all objects to create.
     :raises InvalidInput: the cloud has no such subnet or network for the VIP.
     """
     cluster, vip = request.cluster, properties.vip
     monitor = properties.health_monitor
     return Layout(
         name=f'placement-worker-{cluster.name or cluster.id}'[:NAME_LENGTH],
-        tags=tags,
         load_balancer={
             **_vip_location(properties, request, state),
             'vip_address': vip.address,

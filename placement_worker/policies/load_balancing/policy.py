@@ -17,7 +17,7 @@ from placement_worker.contract.model import (
     CheckRequest,
     SupportStatus,
 )
-from placement_worker.octavia.layout import tags_of
+from placement_worker.octavia.load_balancers import tags_of
 from placement_worker.policies.base import (
     AFTER,
     BEFORE,

@@ -7,7 +7,7 @@ from typing import Self
 from placement_worker.cloud.time_budget import TimeBudget
 from placement_worker.contract.model import CheckRequest, Cluster
 from placement_worker.errors import NotAttached
-from placement_worker.octavia.layout import tags_of
+from placement_worker.octavia.load_balancers import tags_of
 from placement_worker.octavia.pools import Pool
 from placement_worker.octavia.updater import Updater
 from placement_worker.policies.base import State

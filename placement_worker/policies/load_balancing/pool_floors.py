@@ -72,8 +72,8 @@ def _measured(
     pool = pool or PoolAccess.of(properties, request, state).pool()
     lookup = LateLookup(state, request.cluster, properties)
     plan = MemberRemoval(state, nodes).plan(pool, lookup, Result())
-    state.cloud.pool_members[pool.pool_id] = plan.shown
-    present = [one for one in plan.shown if one['provisioning_status'] != 'PENDING_DELETE']
+    state.cloud.pool_members[pool.pool_id] = plan.members.listed
+    present = plan.members.remaining().listed
     online = {one['id'] for one in present if one.get('operating_status') in ONLINE}
     leaving = Counter(node_id for member, node_id in plan.remove.items() if member in online)
     minimum = properties.min_online or 0

@@ -7,7 +7,7 @@ from typing import Any
 from placement_worker.contract.model import NodePatch
 from placement_worker.errors import LoadBalancerFailed, RequestExpired
 from placement_worker.formats.text import counted
-from placement_worker.octavia.member_ownership import Additions
+from placement_worker.octavia.pools import Additions
 from placement_worker.octavia.updater import Statistics
 from placement_worker.policies.base import Outcome
 

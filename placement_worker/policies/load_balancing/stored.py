@@ -8,12 +8,10 @@ from placement_worker.cloud.ports import ApiError
 from placement_worker.contract.model import Binding, BindRequest, Cluster, ClusterPatch
 from placement_worker.contract.values import mapping_or_empty, text_or_none
 from placement_worker.errors import LoadBalancerFailed
-from placement_worker.octavia import lookup
-from placement_worker.octavia.api_errors import cause
-from placement_worker.octavia.layout import LoadBalancer
-from placement_worker.octavia.member_ownership import Ownership
+from placement_worker.octavia import load_balancers
+from placement_worker.octavia.load_balancers import LoadBalancer
 from placement_worker.octavia.pools import Pool
-from placement_worker.octavia.updater import Updater
+from placement_worker.octavia.updater import Updater, cause
 from placement_worker.policies.load_balancing.properties import LoadBalancingProperties
 
 STORED = 'LoadBalancingPolicy'
@@ -66,12 +64,12 @@ class StoredLoadBalancer:
         lb_id = self.load_balancer
         if self.preexisting:  # Senlin stores the property, which may be a name
             try:
-                shown = lookup.load_balancer(updater, lb_id)
+                shown = load_balancers.find_load_balancer(updater, lb_id)
             except ApiError as exc:
                 raise LoadBalancerFailed(cause(exc)) from exc
             lb_id = shown['id'] if shown else lb_id
-        ownership = Ownership(tags, frozenset(node.id for node in cluster.nodes))
-        return Pool(updater, lb_id, self.pool_id, subnet_id, ownership)
+        nodes = frozenset(node.id for node in cluster.nodes)
+        return Pool(updater, lb_id, self.pool_id, tags, nodes, subnet_id)
 
 
 def binding_data(

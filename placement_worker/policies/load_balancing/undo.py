@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from placement_worker.cloud.ports import ApiError
 from placement_worker.contract.model import BindRequest
 from placement_worker.errors import LoadBalancerFailed, Rejected, RequestExpired
-from placement_worker.octavia import load_balancers
-from placement_worker.octavia.api_errors import cause
-from placement_worker.octavia.updater import Updater
+from placement_worker.octavia.load_balancers import OwnLoadBalancers
+from placement_worker.octavia.updater import Updater, cause
 from placement_worker.policies.load_balancing import existing
 from placement_worker.policies.load_balancing.properties import LoadBalancingProperties
 from placement_worker.policies.load_balancing.stored import StoredLoadBalancer
@@ -66,4 +65,4 @@ class FailedAttachment:
         if self.properties.loadbalancer is not None:
             existing.remove_members(updater, self.properties, self.tags)
         else:
-            load_balancers.remove(updater, self.tags)
+            OwnLoadBalancers(updater, self.tags).remove()

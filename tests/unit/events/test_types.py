@@ -18,8 +18,7 @@ from placement_worker.events.types import (
     RequestFailed,
 )
 from placement_worker.handlers.endpoints import Endpoints
-from placement_worker.octavia.member_updates import AddMember
-from placement_worker.octavia.updater import Updater
+from placement_worker.octavia.updater import Change, Updater
 from tests.events import Events, SteppingClock
 from tests.factories import deletion_policy, node, request, zone_policy
 
@@ -164,12 +163,17 @@ def updater(events, api):
     return Updater(api, settings, TimeBudget(60, settings.clock), 'seed')
 
 
+def adding(api, pool_id):
+    """Return the change that adds a member."""
+    return Change(lambda: api.create_member(pool_id, MEMBER), lambda: False)
+
+
 def test_load_balancer_operations_report_updates_and_retries(events):
     """Each change is reported once, each retry before it."""
     api, lb_id, pool_id = octavia(fail=[{'call': 'create_member', 'status': 503, 'times': 2}])
     updating = updater(events, api)
 
-    updating.update(lb_id, AddMember(pool_id, MEMBER))
+    updating.update(lb_id, adding(api, pool_id))
     updating.delete_load_balancer(lb_id)
 
     assert events.received == [
@@ -187,7 +191,7 @@ def test_load_balancer_conflict_reports_the_wait_for_the_other_change(events):
     )
     updating = updater(events, api)
 
-    updating.update(lb_id, AddMember(pool_id, MEMBER))
+    updating.update(lb_id, adding(api, pool_id))
     assert events.received == [LoadBalancerConflicted(0.5), LoadBalancerUpdated()]
 
     updating.delete_load_balancer(lb_id)

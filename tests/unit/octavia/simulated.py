@@ -2,17 +2,16 @@
 
 from placement_worker.cloud.ports import OctaviaSettings
 from placement_worker.cloud.time_budget import TimeBudget
-from placement_worker.octavia.layout import Layout, tags_of
+from placement_worker.octavia.load_balancers import Layout, tags_of
 from placement_worker.octavia.updater import Updater
 from tests.simulated_octavia import Lab
 
 TAGS = tags_of('c1', 'p1')
 LAYOUT = Layout(
     'web',
-    TAGS,
-    {'vip_subnet_id': 'sub1'},
+    {'vip_subnet_id': 'sub1', 'flavor_id': None},
     {'protocol': 'HTTP', 'protocol_port': 80},
-    {'protocol': 'HTTP', 'lb_algorithm': 'ROUND_ROBIN'},
+    {'protocol': 'HTTP', 'lb_algorithm': 'ROUND_ROBIN', 'admin_state_up': False},
     None,
 )
 

@@ -1,16 +1,54 @@
-"""Tests for changing load balancers."""
+"""Changes of load balancers: retried, looked up, waited for, within a time budget."""
 
 from functools import partial
 
 import pytest
 
-from placement_worker.cloud.ports import ApiError
+from placement_worker.cloud.ports import ApiError, OctaviaSettings
+from placement_worker.cloud.time_budget import TimeBudget
 from placement_worker.errors import LoadBalancerFailed, LoadBalancerGone, RequestExpired
+from placement_worker.octavia.updater import Updater, cause, is_unsupported
 from tests.simulated_octavia import Clock
-from tests.unit.octavia import scripted
-from tests.unit.octavia.scripted import ScriptedChange
 
 IMMUTABLE = ApiError('Load Balancer lb is immutable and cannot be updated.', 409)
+INVALID_STATE = ApiError('Invalid state PENDING_UPDATE of loadbalancer resource lb', 409)
+
+
+class Scripted:
+    """An Octavia that shows load balancers in scripted states; the last state repeats."""
+
+    def __init__(self, *states):
+        self.states = list(states)
+
+    def show(self, kind, object_id):
+        state = self.states.pop(0) if len(self.states) > 1 else self.states[0]
+        if isinstance(state, Exception):
+            raise state
+        return {'id': object_id, 'provisioning_status': state}
+
+
+class ScriptedChange:
+    """A change whose first attempts raise errors."""
+
+    def __init__(self, *errors, done=False):
+        self.errors = list(errors)
+        self.done = done
+        self.attempts = 0
+        self.looked_up_after = []
+
+    def send(self):
+        self.attempts += 1
+        if self.errors:
+            raise self.errors.pop(0)
+
+    def is_done(self):
+        self.looked_up_after.append(self.attempts)
+        return self.done
+
+
+def scripted(clock, *states, timeout_s=300, left_s=float('inf'), seed='s', **options):
+    settings = OctaviaSettings(**options, sleep=clock.sleep, clock=clock)
+    return Updater(Scripted(*states), settings, TimeBudget(timeout_s, clock, lambda: left_s), seed)
 
 
 @pytest.fixture
@@ -20,7 +58,8 @@ def clock():
 
 @pytest.fixture
 def updater(clock):
-    return partial(scripted.updater, clock)
+    """A function that returns an updater over scripted states."""
+    return partial(scripted, clock)
 
 
 def test_update_while_octavia_is_busy_is_retried_up_to_max_attempts(updater):
@@ -61,25 +100,31 @@ def test_update_that_took_effect_without_response_is_not_sent_again(updater):
     assert (change.attempts, statistics.updates, statistics.writes) == (1, 1, 1)
 
 
-@pytest.mark.parametrize('status', [None, 500, 502, 504, 520, 599])
-def test_update_with_unknown_outcome_is_looked_up_before_the_retry(updater, status):
-    """A response that leaves the outcome open leads to a lookup and then to a retry."""
-    change = ScriptedChange(ApiError('what?', status))
+@pytest.mark.parametrize(
+    ('error', 'attempts', 'looked_up_after'),
+    [
+        *((ApiError('what?', status), 2, [1]) for status in (None, 500, 502, 504, 520, 599)),
+        *((ApiError('busy', status), 2, []) for status in (429, 503)),
+        *((ApiError('no', status), 1, []) for status in (400, 403, 404, 501)),
+        (ApiError('already exists', 409), 1, [1]),
+        (ApiError(str(IMMUTABLE), 400), 1, []),
+        (IMMUTABLE, 2, []),
+        (INVALID_STATE, 2, []),
+    ],
+)
+def test_update_that_fails_is_looked_up_and_retried_by_its_error(
+    updater, error, attempts, looked_up_after
+):
+    """A change is looked up if it may have taken effect, and retried if it may succeed later."""
+    change = ScriptedChange(error)
 
-    updater('ACTIVE').update('lb', change)
-
-    assert (change.attempts, change.looked_up_after) == (2, [1])
-
-
-@pytest.mark.parametrize('status', [400, 403, 404, 501])
-def test_update_that_octavia_refuses_is_not_looked_up(updater, status):
-    """A refused change is neither looked up nor retried."""
-    change = ScriptedChange(ApiError('no', status))
-
-    with pytest.raises(ApiError, match='no'):
+    if attempts == 1:
+        with pytest.raises(ApiError, match=str(error)):
+            updater('ACTIVE').update('lb', change)
+    else:
         updater('ACTIVE').update('lb', change)
 
-    assert (change.attempts, change.looked_up_after) == (1, [])
+    assert (change.attempts, change.looked_up_after) == (attempts, looked_up_after)
 
 
 def test_update_of_pending_load_balancer_waits_until_it_is_active(updater):
@@ -209,3 +254,30 @@ def test_wait_active_with_final_state_fails_without_a_wait(updater, clock, state
         updater(state).wait_active('lb')
 
     assert clock.slept == []
+
+
+@pytest.mark.parametrize(
+    ('status', 'text', 'expected'),
+    [
+        (501, '', True),
+        (400, 'Unknown argument: tags', True),
+        (400, 'Invalid input', False),
+        (None, '', False),
+    ],
+)
+def test_is_unsupported_recognizes_missing_features(status, text, expected):
+    """Status 501 and unknown arguments stand for a feature that Octavia lacks."""
+    assert is_unsupported(ApiError(text, status)) is expected
+
+
+@pytest.mark.parametrize(
+    ('error', 'text'),
+    [
+        (ApiError('busy', 503), 'Octavia responded with status 503: busy'),
+        (ApiError('connection refused'), 'Octavia did not respond: connection refused'),
+        (LoadBalancerFailed('too slow'), 'too slow'),
+    ],
+)
+def test_cause_of_an_error_names_status_and_text(error, text):
+    """The cause names the HTTP status, if Octavia sent one, and the text of the error."""
+    assert cause(error) == text

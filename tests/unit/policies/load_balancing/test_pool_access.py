@@ -41,10 +41,10 @@ def test_access_to_an_attached_policy_has_its_pool_tags_and_time_limit(lab):
 
     pool = access.pool('subnet')
     assert (pool.lb_id, pool.pool_id, pool.subnet_id) == ('lb', 'p', 'subnet')
-    assert pool.ownership.tags == [
+    assert pool.tags == [
         'placement-worker:cluster=c1', 'placement-worker:policy=pol-loadbalance',
     ]  # fmt: skip
-    assert pool.ownership.nodes == {'n1'}
+    assert pool.nodes == {'n1'}
     assert access.updater.budget.seconds == 7
 
 

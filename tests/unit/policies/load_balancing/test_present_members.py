@@ -6,7 +6,6 @@ from placement_worker.cloud.ports import OctaviaSettings
 from placement_worker.cloud.time_budget import TimeBudget
 from placement_worker.contract.action_data import ActionData
 from placement_worker.contract.model import Node
-from placement_worker.octavia.member_ownership import Ownership
 from placement_worker.octavia.pools import Pool
 from placement_worker.octavia.updater import Updater
 from placement_worker.policies.base import State
@@ -131,7 +130,7 @@ def test_run_with_all_members_present_takes_linear_time():
     state = State(ActionData({}), None, count, NOW)
     updater = Updater(lab.octavia(None), OctaviaSettings(), TimeBudget(60, lab.clock), '')
 
-    pool = Pool(updater, 'lb', pool_id, None, Ownership(['x']))
+    pool = Pool(updater, 'lb', pool_id, ['x'])
     outcome = MemberAddition(state, nodes).run(pool, ResolvedMembers({}))
 
     assert outcome.reason == f'{count} in the pool already'

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from placement_worker.contract.model import Binding, BindRequest
-from placement_worker.octavia.layout import LoadBalancer
+from placement_worker.octavia.load_balancers import LoadBalancer
 from placement_worker.policies.load_balancing import stored
 from placement_worker.policies.load_balancing.stored import StoredLoadBalancer
 from tests.factories import bind, load_balancing_policy
