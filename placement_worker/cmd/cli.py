@@ -15,7 +15,7 @@ from typing_extensions import override
 
 from placement_worker.cmd import command_manager
 from placement_worker.formats.text import counted, escaped, shortened
-from placement_worker.worker import log_lines
+from placement_worker.worker import startup
 
 NAMESPACE = 'placement_worker.cli'
 INVALID = 2
@@ -68,7 +68,7 @@ class PlacementPolicy(app.App):
             if handler not in others:
                 handler.addFilter(_is_not_printed)
                 handler.addFilter(self._plugin_messages)
-        log_lines.install()
+        startup.escape_records()
         if not self.options.debug:
             # stevedore also raises the error that it logs.
             logging.getLogger('stevedore').setLevel(logging.CRITICAL)

@@ -21,12 +21,7 @@ from placement_worker.messaging import notifications, rpc_server, topology
 from placement_worker.metrics import http_server
 from placement_worker.policies.plugin_packages import from_packages
 from placement_worker.policies.registry import Registry
-from placement_worker.worker import (
-    cloud_factory,
-    cordon_factory,
-    queues,
-    startup,
-)
+from placement_worker.worker import factory, startup
 
 CHECK_FAILED = 255
 """The exit status of oslo.upgradecheck if the check itself failed."""
@@ -63,8 +58,8 @@ class Checks(upgradecheck.UpgradeCommands):
         """Check that every option has a valid value, the files that they name included."""
         validation.validate_options(self._conf)
         validation.validate_logging_file(self._conf.log_config_append)
-        cloud_factory.create(self._conf)
-        cordon_factory.create(self._conf)
+        factory.create_clouds(self._conf)
+        factory.create_cordons(self._conf)
         return Result(Code.SUCCESS)
 
     @reports_startup_errors
@@ -117,7 +112,7 @@ class Checks(upgradecheck.UpgradeCommands):
         if self._broker_failed:
             return NOT_CHECKED
         found = topology.compare(
-            self._conf, load_transport_url(self._conf), queues.names(self._conf)
+            self._conf, load_transport_url(self._conf), factory.queue_names(self._conf)
         )
         if found.mismatches:
             return Result(Code.FAILURE, ' '.join(found.mismatches))

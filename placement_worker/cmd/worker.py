@@ -2,7 +2,7 @@
 
 import sys
 
-from placement_worker.worker.stop_log import INTERRUPTED
+INTERRUPTED = 130  # the exit status after Ctrl-C, as of a shell
 
 
 def main() -> int:

@@ -1,1 +1,5 @@
-"""The processes of the worker, and the factories of the objects that they use."""
+"""The processes of the worker, and the factory of the objects that they use.
+
+It may import every package but `cmd`, `simulation` and `engines`. Read `parent_process` first, then
+`factory`.
+"""

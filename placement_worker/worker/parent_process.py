@@ -1,10 +1,16 @@
-"""The parent of the worker's processes: configure, create, fork, and wait for a signal."""
+"""The parent of the worker's processes: configure, create, fork, and wait for a signal.
+
+The lines of the log about stops and deaths are this module's own: cotyledon 2.2 logs them at INFO
+under a logger of its own, which `conf/logging.conf` leaves out, and a worker that was killed or
+crashed must be told from one that was stopped.
+"""
 
 import gc
 import logging
 import multiprocessing
 import os
 import shutil
+import signal
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -21,24 +27,13 @@ from placement_worker.health.heartbeats import COLUMNS, HeartbeatTable
 from placement_worker.messaging import notifications, rpc_server
 from placement_worker.metrics import setup
 from placement_worker.policies.registry import Registry
-from placement_worker.worker import (
-    cloud_factory,
-    cordon_factory,
-    guru_meditation,
-    process_deaths,
-    queues,
-    recorder_factory,
-    startup,
-    stop_log,
-    watchdog_factory,
-)
+from placement_worker.worker import factory, guru_meditation, startup
 from placement_worker.worker.reload import ReloadableConfig
-from placement_worker.worker.server_factory import ServerFactory
-from placement_worker.worker.worker_process import WorkerProcess
+from placement_worker.worker.servers import WorkerProcess
 
+CONFIGURATION_FAILED = 2  # the exit status for a configuration that cannot work
+INTERRUPTED = 130  # the exit status after Ctrl-C, as of a shell
 LOG = logging.getLogger(__name__)
-CONFIGURATION_FAILED = 2
-"""The exit status for a configuration that cannot work."""
 
 
 def run(arguments: Sequence[str], conf: cfg.ConfigOpts = cfg.CONF) -> int:
@@ -47,65 +42,55 @@ def run(arguments: Sequence[str], conf: cfg.ConfigOpts = cfg.CONF) -> int:
     :param arguments: of the command line, e.g. `--config-file FILE`.
     :returns: the exit status: 0 after a graceful stop, or `CONFIGURATION_FAILED`.
     """
-    stop_log.receive_signals()
-    with stop_log.logged_end(), _private_folder() as folder:
+    receive_signals()
+    with logged_end(), _private_folder() as folder:
         try:
             startup.configure(conf, arguments)
-            factory = _create_factory(conf, os.path.join(folder, 'load-balancers.json'))
+            servers = _create_factory(conf, os.path.join(folder, 'load-balancers.json'))
         except startup.STARTUP_ERRORS as exc:
             startup.report_failure(conf, exc)
             return CONFIGURATION_FAILED
-        exporter = closing(factory.exporter) if factory.exporter else nullcontext()
-        with exporter:
-            _serve(conf, factory)
+        with closing(servers.exporter) if servers.exporter else nullcontext():
+            _serve(conf, servers)
     return 0
 
 
-def _create_factory(conf: cfg.ConfigOpts, state_file: str) -> ServerFactory:
+def _create_factory(conf: cfg.ConfigOpts, state_file: str) -> factory.ServerFactory:
     guru_meditation.setup(conf, startup.PROGRAM)
     rpc_server.prepare_tracing(conf)
-    clouds, cordons = cloud_factory.create(conf, state_file), cordon_factory.create(conf)
+    clouds, cordons = factory.create_clouds(conf, state_file), factory.create_cordons(conf)
     notifications.check(conf)
     registry = Registry.installed()
-    queues.declare(conf)
+    factory.declare_queues(conf)
     # The recorder creates its file, so the other options are checked before.
-    recorder = recorder_factory.create(conf, registry.packages)
+    recorder = factory.create_recorder(conf, registry.packages)
     metrics = conf.metrics
     exporter = setup.export(metrics.port, metrics.address, metrics.folder, cordons)
-    return ServerFactory(conf, clouds, registry, recorder, exporter, cordons)
+    return factory.ServerFactory(conf, clouds, registry, recorder, exporter, cordons)
 
 
-def _serve(conf: cfg.ConfigOpts, factory: ServerFactory) -> None:
+def _serve(conf: cfg.ConfigOpts, servers: factory.ServerFactory) -> None:
     rpc_server.limit_requests(lambda: conf.worker.max_request_bytes)
-    _log_start(conf, factory.registry)
+    _log_start(conf, servers.registry)
     cells = multiprocessing.RawArray('d', conf.worker.workers * COLUMNS)
     heartbeats = HeartbeatTable(cells, time.monotonic())
-    watchdog = watchdog_factory.create(conf, heartbeats, os.environ)
+    watchdog = factory.create_watchdog(conf, heartbeats, os.environ)
     # Python 3.14 has another default, and the manager of cotyledon 2.0 takes no context.
     multiprocessing.set_start_method('fork', force=True)
     # cotyledon 2.0 does not set the timeout from the configuration.
     manager = cotyledon.ServiceManager(graceful_shutdown_timeout=conf.graceful_shutdown_timeout)
-    manager.add(WorkerProcess, conf.worker.workers, args=(conf, factory, heartbeats))
+    manager.add(WorkerProcess, conf.worker.workers, args=(conf, servers.create, heartbeats))
     oslo_config_glue.setup(manager, ReloadableConfig(conf), reload_method='mutate')
-    manager.register_hooks(on_terminate=stop_log.begin)
+    manager.register_hooks(on_terminate=_log_stop)
     manager.register_hooks(
         on_terminate=watchdog.begin_stop,
-        on_dead_worker=factory.exporter.process_died if factory.exporter else None,
+        on_dead_worker=servers.exporter.process_died if servers.exporter else None,
     )
-    manager.register_hooks(on_dead_worker=process_deaths.warn)
+    manager.register_hooks(on_dead_worker=warn_of_death)
     gc.freeze()  # forks go on sharing the memory of the present objects
     watchdog.start()
     with closing(watchdog):
         manager.run()
-
-
-@contextmanager
-def _private_folder() -> Iterator[str]:
-    folder = tempfile.mkdtemp(prefix=f'{startup.PROGRAM}-')
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _log_start(conf: cfg.ConfigOpts, registry: Registry) -> None:
@@ -123,3 +108,81 @@ def _log_start(conf: cfg.ConfigOpts, registry: Registry) -> None:
         conf.worker.host,
         counted(conf.worker.workers, 'process', 'processes'),
     )
+
+
+@contextmanager
+def _private_folder() -> Iterator[str]:
+    folder = tempfile.mkdtemp(prefix=f'{startup.PROGRAM}-')
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+class _StartStopped(BaseException):
+    """SIGTERM or SIGINT came before cotyledon received the signals.
+
+    It is no SystemExit: the start continues after a SystemExit of a plugin's module.
+    """
+
+    def __init__(self, number: int) -> None:
+        """Set the name of the signal, and the exit status: a stop by SIGTERM is a success."""
+        super().__init__(number)
+        self.signal = signal.Signals(number).name
+        self.status = INTERRUPTED if number == signal.SIGINT else 0
+
+
+def receive_signals() -> None:
+    """Stop the start on SIGTERM or SIGINT; ignore SIGHUP until cotyledon receives the signals."""
+    signal.signal(signal.SIGTERM, _stop_start)
+    signal.signal(signal.SIGINT, _stop_start)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+
+def _stop_start(number: int, _: object) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # another one must not end the cleanup
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    raise _StartStopped(number)
+
+
+@contextmanager
+def logged_end() -> Iterator[None]:
+    """Log the end of an orderly stop, at which cotyledon raises `SystemExit`.
+
+    :raises SystemExit: a signal stopped the start.
+    """
+    try:
+        yield
+    except SystemExit:
+        LOG.info('Stopped')
+        raise
+    except _StartStopped as exc:
+        LOG.info('Stopping after %s: the worker does not serve yet', exc.signal)
+        LOG.info('Stopped')
+        raise SystemExit(exc.status) from exc
+
+
+def _log_stop() -> None:
+    LOG.info('Stopping after SIGTERM: the processes finish their requests in flight')
+
+
+def warn_of_death(_service: object, number: int, exit_code: int) -> None:
+    """Log the death of a process; cotyledon starts another one in its place.
+
+    :param exit_code: the exit status, or the negative number of the signal that killed the process.
+    """
+    LOG.warning(
+        'Process %d of the worker %s; another process takes its place, and the broker delivers '
+        'its requests in flight again',
+        number,
+        f'was killed by {_signal_name(-exit_code)}'
+        if exit_code < 0
+        else f'exited with status {exit_code}',
+    )
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # a real-time signal has no name
+        return f'signal {number}'

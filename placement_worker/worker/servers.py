@@ -1,16 +1,32 @@
-"""The RPC servers of one process."""
+"""One process of the worker, from its fork to its end, and the RPC servers that it runs.
 
+A process that stops finishes its requests in flight and returns waiting ones to the broker. An
+unreachable broker must not keep it from stopping.
+"""
+
+import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import cotyledon
+from oslo_config import cfg
 
 from placement_worker import late_ack
-from placement_worker.health.heartbeats import Heartbeat
+from placement_worker.health import periodic
+from placement_worker.health.heartbeats import PUBLISH_S, Heartbeat, HeartbeatTable
+from placement_worker.worker import guru_meditation
+from placement_worker.worker.reload import reload
+from placement_worker.worker.startup import PROGRAM
 
+if TYPE_CHECKING:
+    from cotyledon.types import WorkerId  # cotyledon 2.0 has no types
+
+
+# The longest wait for the transports to close; one without its broker would wait for it.
 CLOSE_S = 2
-"""The longest wait for the transports to close; one without its broker would wait for it."""
 
 
 class Server(NamedTuple):
@@ -91,3 +107,53 @@ def _close(transports: Sequence[Any]) -> None:
     deadline = time.monotonic() + CLOSE_S
     for thread in threads:
         thread.join(max(0, deadline - time.monotonic()))
+
+
+class WorkerProcess(cotyledon.Service):
+    """The servers of a process, from its fork to its end."""
+
+    name = PROGRAM
+
+    def __init__(
+        self,
+        worker_id: 'WorkerId',
+        conf: cfg.ConfigOpts,
+        create_servers: 'Callable[[WorkerId, threading.Event], Servers]',
+        heartbeats: HeartbeatTable,
+    ) -> None:
+        """Create the servers after the fork: processes cannot share connections."""
+        super().__init__(worker_id)
+        self._conf = conf
+        self._heartbeats = heartbeats
+        heartbeats.start_process(worker_id, os.getpid())
+        self._stopping = threading.Event()
+        self._servers = create_servers(worker_id, self._stopping)
+
+    def run(self) -> None:
+        """Start the servers, which have threads of their own; wait for an unreachable broker."""
+        guru_meditation.Report.register_section(
+            'Requests in flight', self._servers.requests_in_flight
+        )
+        periodic.repeat(self._observe_requests, PUBLISH_S)
+        self._servers.start()
+
+    def reload(self) -> None:
+        """Reload the mutable options.
+
+        By default cotyledon restarts the process, and oslo_config_glue does not change that.
+        """
+        reload(self._conf, logs_changes=False)
+
+    def terminate(self) -> None:
+        """Take no more requests, return waiting ones to the broker, and finish the others."""
+        self._stopping.set()
+        self._servers.stop()
+        # Without this the last heartbeat would show a finished request in flight.
+        self._publish_heartbeat()
+
+    def _observe_requests(self) -> None:
+        self._publish_heartbeat()
+        self._servers.log_long_requests()
+
+    def _publish_heartbeat(self) -> None:
+        self._heartbeats.publish(self.worker_id, self._servers.heartbeats(), time.monotonic())

@@ -10,7 +10,8 @@ threading_backend.choose()
 
 from oslo_messaging.rpc.server import RPCServer  # noqa: E402
 
-from placement_worker.worker import parent_process, server_factory  # noqa: E402
+from placement_worker.messaging import rpc_server  # noqa: E402
+from placement_worker.worker import parent_process  # noqa: E402
 
-server_factory._ServerBuilder._server_class = lambda *_: RPCServer
+rpc_server.late_ack_server = lambda *_, **__: RPCServer
 sys.exit(parent_process.run(sys.argv[1:]))

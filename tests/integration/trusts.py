@@ -10,7 +10,7 @@ from placement_worker.cloud.ports import OctaviaSettings
 from placement_worker.config import options
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.policies.registry import Registry
-from placement_worker.worker import cloud_factory
+from placement_worker.worker import factory
 from tests.integration import seeding
 from tests.integration.cloud import Cloud
 
@@ -59,7 +59,7 @@ def endpoints(
     options.register(conf)
     conf([], default_config_files=[str(path)])
     return Endpoints(
-        cloud_factory.create(conf),
+        factory.create_clouds(conf),
         Registry.installed(),
         octavia_settings=octavia_settings,
     )

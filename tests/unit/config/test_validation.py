@@ -31,8 +31,14 @@ def test_validate_accepts_the_defaults(conf):
         ({'topic': ''}, 'topic is empty'),
         ({'slow_topic': ''}, 'slow_topic is empty'),
         ({'topic': 't', 'slow_topic': 't'}, 'topic and slow_topic must differ, both are t'),
-        ({'topic': 't', 'slow_topic': 't-suspects'}, 't-suspects is the isolation queue'),
-        ({'topic': 't', 'slow_topic': 't-parked'}, 't-parked is the isolation queue'),
+        (
+            {'topic': 't', 'slow_topic': 't-suspects'},
+            'slow_topic = t-suspects is the isolation queue or the parking lot of [worker] topic',
+        ),
+        (
+            {'topic': 't', 'slow_topic': 't-parked'},
+            'slow_topic = t-parked is the isolation queue or the parking lot of [worker] topic',
+        ),
     ],
 )
 def test_validate_options_with_clashing_topics_raises(conf, topics, message):
@@ -40,8 +46,10 @@ def test_validate_options_with_clashing_topics_raises(conf, topics, message):
     for name, value in topics.items():
         conf.set_override(name, value, group='worker')
 
-    with pytest.raises(ConfigurationError, match=message):
+    with pytest.raises(ConfigurationError) as raised:
         validation.validate_options(conf)
+
+    assert str(raised.value) == f'[worker] {message}'
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import stat
 import pytest
 
 from placement_worker.config import options, validation
-from placement_worker.worker import cloud_factory
+from placement_worker.worker import factory
 from tests.config_files import Options
 from tests.devstack.host import UNIT, Host, settings_of
 
@@ -76,7 +76,7 @@ def test_post_config_writes_options_with_which_a_worker_can_start(tmp_path, back
 
     conf(['--config-file', str(host.conf)], project='placement-worker')
     validation.validate_options(conf)
-    cloud_factory.create(conf)
+    factory.create_clouds(conf)
 
     assert conf.cloud.backend == backend
 

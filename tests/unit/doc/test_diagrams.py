@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from placement_worker.worker import queues
+from placement_worker.worker import factory
 from tests.config_files import default_options
 
 SOURCE = Path(__file__).parents[3] / 'doc' / 'source'
@@ -33,7 +33,7 @@ def test_steps_of_a_request_are_those_that_the_page_explains():
 
 def test_redeliveries_that_move_a_request_are_those_of_the_code():
     """The diagram has the redelivery after which each queue's requests are moved, by default."""
-    limits = [queue.delivery_limit for queue in queues.consumed(default_options())]
+    limits = [queue.delivery_limit for queue in factory.consumed_queues(default_options())]
     diagram = (DIAGRAMS / 'delivery.dot').read_text(encoding='utf-8')
 
     assert re.findall(r'(\w+) -> (\w+) \[label = "&nbsp;(\d+) redeliveries:', diagram) == [

@@ -4,7 +4,7 @@ import pytest
 import yaml
 from oslo_config import cfg
 
-from placement_worker.config import options, validation
+from placement_worker.config import options
 from placement_worker.contract.model import Credentials
 from placement_worker.errors import ConfigurationError
 from placement_worker.worker import openstack_factory
@@ -176,18 +176,3 @@ def test_create_with_insufficient_options_raises_without_secrets(
         configured(**groups)
 
     assert 'hunter2' not in str(raised.value)
-
-
-def test_validate_timeouts_with_a_lookup_budget_beyond_the_engine_raises():
-    """An engine waits longer than the lookups of a check may take."""
-    conf = cfg.ConfigOpts()
-    options.register(conf)
-    options.set_defaults()
-    conf([], default_config_files=[])
-    conf.set_override('lookup_budget_s', 600, group='cloud')
-
-    with pytest.raises(
-        ConfigurationError,
-        match=r'\[cloud\] lookup_budget_s \(600.0 s\) must be less than \[worker\]',
-    ):
-        validation.validate_timeouts(conf)

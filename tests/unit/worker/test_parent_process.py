@@ -1,32 +1,40 @@
-"""The start of the worker up to its broker; tests/functional/test_worker.py continues with one."""
+"""The parent of a worker: its start up to the broker, orderly stops, and deaths of processes.
 
+tests/functional/test_worker.py continues with a broker.
+"""
+
+import logging
 import os
 import signal
 import subprocess
 import sys
+from importlib import metadata
 
 import pytest
 from oslo_config import cfg
+from stevedore import extension
 
-from placement_worker.worker import parent_process, queues
+from placement_worker.policies import plugins
+from placement_worker.policies.plugin_packages import NAMESPACE
+from placement_worker.worker import factory, parent_process
 from tests.config_files import Options
 from tests.waiting import first_line
 
 CLOUD = '[cloud]\nbackend = inventory\ninventory_file = cloud.yaml\n'
 
 
-@pytest.fixture(autouse=True)
-def _folder(tmp_path, monkeypatch):
+@pytest.fixture
+def _isolated(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     # The log and the signals of this process belong to pytest.
     monkeypatch.setattr('oslo_log.log.setup', lambda *_: None)
     monkeypatch.setattr('placement_worker.worker.guru_meditation.setup', lambda *_: None)
-    monkeypatch.setattr('placement_worker.worker.stop_log.receive_signals', lambda: None)
+    monkeypatch.setattr('placement_worker.worker.parent_process.receive_signals', lambda: None)
     (tmp_path / 'cloud.yaml').write_text('zones: {a: true}')
 
 
 @pytest.fixture
-def start(tmp_path, capsys):
+def start(_isolated, tmp_path, capsys):
     """Start a worker with a configuration, or without one; return exit status and errors."""
 
     def run(text):
@@ -75,7 +83,7 @@ def test_run_with_a_decision_log_that_cannot_be_written_returns_2_and_prints_the
     start, monkeypatch
 ):
     """A worker that cannot record its decisions does not serve."""
-    monkeypatch.setattr(queues, 'declare', lambda _: None)
+    monkeypatch.setattr(factory, 'declare_queues', lambda _: None)
 
     assert start(f'{CLOUD}[decision_log]\nfile = /nonexistent/d.jsonl\n') == (
         2,
@@ -112,6 +120,7 @@ def test_run_in_tests_ignores_the_configuration_of_the_machine(
         assert 'hostile' in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures('_isolated')
 def test_run_with_a_missing_file_returns_2_and_names_the_option(capsys):
     """A misspelled --config-file is reported with the absolute path."""
     assert parent_process.run(['--config-file', 'gone.conf'], Options()) == 2
@@ -130,6 +139,7 @@ def test_run_that_fails_leaves_no_folder_behind(start, tmp_path, monkeypatch):
     assert list((tmp_path / 'temporary').iterdir()) == []
 
 
+@pytest.mark.usefixtures('_isolated')
 @pytest.mark.parametrize(('stop', 'status'), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
 def test_signal_while_the_worker_waits_for_its_broker_is_an_orderly_stop(
     tmp_path, monkeypatch, stop, status
@@ -163,6 +173,7 @@ def test_signal_while_the_worker_waits_for_its_broker_is_an_orderly_stop(
     assert list((tmp_path / 'temporary').iterdir()) == []
 
 
+@pytest.mark.usefixtures('_isolated')
 def test_manager_of_the_processes_has_the_configured_timeout_of_a_stop(tmp_path, monkeypatch):
     """A stop waits for requests as long as the configuration says, with each cotyledon."""
     monkeypatch.setenv('HOME', str(tmp_path))
@@ -174,11 +185,83 @@ def test_manager_of_the_processes_has_the_configured_timeout_of_a_stop(tmp_path,
         'import cotyledon, sys\n'
         'from placement_worker.cmd import threading_backend\n'
         'threading_backend.choose()\n'
-        'from placement_worker.worker import parent_process, queues\n'
-        'queues.declare = lambda _: None\n'
+        'from placement_worker.worker import factory, parent_process\n'
+        'factory.declare_queues = lambda _: None\n'
         'cotyledon.ServiceManager.run = lambda self: print(self._graceful_shutdown_timeout)\n'
         'parent_process.run(sys.argv[1:])\n'
     )
     command = [sys.executable, '-W', 'ignore', '-c', program, '--config-file', 'w.conf']
 
     assert subprocess.check_output(command, text=True).splitlines()[-1] == '700'
+
+
+@pytest.fixture
+def _restored_signals():
+    handlers = {
+        one: signal.getsignal(one) for one in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+    }
+    yield
+    for one, handler in handlers.items():
+        signal.signal(one, handler)
+
+
+@pytest.mark.parametrize(
+    ('end', 'messages'),
+    [(SystemExit(0), ['Stopped']), (OSError('full'), [])],
+    ids=['stop', 'error'],
+)
+def test_orderly_end_alone_is_logged(caplog, end, messages):
+    """An operator sees that the worker stopped, and systemd gets its exit status."""
+    caplog.set_level(logging.INFO)
+
+    with pytest.raises(type(end)) as ended, parent_process.logged_end():
+        raise end
+
+    assert ended.value is end
+    assert caplog.messages == messages
+
+
+@pytest.mark.usefixtures('_restored_signals')
+@pytest.mark.parametrize(('stop', 'status'), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
+def test_signal_during_the_import_of_a_plugin_is_an_orderly_stop(
+    monkeypatch, tmp_path, caplog, stop, status
+):
+    """A worker does not go on without a plugin whose import the stop interrupted."""
+    caplog.set_level(logging.INFO)
+    (tmp_path / 'stopped_plugin.py').write_text(f'import signal; signal.raise_signal({stop:d})')
+    monkeypatch.syspath_prepend(str(tmp_path))
+    entry_point = metadata.EntryPoint('test.good-1.0', 'stopped_plugin:Good', NAMESPACE)
+    monkeypatch.setattr(
+        extension.ExtensionManager, 'list_entry_points', lambda _manager: [entry_point]
+    )
+    parent_process.receive_signals()
+
+    with pytest.raises(SystemExit) as ended, parent_process.logged_end():
+        list(plugins.installed())
+
+    assert caplog.messages == [
+        f'Stopping after {stop.name}: the worker does not serve yet',
+        'Stopped',
+    ]
+    assert ended.value.code == status
+
+
+@pytest.mark.parametrize(
+    ('exit_code', 'end'),
+    [
+        (3, 'exited with status 3'),
+        (0, 'exited with status 0'),
+        (-9, 'was killed by SIGKILL'),
+        (-40, 'was killed by signal 40'),
+    ],
+)
+def test_death_of_a_process_is_logged_at_warning_with_its_cause(caplog, exit_code, end):
+    """An operator finds a killed process, for example one out of memory, in the worker's log."""
+    parent_process.warn_of_death(None, 1, exit_code)
+
+    (record,) = caplog.records
+    assert (record.levelname, record.getMessage()) == (
+        'WARNING',
+        f'Process 1 of the worker {end}; another process takes its place, and the broker delivers '
+        'its requests in flight again',
+    )

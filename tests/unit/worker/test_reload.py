@@ -33,58 +33,59 @@ def conf(file):
     return conf
 
 
+@pytest.fixture
+def messages(caplog):
+    """Return the lines that a reload adds to the log at INFO."""
+    caplog.set_level(logging.INFO)
+    return lambda: [one.getMessage() for one in caplog.records if one.name == reload.LOG.name]
+
+
 @pytest.mark.parametrize(
     'reload_options',
     [reload.reload, lambda conf: reload.ReloadableConfig(conf).mutate_config_files()],
     ids=['process', 'parent'],
 )
-def test_reload_of_a_valid_file_applies_the_mutable_options(
-    conf, file, caplog, monkeypatch, reload_options
-):
+def test_reload_of_a_valid_file_applies_the_mutable_options(conf, file, messages, reload_options):
     """An operator changes limits without a restart, in the processes and in their parent."""
     file.write_text('[worker]\nmax_nodes_per_cluster = 9\n')
 
-    with caplog.at_level(logging.INFO, reload.LOG.name):
-        reload_options(conf)
+    reload_options(conf)
 
     assert conf.worker.max_nodes_per_cluster == 9
-    messages = [record.getMessage() for record in caplog.records if record.name == reload.LOG.name]
-    assert messages == [
+    assert messages() == [
         'Reloaded the mutable options; changed options: [worker] max_nodes_per_cluster = 9, '
         f'[worker] max_request_bytes = {DEFAULT_BYTES}'
     ]
 
 
-def test_reload_names_options_as_a_file_does(conf, caplog, monkeypatch):
+def test_reload_names_options_as_a_file_does(conf, messages, monkeypatch):
     """Options that are declared with hyphens are shown with the underscores of the manual."""
     monkeypatch.setattr(conf, 'mutate_config_files', lambda: [(None, 'log-config-append')])
 
-    with caplog.at_level(logging.INFO, reload.LOG.name):
-        reload.reload(conf)
+    reload.reload(conf)
 
-    assert caplog.messages == [
+    assert messages() == [
         'Reloaded the mutable options; changed options: [DEFAULT] log_config_append = None'
     ]
 
 
-def test_reload_of_an_unchanged_file_says_that_no_option_changed(conf, caplog):
+def test_reload_of_an_unchanged_file_says_that_no_option_changed(conf, messages):
     """An operator who edited another file sees that nothing changed."""
-    with caplog.at_level(logging.INFO, reload.LOG.name):
-        reload.reload(conf)
+    reload.reload(conf)
 
-    assert 'Reloaded the mutable options; changed options: none' in caplog.messages
+    assert messages() == ['Reloaded the mutable options; changed options: none']
 
 
 def test_reload_in_a_process_logs_no_change_that_its_parent_logs(conf, file, caplog):
     """A reload adds one line to the log per change, however many processes the worker has."""
+    caplog.set_level(logging.INFO)
     file.write_text('[worker]\nmax_nodes_per_cluster = 9\nthreads = 3\n')
-    with caplog.at_level(logging.INFO):
-        reload.reload(conf, logs_changes=False)
-        of_process = list(caplog.messages)
-        file.write_text('[worker]\nmax_nodes_per_cluster = 5\nthreads = 4\n')
-        reload.reload(conf)
+    reload.reload(conf, logs_changes=False)
+    assert caplog.messages == []
 
-    assert of_process == []
+    file.write_text('[worker]\nmax_nodes_per_cluster = 5\nthreads = 4\n')
+    reload.reload(conf)
+
     assert caplog.messages[-1].startswith('Reloaded the mutable options; changed options: ')
     assert 'Ignoring change to immutable option worker.threads' in caplog.messages
 
@@ -130,7 +131,7 @@ def test_reload_while_a_request_reads_an_option_applies_the_new_value(conf, file
     ],
 )
 def test_reload_of_an_invalid_file_changes_nothing_and_logs_one_line(
-    text, cause, conf, file, caplog
+    text, cause, conf, file, messages
 ):
     """A file that the worker would not start with does not disturb a running worker."""
     if text is None:
@@ -142,14 +143,13 @@ def test_reload_of_an_invalid_file_changes_nothing_and_logs_one_line(
 
     kept = (conf.worker.max_nodes_per_cluster, conf.worker.max_request_bytes, conf.debug)
     assert kept == (7, 2048, False)
-    (record,) = [record for record in caplog.records if record.name == reload.LOG.name]
-    assert record.getMessage().startswith('Kept the current configuration: ')
-    assert cause in record.getMessage()
-    assert '\n' not in record.getMessage()
-    assert record.exc_info is None
+    (message,) = messages()
+    assert message.startswith('Kept the current configuration: ')
+    assert cause in message
+    assert '\n' not in message
 
 
-def test_reload_with_a_malformed_logging_configuration_is_logged(conf, caplog, monkeypatch):
+def test_reload_with_a_malformed_logging_configuration_is_logged(conf, messages, monkeypatch):
     """A mistake in the logging configuration does not end the process."""
 
     def mutate():
@@ -159,7 +159,7 @@ def test_reload_with_a_malformed_logging_configuration_is_logged(conf, caplog, m
 
     reload.reload(conf)
 
-    assert caplog.messages == [
+    assert messages() == [
         'Reloaded the mutable options, but not those of the log: no section formatters'
     ]
 
@@ -200,20 +200,23 @@ def test_reload_of_a_wrong_logging_file_keeps_the_log(conf, logging_file, tmp_pa
     ]
 
 
-def test_reload_of_a_right_logging_file_names_it(conf, logging_file, tmp_path):
-    """The file may change what is logged while no option changes."""
+def test_reload_of_a_right_logging_file_names_it_and_escapes_its_records(
+    conf, logging_file, tmp_path
+):
+    """Handlers of a changed file write one line per record, too; no option need change."""
     right = logging_file.read_text()
     logging_file.write_text(right.replace('level = INFO', 'level = DEBUG'))
 
     reload.reload(conf)
+    logging.getLogger('test_reload').debug('a\nb')
 
-    assert logging.root.level == logging.DEBUG
     assert (tmp_path / 'log').read_text() == (
         f'INFO Reloaded the mutable options and {logging_file}; changed options: none\n'
+        'DEBUG a\\nb\n'
     )
 
 
-def test_reload_with_the_logging_file_as_an_argument_checks_that_file(tmp_path, caplog):
+def test_reload_with_the_logging_file_as_an_argument_checks_that_file(tmp_path, messages):
     """The file of --log-config-append is read by a reload, too."""
     path = tmp_path / 'logging.conf'
     conf = Options()
@@ -223,32 +226,9 @@ def test_reload_with_the_logging_file_as_an_argument_checks_that_file(tmp_path, 
 
     reload.reload(conf)
 
-    assert caplog.messages == [
+    assert messages() == [
         f'Kept the current configuration: Cannot set up the log: {path}: No such file or directory'
     ]
-
-
-def test_reload_escapes_the_records_of_handlers_that_it_creates(conf, file, tmp_path):
-    """Handlers of a changed logging configuration write one line per record, too."""
-    file.write_text(f'[DEFAULT]\nlog_config_append = {tmp_path / "logging.conf"}\n')
-    (tmp_path / 'logging.conf').write_text(
-        '[loggers]\nkeys = root,own\n[handlers]\nkeys = file\n[formatters]\nkeys = plain\n'
-        '[logger_root]\nhandlers =\n[logger_own]\nqualname = test_reload\nhandlers = file\n'
-        f'[handler_file]\nclass = FileHandler\nargs = ("{tmp_path / "log"}",)\nformatter = plain\n'
-        '[formatter_plain]\nformat = %(message)s\n'
-    )
-    handlers = logging.root.handlers
-
-    try:
-        reload.reload(conf)
-        logging.getLogger('test_reload').error('a\nb')
-        for handler in logging.getLogger('test_reload').handlers:
-            handler.close()
-    finally:
-        logging.root.handlers = handlers
-        logging.getLogger('test_reload').handlers = []
-
-    assert (tmp_path / 'log').read_text() == 'a\\nb\n'
 
 
 def test_reloadable_config_offers_the_options_of_its_configuration(conf):

@@ -1,14 +1,17 @@
-"""The servers of a process, with objects that record calls in place of those of oslo.messaging."""
+"""A process of the worker and its servers, over objects that record calls."""
 
+import os
 import threading
 from types import SimpleNamespace
 
 import pytest
 from oslo_messaging._drivers import base
 
+from placement_worker.health.heartbeats import COLUMNS, Heartbeat, HeartbeatTable
 from placement_worker.late_ack.listener import LateAckListener
+from placement_worker.worker import guru_meditation
 from placement_worker.worker import servers as module
-from placement_worker.worker.servers import Server, Servers
+from placement_worker.worker.servers import Server, Servers, WorkerProcess
 from tests.unit.late_ack.fakes import Connection, Driver
 
 
@@ -123,3 +126,80 @@ def test_requests_in_flight_of_all_servers_are_a_line_each():
     line = 'm has been in flight for 0 s (request unknown, topic t)'
     assert servers.requests_in_flight() == f'{line}\n{line}'
     assert idle.requests_in_flight() == 'none'
+
+
+class RecordingServers:
+    """Servers of a process that record what happens to them."""
+
+    def __init__(self, number, stopping):
+        assert (number, stopping.is_set()) == (0, False)
+        self.stopping = stopping
+        self.calls = []
+
+    def start(self):
+        self.calls.append('start')
+
+    def stop(self):
+        self.calls.append(('stop', self.stopping.is_set()))
+
+    def log_long_requests(self):
+        self.calls.append('log')
+
+    def requests_in_flight(self):
+        return 'a request'
+
+    def heartbeats(self):
+        return [Heartbeat(50, None, None)]
+
+
+@pytest.fixture
+def table():
+    return HeartbeatTable([0.0] * COLUMNS, 0)
+
+
+@pytest.fixture
+def worker(table, monkeypatch):
+    """A process that is neither forked nor repeats anything."""
+    monkeypatch.setattr(
+        'cotyledon.Service.__init__', lambda service, number: setattr(service, 'worker_id', number)
+    )
+    return WorkerProcess(0, 'configuration', RecordingServers, table)
+
+
+def test_run_publishes_heartbeats_and_starts_the_servers(worker, table, monkeypatch):
+    """The watchdog sees a process that waits for its broker, and hanging requests are logged."""
+    repeated, sections = [], []
+    monkeypatch.setattr(module.periodic, 'repeat', lambda *call: repeated.append(call))
+    monkeypatch.setattr(
+        guru_meditation.Report, 'register_section', lambda *section: sections.append(section)
+    )
+
+    worker.run()
+    ((publish, interval_s),) = repeated
+    publish()
+
+    assert worker._servers.calls == ['start', 'log']
+    assert [(title, section()) for title, section in sections] == [
+        ('Requests in flight', 'a request')
+    ]
+    assert interval_s == 2
+    assert table.read(60)[0].pid == os.getpid()
+    assert table.read(60)[0].poll_age_s == 10
+
+
+def test_terminate_ends_all_waits_before_it_stops_the_servers(worker, table):
+    """A reply that waits for its destination does not delay the end of the process."""
+    worker.terminate()
+
+    assert worker._servers.calls == [('stop', True)]
+    assert table.read(60)[0].unserved_s is None
+
+
+def test_reload_of_a_process_applies_the_mutable_options_without_a_restart(worker, monkeypatch):
+    """SIGHUP does not end the requests in flight, and the parent alone logs the changes."""
+    reloaded = []
+    monkeypatch.setattr(module, 'reload', lambda conf, **how: reloaded.append((conf, how)))
+
+    worker.reload()
+
+    assert reloaded == [('configuration', {'logs_changes': False})]

@@ -1,12 +1,19 @@
-"""The start of the worker with configurations that cannot work."""
+"""The start of the worker with configurations that cannot work, and the lines of its log."""
 
+import io
+import json
 import logging
 
 import pytest
 from oslo_config import cfg
+from oslo_log import formatters, log
 
+from placement_worker import errors
+from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.errors import ConfigurationError
+from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.worker import startup
+from tests import hostile_requests
 from tests.config_files import Options
 
 
@@ -29,21 +36,6 @@ def failure(tmp_path, monkeypatch):
     ('text', 'message'),
     [
         ('[worker]\ntopic =\n', '[worker] topic is empty'),
-        ('[worker]\nslow_topic =\n', '[worker] slow_topic is empty'),
-        (
-            '[worker]\ntopic = t\nslow_topic = t\n',
-            '[worker] topic and slow_topic must differ, both are t',
-        ),
-        (
-            '[worker]\nslow_topic = placement-worker-suspects\n',
-            '[worker] slow_topic = placement-worker-suspects is the isolation queue or the parking '
-            'lot of [worker] topic',
-        ),
-        (
-            '[worker]\ntopic = t\nslow_topic = t-parked\n',
-            '[worker] slow_topic = t-parked is the isolation queue or the parking lot of [worker] '
-            'topic',
-        ),
         (
             '[DEFAULT]\nlog_config_append = /nofile\n',
             'Cannot set up the log: /nofile: No such file or directory',
@@ -153,3 +145,173 @@ def test_report_failure_prints_one_line_and_the_files_of_a_configuration_error(e
     startup.report_failure(conf, exc)
 
     assert capsys.readouterr() == ('', line)
+
+
+REQUESTS = dict(hostile_requests.requests())
+CLOUD = {
+    'zones': {'a': True, 'b': True, hostile_requests.TEXT: True},
+    'regions': ['R1', hostile_requests.TEXT],
+}
+OSLO, PLAIN, NONE = 'oslo', 'plain', 'none'
+
+
+@pytest.fixture
+def written(monkeypatch, caplog):
+    """Return the text that this package logs during an action, and its number of records."""
+    conf = cfg.ConfigOpts()
+    log.register_options(conf)
+    conf([])
+    logger = logging.getLogger('placement_worker')
+    monkeypatch.setattr(logger, 'propagate', False)
+    caplog.set_level(logging.DEBUG, 'placement_worker')  # also forgets which levels are enabled
+    by_name = {
+        OSLO: formatters.ContextFormatter(config=conf),
+        PLAIN: logging.Formatter('%(levelname)s %(message)s'),
+        'json': formatters.JSONFormatter(),
+        NONE: None,
+    }
+
+    def write(act, formatter=OSLO):
+        stream, records = io.StringIO(), []
+        handler = logging.StreamHandler(stream)
+        handler.addFilter(lambda record: records.append(record) or True)
+        handler.setFormatter(by_name[formatter])
+        monkeypatch.setattr(logger, 'handlers', [handler])
+        startup.escape_records()
+        startup.escape_records()
+        act(logger)
+        return stream.getvalue(), len(records)
+
+    return write
+
+
+@pytest.mark.parametrize('formatter', [OSLO, PLAIN, NONE])
+def test_log_with_a_hostile_message_writes_one_line(written, formatter):
+    """A request can neither forge records of the log nor control a terminal."""
+    text, _ = written(lambda logger: logger.warning('Grüße %s', hostile_requests.TEXT), formatter)
+
+    assert hostile_requests.raw(text) == []
+    assert text.count('\n') == 1
+    assert 'Grüße evil\\n' in text
+
+
+@pytest.mark.parametrize('formatter', [OSLO, PLAIN])
+def test_log_with_a_hostile_exception_writes_a_traceback_without_forged_lines(written, formatter):
+    """The text of an exception, of its cause and of its notes cannot begin a line of the log."""
+
+    def fail(logger):
+        try:
+            try:
+                raise KeyError(hostile_requests.TEXT)
+            except KeyError as exc:
+                exc.add_note(hostile_requests.TEXT)
+                raise ValueError(hostile_requests.TEXT) from exc
+        except ValueError:
+            logger.exception('It failed')
+
+    text, _ = written(fail, formatter)
+
+    assert hostile_requests.raw(text) == []
+    assert all(
+        word in text
+        for word in ('KeyError: ', 'ValueError: evil\\n', 'direct cause', 'raise KeyError')
+    )
+    assert not any(
+        hostile_requests.FORGED in line and 'evil' not in line for line in text.splitlines()
+    )
+
+
+@pytest.mark.parametrize('formatter', [OSLO, PLAIN])
+def test_log_with_a_traceback_and_two_handlers_keeps_its_lines_in_both(written, formatter):
+    """A traceback keeps its lines when a second handler formats the same record."""
+
+    def fail(logger):
+        logger.handlers *= 2
+        try:
+            raise ValueError(hostile_requests.TEXT)
+        except ValueError:
+            logger.exception('It failed')
+
+    text, _ = written(fail, formatter)
+
+    begun = [line for line in text.splitlines() if 'Traceback' in line]
+    assert len(begun) == 2
+    assert all(line.endswith('Traceback (most recent call last):') for line in begun)
+    assert hostile_requests.raw(text) == []
+
+
+def test_log_with_an_exception_that_is_only_being_handled_writes_one_line(written):
+    """The summary that oslo.log adds about the current exception is escaped as well."""
+
+    def fail(logger):
+        try:
+            raise errors.ConfigurationError from RuntimeError(hostile_requests.TEXT)
+        except errors.ConfigurationError:
+            try:
+                raise RuntimeError(hostile_requests.TEXT)
+            except RuntimeError:
+                logger.error('It failed')
+
+    text, _ = written(fail)
+
+    assert hostile_requests.raw(text) == []
+    assert text.count('\n') == 1
+    assert 'RuntimeError: evil' in text
+
+
+def test_log_of_this_package_while_an_exception_is_handled_says_the_cause_once(written):
+    """The messages of the package name their causes, so a summary would repeat them."""
+
+    def fail(logger):
+        try:
+            raise errors.ConfigurationError('it is too late')
+        except errors.ConfigurationError as exc:
+            logger.getChild('cordons').warning('Kept the cordons: %s', exc)
+
+    text, _ = written(fail)
+
+    assert text.endswith('Kept the cordons: it is too late\n')
+
+
+def test_log_in_json_with_hostile_text_writes_one_line_that_says_the_same(written):
+    """The JSON formatter of oslo.log writes no control character, not even DEL."""
+    text, _ = written(lambda logger: logger.warning('%s', hostile_requests.TEXT), 'json')
+
+    assert hostile_requests.raw(text) == []
+    assert hostile_requests.TEXT in json.loads(text)['args']
+
+
+def test_log_with_an_exception_that_has_no_text_is_written_with_its_notes(written):
+    """An exception whose text raises does not lose the record."""
+
+    class Broken(Exception):
+        def __str__(self):
+            raise TypeError('no text')
+
+    def fail(logger):
+        broken = Broken()
+        broken.add_note('a\nnote')
+        logger.error('It failed', exc_info=broken)
+
+    text, _ = written(fail)
+
+    assert 'It failed' in text
+    assert 'Broken: <the text of the exception cannot be shown>' in text
+    assert 'a\\nnote' in text
+
+
+@pytest.mark.parametrize('name', REQUESTS)
+def test_endpoints_with_a_hostile_field_log_one_line_per_record(written, registry, name):
+    """No field of a request reaches the log or the error reply unescaped."""
+    messages = []
+
+    def decide(_):
+        try:
+            Endpoints(Inventory.parse(CLOUD, 'test'), registry).policy_check(REQUESTS[name])
+        except errors.PlacementWorkerError as exc:
+            messages.append(str(exc))
+
+    text, records = written(decide)
+
+    assert [*hostile_requests.raw(text), *hostile_requests.raw(' '.join(messages))] == []
+    assert text.count('\n') == records > 0

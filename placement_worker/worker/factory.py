@@ -1,0 +1,314 @@
+"""Every object of the worker, built from the configuration.
+
+Other packages take values, not options: their tests need no configuration, and an option has one
+reader. The parent builds what its processes share, such as the cloud; each process builds its
+servers after the fork, since processes cannot share connections.
+"""
+
+import functools
+import logging
+import threading
+from collections.abc import Callable, Mapping, MutableMapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import tenacity
+from oslo_config import cfg
+
+from placement_worker import errors
+from placement_worker.client.transport import (
+    connect,
+    control_exchange,
+    load_transport_url,
+    open_connection,
+    transport_url,
+)
+from placement_worker.cloud.embedded.inventory import Inventory
+from placement_worker.cloud.intercepted.interceptor import InterceptedClouds
+from placement_worker.cloud.intercepted.timing import Timing
+from placement_worker.cloud.ports import Clouds, OctaviaSettings
+from placement_worker.contract.model import Package
+from placement_worker.contract.rpc import ISOLATION_SUFFIX, PARKING_SUFFIX, Limits
+from placement_worker.cordons.cordon_file import InvalidCordonFile
+from placement_worker.cordons.live_cordons import LiveCordons
+from placement_worker.decisions.log_file import LogFile
+from placement_worker.decisions.records import DecisionLog
+from placement_worker.errors import ConfigurationError, InvalidInventory, file_error
+from placement_worker.events.listener import Listeners
+from placement_worker.handlers.destinations import Destinations
+from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.handlers.ports import Recorder
+from placement_worker.health.heartbeats import HeartbeatTable
+from placement_worker.health.liveness_file import LivenessFile
+from placement_worker.health.systemd import Systemd
+from placement_worker.health.thresholds import Thresholds
+from placement_worker.health.watchdog import Watchdog
+from placement_worker.late_ack import OutageLog, parking
+from placement_worker.late_ack.parking import ISOLATED_REDELIVERIES, DeliveryLimit
+from placement_worker.late_ack.poison import PoisonMessages
+from placement_worker.messaging import notifications, rpc_server, topology
+from placement_worker.messaging.reply_sender import ReplyCasts, ReplySender
+from placement_worker.policies.registry import Registry
+from placement_worker.worker.servers import Server, Servers
+
+if TYPE_CHECKING:
+    # Importing it loads prometheus_client, which a worker without metrics does not need.
+    from placement_worker.metrics.multiprocess import Exporter
+
+BROKER_WAIT_MAX_S = 10
+LONG_S = 60  # the timeout of a client for a request that waits for no load balancer
+LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """A queue that each process of the worker consumes, with its number of threads per process.
+
+    `long_s`: the time in flight from which on the log names a request.
+    """
+
+    topic: str
+    threads: int
+    delivery_limit: DeliveryLimit
+    long_s: float
+
+
+def isolation_queue(conf: cfg.ConfigOpts) -> str:
+    return str(conf.worker.topic) + ISOLATION_SUFFIX
+
+
+def parking_lot(conf: cfg.ConfigOpts) -> str:
+    return str(conf.worker.topic) + PARKING_SUFFIX
+
+
+def consumed_queues(conf: cfg.ConfigOpts) -> list[Queue]:
+    """Return the queues that each process of the worker consumes."""
+    worker = conf.worker
+    isolating = DeliveryLimit(worker.max_deliveries, isolation_queue(conf), parks=False)
+    parking = DeliveryLimit(ISOLATED_REDELIVERIES, parking_lot(conf), parks=True)
+    return [
+        Queue(worker.topic, worker.threads, isolating, min(LONG_S, worker.engine_timeout_s)),
+        Queue(worker.slow_topic, worker.slow_threads, isolating, worker.engine_timeout_s),
+        Queue(isolation_queue(conf), 1, parking, worker.engine_timeout_s),
+    ]
+
+
+def queue_names(conf: cfg.ConfigOpts) -> list[str]:
+    """Return the queues of a worker: per topic a shared one and its own, and the parking lot."""
+    topics = [queue.topic for queue in consumed_queues(conf)]
+    return [
+        *(f'{topic}{suffix}' for topic in topics for suffix in ('', f'.{conf.worker.host}')),
+        parking_lot(conf),
+    ]
+
+
+def declare_queues(conf: cfg.ConfigOpts) -> None:
+    """Declare the queues; wait for a broker that cannot be reached yet.
+
+    :raises QueueMismatch: a queue exists with other arguments; the text has the command that
+        repairs it.
+    """
+    target = load_transport_url(conf)
+    retry = tenacity.Retrying(
+        retry=tenacity.retry_if_exception_type(errors.BrokerUnreachable),
+        wait=tenacity.wait_exponential(max=BROKER_WAIT_MAX_S),
+        before_sleep=_log_retry,
+    )
+    retry(topology.declare, conf, target, queue_names(conf))
+    own_queue = f'{conf.worker.topic}.{conf.worker.host}'
+    # No process of this worker consumes yet, so a consumer belongs to another worker.
+    if retry(topology.consumer_count, conf, target, own_queue):
+        LOG.warning(
+            'Queue %s already has a consumer; set a unique [worker] host on each worker', own_queue
+        )
+
+
+def _log_retry(state: tenacity.RetryCallState) -> None:
+    if state.outcome and state.next_action:
+        LOG.warning('%s; trying again in %g s', state.outcome.exception(), state.next_action.sleep)
+
+
+@dataclass(frozen=True)
+class ServerFactory:
+    """Creates the servers of a process from the objects that the parent shares."""
+
+    conf: cfg.ConfigOpts
+    clouds: Clouds
+    registry: Registry
+    recorder: Recorder | None
+    exporter: 'Exporter | None'
+    cordons: LiveCordons | None = None
+
+    def create(self, process_number: int, stopping: threading.Event) -> Servers:
+        """Return the servers of a process, which are not started.
+
+        :param stopping: set when the process stops; it ends every wait.
+        """
+        queues = consumed_queues(self.conf)
+        topics = [queue.topic for queue in queues]
+        metrics = self.exporter.begin(process_number, topics) if self.exporter else None
+        notifier = notifications.create(self.conf, metrics)
+        events = Listeners(*[listener for listener in (metrics, notifier) if listener])
+        replies = self._reply_sender(stopping)
+        endpoints = self._endpoints(events, ReplyCasts(replies))
+        outages, move_lock = OutageLog(), threading.Lock()
+
+        def server_class(queue: Queue) -> Callable[..., Any]:
+            poison = PoisonMessages(
+                queue.delivery_limit,
+                self._move,
+                rpc_server.parked_error,
+                move_lock,
+                functools.partial(rpc_server.report_parked, endpoints),
+            )
+            return rpc_server.late_ack_server(events, replies, poison, outages=outages)
+
+        transports = [self._connect(queue) for queue in queues]
+        servers = [
+            Server(
+                rpc_server.create(
+                    self.conf, transport, queue.topic, endpoints, server_class(queue)
+                ),
+                queue.threads,
+                queue.long_s,
+            )
+            for transport, queue in zip(transports, queues, strict=True)
+        ]
+        return Servers(servers, transports, (replies, notifier) if notifier else (replies,))
+
+    def _connect(self, queue: Queue) -> Any:
+        """Return a transport that prefetches one request per thread."""
+        url = transport_url(self.conf, rabbit_qos_prefetch_count=queue.threads)
+        return connect(self.conf, url)
+
+    def _reply_sender(self, stopping: threading.Event) -> ReplySender:
+        worker = self.conf.worker
+        # A request whose reply waits for the broker must not reach the age at which the worker
+        # counts as not alive.
+        spare_s = worker.liveness_request_age_s - worker.engine_timeout_s
+        return ReplySender(
+            functools.partial(open_connection, self.conf, transport_url(self.conf)),
+            stopping,
+            slots=max(1, worker.threads // 2),
+            timeout_s=worker.reply_timeout_s,
+            away_s=min(worker.engine_timeout_s, spare_s),
+        )
+
+    def _endpoints(self, events: Listeners, delivery: ReplyCasts) -> Endpoints:
+        conf, worker, octavia = self.conf, self.conf.worker, self.conf.load_balancer
+        return Endpoints(
+            InterceptedClouds(self.clouds, Timing(events)) if events else self.clouds,
+            self.registry,
+            events,
+            delivery,
+            recorder=self.recorder,
+            destinations=Destinations(
+                worker.reply_to_allowed,
+                exchange=control_exchange(conf),
+                queues=[isolation_queue(conf), parking_lot(conf)],
+                notification_topics=conf.oslo_messaging_notifications.topics,
+            ),
+            # Functions, since a reload changes the mutable options.
+            limits=lambda: Limits(
+                nodes_per_cluster=worker.max_nodes_per_cluster,
+                request_bytes=worker.max_request_bytes,
+            ),
+            octavia_settings=lambda: OctaviaSettings(
+                batch_members=octavia.batch_members,
+                poll_initial_s=octavia.poll_initial_s,
+                poll_max_s=octavia.poll_max_s,
+                max_attempts=octavia.max_attempts,
+                events=events,
+            ),
+            cordons=self.cordons.in_force if self.cordons else None,
+            host=worker.host,
+        )
+
+    def _move(self, message: Any, limit: DeliveryLimit) -> None:
+        """Move a message to the queue of a limit, on a connection with timeouts for every step."""
+        target = transport_url(self.conf)
+        with open_connection(self.conf, target) as connection:
+            # The queue may have been deleted since the worker started.
+            topology.declare_queue(self.conf, target, connection, limit.queue)
+            parking.move(connection, message, limit)
+
+
+def create_clouds(conf: cfg.ConfigOpts, state_file: str | None = None) -> Clouds:
+    """Return the cloud of `[cloud] backend`; no service is called yet.
+
+    :param state_file: keeps the load balancers of an embedded cloud whose description names no
+        file, so that all processes share them.
+    :raises ConfigurationError: an option is missing or has an invalid value.
+    """
+    if conf.cloud.backend == 'openstack':
+        # Only this backend needs the libraries of OpenStack.
+        from placement_worker.worker import openstack_factory  # noqa: PLC0415
+
+        return openstack_factory.create(conf)
+    inventory = _load_inventory(conf.cloud.inventory_file)
+    return inventory.with_state_in(state_file) if state_file else inventory
+
+
+def _load_inventory(path: str | None) -> Inventory:
+    if not path:
+        raise ConfigurationError(
+            '[cloud] backend = inventory needs inventory_file, the description of a cloud'
+        )
+    try:
+        return Inventory.load(path)
+    except InvalidInventory as exc:
+        is_missing = isinstance(exc.__cause__, FileNotFoundError)
+        remedy = '; create it, or correct the path' if is_missing else ''
+        raise ConfigurationError(f'[cloud] inventory_file: {exc}{remedy}') from exc
+
+
+def create_cordons(conf: cfg.ConfigOpts) -> LiveCordons | None:
+    """Return the cordons of `[placement] cordon_file`, or None without a file.
+
+    :raises ConfigurationError: the file cannot be read, or its content is not valid.
+    """
+    path = conf.placement.cordon_file
+    try:
+        return LiveCordons(path, is_shared=True) if path else None
+    except InvalidCordonFile as exc:
+        raise ConfigurationError(f'[placement] cordon_file: {exc}') from exc
+
+
+def create_recorder(
+    conf: cfg.ConfigOpts, packages: Mapping[str, Package] | None = None
+) -> Recorder | None:
+    """Return the decision log of `[decision_log] file`, or None without a file.
+
+    :param packages: the packages of policy types, as `Registry.packages`.
+    :raises ConfigurationError: the file cannot be written.
+    """
+    path = conf.decision_log.file
+    try:
+        return DecisionLog(LogFile(path).append, conf.worker.host, packages) if path else None
+    except OSError as exc:
+        remedy = (
+            'name a file in that folder'
+            if isinstance(exc, IsADirectoryError)
+            else 'create its folder and let the user of the worker write to it'
+        )
+        raise ConfigurationError(
+            f'Cannot write [decision_log] file: {file_error(exc)}; {remedy}'
+        ) from exc
+
+
+def create_watchdog(
+    conf: cfg.ConfigOpts, heartbeats: HeartbeatTable, environment: MutableMapping[str, str]
+) -> Watchdog:
+    """Return the watchdog of the processes, before it is started.
+
+    :param environment: has the address of systemd, which is removed from it.
+    """
+    worker = conf.worker
+    thresholds = Thresholds(
+        poll_age_s=worker.liveness_poll_age_s,
+        request_age_s=worker.liveness_request_age_s,
+        reconnect_age_s=worker.liveness_reconnect_age_s,
+        disconnected_s=worker.readiness_disconnected_s,
+    )
+    systemd = Systemd.from_environment(environment)
+    return Watchdog(heartbeats, thresholds, systemd, LivenessFile(worker.liveness_file))

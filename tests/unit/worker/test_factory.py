@@ -1,0 +1,293 @@
+"""The objects of a worker that the configuration describes, without a broker."""
+
+import json
+import logging
+import threading
+import time
+
+import pytest
+
+from placement_worker import errors
+from placement_worker.client.transport import transport_url
+from placement_worker.cloud.embedded.inventory import Inventory
+from placement_worker.errors import ConfigurationError
+from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.health.heartbeats import COLUMNS, Heartbeat, HeartbeatTable
+from placement_worker.late_ack import LateAckServer
+from placement_worker.messaging import notifications
+from placement_worker.policies.registry import Registry
+from placement_worker.worker import factory
+from tests.config_files import default_options
+from tests.factories import NOW, request
+
+
+@pytest.fixture
+def conf(tmp_path, monkeypatch):
+    """The options of an embedded cloud, which `cloud.yaml` in the current folder describes."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / 'cloud.yaml').write_text('zones: {a: true}')
+    conf = default_options()
+    conf.set_override('backend', 'inventory', group='cloud')
+    conf.set_override('inventory_file', 'cloud.yaml', group='cloud')
+    conf.set_override('host', 'host-1', group='worker')
+    return conf
+
+
+def test_cloud_with_an_inventory_is_the_embedded_cloud(conf):
+    """An embedded cloud needs no service, and its processes share the state of load balancers."""
+    cloud = factory.create_clouds(conf)
+
+    assert isinstance(cloud, Inventory)
+    assert cloud.load_balancer.state is None
+    assert factory.create_clouds(conf, '/state').load_balancer.state == '/state'
+
+
+def test_cloud_whose_description_names_a_state_file_keeps_it(conf, tmp_path):
+    """Load balancers can outlive the worker."""
+    (tmp_path / 'cloud.yaml').write_text('load_balancer: {state: kept.json}')
+
+    assert factory.create_clouds(conf, '/state').load_balancer.state.endswith('kept.json')
+
+
+@pytest.mark.parametrize(
+    ('option', 'value', 'message'),
+    [
+        ('inventory_file', None, 'needs inventory_file'),
+        ('inventory_file', 'wrong.yaml', r'^\[cloud\] inventory_file: .*zones'),
+        ('inventory_file', 'gone', r'^\[cloud\] .*gone.*; create it, or correct the path$'),
+        ('backend', 'openstack', 'auth_type is not set'),
+    ],
+)
+def test_cloud_that_cannot_be_created_names_the_option(conf, tmp_path, option, value, message):
+    """The error names the option that is missing or wrong, and the remedy."""
+    (tmp_path / 'wrong.yaml').write_text('zones: 7')
+    conf.set_override(option, value, group='cloud')
+
+    with pytest.raises(ConfigurationError, match=message):
+        factory.create_clouds(conf)
+
+
+def test_cordons_and_recorder_without_a_file_are_none(conf):
+    """By default there are no cordons, and no decision is recorded."""
+    assert factory.create_cordons(conf) is None
+    assert factory.create_recorder(conf) is None
+
+
+def test_cordons_are_those_of_the_file(conf, tmp_path):
+    """The cordons are those of the file at the time of each request."""
+    (tmp_path / 'cordons.yaml').write_text('- {zone: a, until: "2026-01-02T00:00:00Z"}')
+    conf.set_override('cordon_file', 'cordons.yaml', group='placement')
+
+    assert [one.zone for one in factory.create_cordons(conf).in_force(NOW)] == ['a']
+
+
+@pytest.mark.parametrize(
+    ('text', 'message'),
+    [
+        (
+            None,
+            'Cannot read the cordon file: {path}: No such file or directory; create it, and write '
+            '[] for no cordons',
+        ),
+        (
+            '- zone: a',
+            'Invalid cordon file: {path}: Object missing required field `until` - at `$[0]` (line '
+            '1, column 3)',
+        ),
+    ],
+    ids=['missing', 'invalid'],
+)
+def test_cordons_of_an_unusable_file_raise_an_error_with_the_remedy(conf, tmp_path, text, message):
+    """A worker does not start without the cordons that its operator wants."""
+    path = tmp_path / 'cordons.yaml'
+    if text is not None:
+        path.write_text(text)
+    conf.set_override('cordon_file', str(path), group='placement')
+
+    with pytest.raises(ConfigurationError) as raised:
+        factory.create_cordons(conf)
+
+    assert str(raised.value) == f'[placement] cordon_file: {message.format(path=path)}'
+
+
+def test_recorder_creates_its_file_and_records_the_host_of_the_worker(conf, tmp_path):
+    """A file that cannot be written is found at the start, and each line names its worker."""
+    conf.set_override('file', str(tmp_path / 'd.jsonl'), group='decision_log')
+    recorder = factory.create_recorder(conf)
+    assert (tmp_path / 'd.jsonl').exists()
+
+    endpoints = Endpoints(Inventory(), Registry.installed(), recorder=recorder)
+    endpoints.policy_check(request('CLUSTER_SCALE_OUT', []), 'req-1')
+
+    assert json.loads((tmp_path / 'd.jsonl').read_text())['host'] == 'host-1'
+
+
+@pytest.mark.parametrize(
+    ('file', 'message'),
+    [
+        (
+            'none/d.jsonl',
+            'No such file or directory; create its folder and let the user of the worker write to '
+            'it',
+        ),
+        ('', 'Is a directory; name a file in that folder'),
+    ],
+)
+def test_recorder_that_cannot_write_names_file_cause_and_remedy(conf, tmp_path, file, message):
+    """The error names the option, the file, the cause and what to do."""
+    path = tmp_path / file
+    conf.set_override('file', str(path), group='decision_log')
+
+    with pytest.raises(ConfigurationError) as raised:
+        factory.create_recorder(conf)
+
+    assert str(raised.value) == f'Cannot write [decision_log] file: {path}: {message}'
+
+
+@pytest.mark.parametrize(
+    ('poll_age_s', 'request_age_s', 'disconnected_s', 'unmet'),
+    [
+        (0, None, None, {'reasons': [], 'missing': []}),
+        (1101, None, None, {'reasons': ['(limit 1100 s)'], 'missing': []}),
+        (0, 2201, None, {'reasons': ['(limit 2200 s)'], 'missing': []}),
+        (3301, None, 0, {'reasons': ['(limit 3300 s)'], 'missing': []}),
+        (0, None, 4401, {'reasons': [], 'missing': ['(limit 4400 s)']}),
+    ],
+    ids=['none', 'poll', 'request', 'reconnect', 'disconnected'],
+)
+def test_watchdog_applies_each_option_to_its_limit_and_writes_the_configured_file(
+    conf, tmp_path, poll_age_s, request_age_s, disconnected_s, unmet
+):
+    """A worker beyond a limit is reported with the value of the option for that limit."""
+    limits = {
+        'liveness_file': str(tmp_path / 'liveness.json'),
+        'liveness_poll_age_s': 1100,
+        'liveness_request_age_s': 2200,
+        'liveness_reconnect_age_s': 3300,
+        'readiness_disconnected_s': 4400,
+    }
+    for name, value in limits.items():
+        conf.set_override(name, value, group='worker')
+    now = time.monotonic()
+    heartbeats = HeartbeatTable([0.0] * COLUMNS, now)
+    begun_at = None if request_age_s is None else now - request_age_s
+    lost_at = None if disconnected_s is None else now - disconnected_s
+    heartbeats.publish(0, [Heartbeat(now - poll_age_s, begun_at, lost_at)], now)
+
+    factory.create_watchdog(conf, heartbeats, {}).check()
+
+    state = json.loads((tmp_path / 'liveness.json').read_text())
+    assert {key: [text[text.index('(') :] for text in state[key]] for key in unmet} == unmet
+
+
+def test_watchdog_takes_the_address_of_systemd_from_the_environment(conf):
+    """Cotyledon finds no address, so it does not report readiness before the watchdog does."""
+    environment = {'NOTIFY_SOCKET': '/run/systemd/notify', 'WATCHDOG_USEC': '4000000'}
+    heartbeats = HeartbeatTable([0.0] * COLUMNS, time.monotonic())
+
+    watchdog = factory.create_watchdog(conf, heartbeats, environment)
+
+    assert 'NOTIFY_SOCKET' not in environment
+    assert watchdog.interval_s == 2  # half of systemd's timeout
+
+
+def test_queues_move_poison_messages_to_isolation_and_then_to_the_parking_lot(conf):
+    """Each topic isolates its poison messages, and the isolation queue parks them."""
+    conf.set_override('topic', 't', group='worker')
+
+    fast, slow, isolation = factory.consumed_queues(conf)
+
+    assert fast.delivery_limit == slow.delivery_limit
+    assert fast.delivery_limit.queue == isolation.topic == 't-suspects'
+    assert not fast.delivery_limit.parks
+    assert (isolation.threads, isolation.delivery_limit.queue) == (1, 't-parked')
+    assert isolation.delivery_limit.parks
+
+
+@pytest.mark.parametrize(('engine_timeout_s', 'expected'), [(600, [60, 600, 600]), (30, [30] * 3)])
+def test_requests_of_the_slow_topic_are_long_at_the_timeout_of_the_engine(
+    conf, engine_timeout_s, expected
+):
+    """The log names a request when its caller has given up, and not before."""
+    conf.set_override('engine_timeout_s', engine_timeout_s, group='worker')
+
+    assert [queue.long_s for queue in factory.consumed_queues(conf)] == expected
+
+
+def test_queue_names_are_a_shared_and_an_own_queue_per_topic_and_the_parking_lot(conf):
+    """The upgrade check and the worker agree on the queues of a worker."""
+    assert factory.queue_names(conf) == [
+        'placement-worker',
+        'placement-worker.host-1',
+        'placement-worker-slow',
+        'placement-worker-slow.host-1',
+        'placement-worker-suspects',
+        'placement-worker-suspects.host-1',
+        'placement-worker-parked',
+    ]
+
+
+@pytest.fixture
+def broker(monkeypatch):
+    """Replace the broker by lists: errors that it raises first, and queues with a consumer."""
+    failures, consumed = [], []
+
+    def declare(*_):
+        if failures:
+            raise failures.pop(0)
+
+    monkeypatch.setattr(factory.topology, 'declare', declare)
+    monkeypatch.setattr(factory.topology, 'consumer_count', lambda *args: args[-1] in consumed)
+    monkeypatch.setattr('tenacity.nap.time.sleep', lambda _: None)
+    return failures, consumed
+
+
+def test_declaration_without_a_broker_logs_the_failure_and_the_wait(conf, broker, caplog):
+    """A worker that starts before its broker waits and says so."""
+    broker[0].append(errors.BrokerUnreachable('No broker responded: 127.0.0.1:1: refused'))
+
+    with caplog.at_level(logging.WARNING, factory.LOG.name):
+        factory.declare_queues(conf)
+
+    assert caplog.messages == ['No broker responded: 127.0.0.1:1: refused; trying again in 1 s']
+
+
+def test_declaration_with_another_error_raises_it_at_once(conf, broker):
+    """Only an unreachable broker is retried."""
+    broker[0].append(errors.QueueMismatch('Queue a is classic'))
+
+    with pytest.raises(errors.QueueMismatch):
+        factory.declare_queues(conf)
+
+
+def test_declaration_of_a_queue_that_has_a_consumer_warns_of_the_host(conf, broker, caplog):
+    """A worker whose host another worker has already is reported: both would share its queues."""
+    broker[1].append('placement-worker.host-1')
+
+    factory.declare_queues(conf)
+
+    assert caplog.messages == [
+        'Queue placement-worker.host-1 already has a consumer; set a unique [worker] host on each '
+        'worker'
+    ]
+
+
+def test_servers_of_a_process_are_one_per_queue_and_acknowledge_late(conf, registry):
+    """The queues do not take threads from each other, and a killed worker loses no request."""
+    conf.set_override('threads', 3, group='worker')
+    transport_url(conf)  # registers the option
+    conf.set_override('transport_url', 'fake://')
+    notifications.check(conf)  # registers the options of notifications
+    cloud = Inventory.parse({'zones': {'a': True}}, 'test')
+
+    servers = factory.ServerFactory(conf, cloud, registry, None, None).create(0, threading.Event())
+
+    created = [(one.rpc_server._target.topic, one.threads) for one in servers._servers]
+    types = {type(one.rpc_server) for one in servers._servers}
+    servers.stop()
+    assert created == [
+        ('placement-worker', 3),
+        ('placement-worker-slow', 16),
+        ('placement-worker-suspects', 1),
+    ]
+    assert types == {LateAckServer}
