@@ -8,11 +8,6 @@ N = TypeVar('N', int, float)
 
 
 def seconds(text: str, below: float = math.inf) -> float:
-    """Return the positive number of seconds of an argument.
-
-    :param below: the limit that the number must not reach.
-    :raises ArgumentTypeError: the text is not such a number.
-    """
     try:
         number = float(text)
     except ValueError:
@@ -24,10 +19,6 @@ def seconds(text: str, below: float = math.inf) -> float:
 
 
 def at_least(text: str, kind: type[N], least: int) -> N:
-    """Return the finite number of an argument.
-
-    :raises ArgumentTypeError: the text is not such a number, or it is too small.
-    """
     try:
         number = kind(text)
     except ValueError:

@@ -1,4 +1,9 @@
-"""Base classes of the commands of placement-policy: arguments, exit status, one-line errors."""
+"""Base classes of the commands of placement-policy.
+
+A command ends in one line per error, with a hint and the exit status of the command; wrong
+arguments too, for which argparse would print its usage. The text that a plugin prints goes to the
+standard error, where it spoils no JSON. A long run shows its time on a terminal.
+"""
 
 import argparse
 import contextlib
@@ -7,17 +12,18 @@ import functools
 import os
 import sys
 import textwrap
+import threading
+import time
 import traceback
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import ClassVar, NoReturn
+from typing import ClassVar, NoReturn, Self, TextIO
 
 from cliff import command
 from typing_extensions import override
 
 from placement_worker import errors
-from placement_worker.cmd import file_errors, hints, misspellings, summaries, targets
-from placement_worker.cmd.progress import Progress
+from placement_worker.cmd import cli, file_errors, hints, misspellings, targets
 from placement_worker.contract.caller import Caller
 from placement_worker.contract.model import CheckRequest
 from placement_worker.formats.documents import Document, DocumentError, Invalid
@@ -25,9 +31,8 @@ from placement_worker.formats.text import escaped, escaped_lines
 from placement_worker.handlers.in_process import InProcessCaller
 
 OK, SOME_ERROR, INVALID = 0, 1, 2
-HELP_WIDTH = 79
-UNKNOWN_ARGUMENTS = 'unrecognized arguments: '
-"""The beginning of argparse's error."""
+_HELP_WIDTH = 79
+_UNKNOWN_ARGUMENTS = 'unrecognized arguments: '  # the beginning of argparse's error
 
 
 class LocalCommand(command.Command):
@@ -36,20 +41,18 @@ class LocalCommand(command.Command):
     :cvar examples: command lines for `--help`.
     :cvar epilog: the meaning of the exit status.
     :cvar error_status: the exit status if the command cannot run, e.g. for wrong arguments.
-    :cvar shows_progress: whether to show the elapsed time of a long run on a terminal.
     """
 
     examples: ClassVar[Sequence[str]] = ()
     epilog: ClassVar[str] = ''
     error_status: ClassVar[int] = INVALID
-    shows_progress: ClassVar[bool] = True
     _is_local = False
-    _progress: Progress | None = None
+    progress: 'Progress | None' = None
     _parser: argparse.ArgumentParser | None = None
 
     @override
     def get_description(self) -> str:
-        return summaries.SUMMARIES.get(self.cmd_name or '') or super().get_description()
+        return cli.SUMMARIES.get(self.cmd_name or '') or super().get_description()
 
     @override
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -65,7 +68,7 @@ class LocalCommand(command.Command):
         # cliff's method searches all distributions for the one that has this command.
         examples = ['Examples:', *(f'  {example}' for example in self.examples), '']
         shown = examples if self.examples else []
-        return '\n'.join([*shown, textwrap.fill(self.epilog, HELP_WIDTH)])
+        return '\n'.join([*shown, textwrap.fill(self.epilog, _HELP_WIDTH)])
 
     @override
     def run(self, parsed_args: argparse.Namespace) -> int:
@@ -89,28 +92,30 @@ class LocalCommand(command.Command):
             return status
 
     @abstractmethod
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Add the arguments of this command."""
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
 
     def write(self, text: str) -> None:
         """Print at once; a script may wait for this line before it writes the next request."""
-        with self._progress.hidden() if self._progress else contextlib.nullcontext():
+        with self._without_progress():
             print(text, file=self.app.stdout, flush=True)
 
     def write_error(self, message: str) -> int:
         """Print one line to the standard error, and return the exit status for errors."""
-        with self._progress.hidden() if self._progress else contextlib.nullcontext():
+        with self._without_progress():
             print(escaped(f'{self.app.NAME} {self.cmd_name}: {message}'), file=self.app.stderr)
         return self.error_status
+
+    def _without_progress(self) -> contextlib.AbstractContextManager[None]:
+        return self.progress.hidden() if self.progress else contextlib.nullcontext()
 
     @contextlib.contextmanager
     def _showing_progress(self, args: argparse.Namespace) -> Iterator[None]:
         """Show the elapsed time on a terminal, unless the user types the input there."""
         typed = '-' in getattr(args, 'files', ()) and sys.stdin.isatty()
-        if typed or not self.shows_progress or not self.app.stderr.isatty():
+        if typed or not self.app.stderr.isatty():
             yield
             return
-        with Progress(self.app.stderr, f'{self.app.NAME} {self.cmd_name}') as self._progress:
+        with Progress(self.app.stderr, f'{self.app.NAME} {self.cmd_name}') as self.progress:
             yield
 
     def write_refusal(
@@ -129,7 +134,6 @@ class LocalCommand(command.Command):
         return self.error_status
 
     def write_invalid(self, error: Invalid, document: Document) -> None:
-        """Print the errors of a document to the standard error, without a hint."""
         self.write_error(file_errors.headline(error, document))
         self._write_details(error)
 
@@ -144,8 +148,7 @@ class LocalCommand(command.Command):
         raise SystemExit(self.write_error(f'{message}{self._meant(message)}; {usage}'))
 
     def _meant(self, message: str) -> str:
-        """Return the option that is probably meant, e.g. ' (did you mean --cloud?)', if any."""
-        _, unknown, names = message.partition(UNKNOWN_ARGUMENTS)
+        _, unknown, names = message.partition(_UNKNOWN_ARGUMENTS)
         if not unknown or not names.startswith('-') or self._parser is None:
             return ''
         name = names.split()[0].partition('=')[0]
@@ -156,8 +159,6 @@ class LocalCommand(command.Command):
 
 
 class Command(LocalCommand):
-    """A command that calls a worker."""
-
     _cloud_noted = False
 
     @override
@@ -173,11 +174,9 @@ class Command(LocalCommand):
             return self.run_with(caller, parsed_args)
 
     def add_target_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Add the arguments that choose the worker."""
         targets.add_arguments(parser)
 
     def open_caller(self, args: argparse.Namespace) -> contextlib.AbstractContextManager[Caller]:
-        """Return the caller of the worker that the arguments choose."""
         return targets.open_caller(args)
 
     def note_shipped_cloud(self, args: argparse.Namespace, path: str) -> None:
@@ -195,5 +194,59 @@ class Command(LocalCommand):
             self.write_error(sentence)
 
     @abstractmethod
-    def run_with(self, caller: Caller, args: argparse.Namespace) -> int:
-        """Run the command with a caller, and return the exit status."""
+    def run_with(self, caller: Caller, args: argparse.Namespace) -> int: ...
+
+
+_CLEAR = '\r\x1b[K'
+
+
+class Progress:
+    """A line with the elapsed time on a stream, shown after a delay and cleared at the end.
+
+    :ivar detail: the end of the line, e.g. ', step 3 of 5'.
+    """
+
+    detail = ''
+
+    def __init__(
+        self, stream: TextIO, name: str, delay_s: float = 2, interval_s: float = 1
+    ) -> None:
+        self._stream, self._name = stream, name
+        self._delay_s, self._interval_s = delay_s, interval_s
+        self._began = time.monotonic()
+        self._ended = threading.Event()
+        self._lock = threading.Lock()
+        self._is_shown = False
+        self._thread = threading.Thread(target=self._run, name='progress', daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._ended.set()
+        self._thread.join()
+        self._clear()
+
+    @contextlib.contextmanager
+    def hidden(self) -> Iterator[None]:
+        with self._lock:
+            self._clear()
+            yield
+
+    def _run(self) -> None:
+        pause_s = self._delay_s
+        while not self._ended.wait(pause_s):
+            pause_s = self._interval_s
+            with self._lock:
+                elapsed_s = time.monotonic() - self._began
+                self._print(f'{_CLEAR}{self._name}: running for {elapsed_s:.0f} s{self.detail}')
+                self._is_shown = True
+
+    def _clear(self) -> None:
+        if self._is_shown:
+            self._print(_CLEAR)
+            self._is_shown = False
+
+    def _print(self, text: str) -> None:
+        print(text, end='', file=self._stream, flush=True)

@@ -1,30 +1,44 @@
-"""The command `placement-policy check`."""
+"""The commands `placement-policy check`, `attach` and `detach`.
+
+`check --lines` is for many requests: it replies to JSON lines in this process without a second
+decoding, and an invalid line is an error object in the output, so that replies and lines match.
+"""
 
 import argparse
 import sys
-from collections.abc import Iterator
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
+import msgspec
 from typing_extensions import override
 
 from placement_worker import errors
-from placement_worker.cmd import check_lines, output
-from placement_worker.cmd.base import OK, SOME_ERROR, Command
-from placement_worker.cmd.colors import Paint
-from placement_worker.cmd.request_files import check_request_of
+from placement_worker.cloud.embedded.inventory import Inventory
+from placement_worker.cmd import file_errors, output
+from placement_worker.cmd.base import INVALID, OK, SOME_ERROR
+from placement_worker.cmd.output import Paint
+from placement_worker.cmd.request_files import (
+    FilesCommand,
+    check_request_of,
+    completed,
+    request_of,
+)
+from placement_worker.contract import strict_json, unknown_keys
 from placement_worker.contract.caller import Caller
-from placement_worker.contract.model import CheckReply, CheckRequest
+from placement_worker.contract.model import BindReply, BindRequest, CheckReply, CheckRequest
+from placement_worker.contract.rpc import Limits
 from placement_worker.contract.schema_errors import SchemaError
+from placement_worker.contract.strict_types import strict
 from placement_worker.formats import documents, paths
-from placement_worker.formats.documents import Document
-from placement_worker.formats.text import escaped
+from placement_worker.formats.documents import MAX_PROBLEMS, Document
+from placement_worker.formats.text import escaped, listed, shortened
+from placement_worker.handlers.in_process import InProcessCaller
 
-READ_BYTES = 2**24
-"""The size of the buffer for lines; the default of 8 KiB needs twice the time for long lines."""
+_READ_BYTES = 2**24  # the default buffer of 8 KiB needs twice the time for long lines
 
 
-class Check(Command):
-    """The command `check`."""
-
+class Check(FilesCommand):
     examples = (
         'placement-policy check examples/scale-out.yaml',
         'placement-policy check --explain full --cloud cloud.yaml request.yaml    '
@@ -39,9 +53,7 @@ class Check(Command):
 
     @override
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument(
-            'files', metavar='FILE', nargs='+', help='requests, YAML or JSON; - for standard input'
-        )
+        parser.add_argument('files', metavar='FILE', nargs='+', help=self.files_help)
         parser.add_argument(
             '--lines',
             action='store_true',
@@ -57,28 +69,27 @@ class Check(Command):
 
     @override
     def run_with(self, caller: Caller, args: argparse.Namespace) -> int:
-        if args.lines and args.format == 'yaml':
+        if not args.lines:
+            return super().run_with(caller, args)
+        if args.format == 'yaml':
             return self.write_error('--lines prints replies as JSON; omit --lines or -f yaml')
-        run = self._check_lines if args.lines else self._check_documents
-        return max(run(caller, args), default=OK)
+        return max(self._check_lines(caller, args), default=OK)
 
-    def _check_documents(self, caller: Caller, args: argparse.Namespace) -> Iterator[int]:
-        """Show the replies to all documents of all files, and yield the exit status of each."""
-        for path in args.files:
-            for document in documents.read(path):
-                try:
-                    request = check_request_of(caller, document.data, args.explain)
-                    self.note_misspellings(request, document)
-                    reply = caller.policy_check(request)
-                except errors.Refused as exc:
-                    yield self.write_refusal(exc, document, CheckRequest)
-                else:
-                    paint = Paint.of(self.app.stdout)
-                    self.write(output.check_reply(reply, request, args.format, paint))
-                    if args.format == 'table':
-                        self.note_shipped_cloud(args, path)
-                    self._note_place(reply, document)
-                    yield _status(reply)
+    @override
+    def run_document(
+        self, caller: Caller, document: Document, path: str, args: argparse.Namespace
+    ) -> int:
+        try:
+            request = check_request_of(caller, document.data, args.explain)
+            self.note_misspellings(request, document)
+            reply = caller.policy_check(request)
+        except errors.Refused as exc:
+            return self.write_refusal(exc, document, CheckRequest)
+        self.write(output.check_reply(reply, request, args.format, Paint.of(self.app.stdout)))
+        if args.format == 'table':
+            self.note_shipped_cloud(args, path)
+        self._note_place(reply, document)
+        return _status(reply)
 
     def _note_place(self, reply: CheckReply, document: Document) -> None:
         """Show the line of the input that the reason of a failed check names, if it names one."""
@@ -88,27 +99,142 @@ class Check(Command):
             self.write_invalid(document.invalid([SchemaError(path, reason)]), document)
 
     def _check_lines(self, caller: Caller, args: argparse.Namespace) -> Iterator[int]:
-        """Print one JSON reply or error object per line, and yield the exit status of each."""
         for path in args.files:
             name = documents.STANDARD_INPUT if path == '-' else path
-            for index, (number, text) in enumerate(_lines(path)):
-                if not index and text.lstrip()[:1] not in b'{[':
+            for index, line in enumerate(_lines(path, name)):
+                if not index and line.text.lstrip()[:1] not in b'{[':
                     self.write_error(
                         f'{name}: the first line is not a JSON object; for YAML, omit --lines'
                     )
-                line = check_lines.Line(text, name, number)
-                status, answer = check_lines.check(caller, line, args.explain)
-                self.write(escaped(answer))
+                status, reply = _check_line(caller, line, args.explain)
+                self.write(escaped(reply))
                 yield status
 
 
-def _lines(path: str) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines of a file with their numbers, without blank lines."""
+class _Bind(FilesCommand):
+    epilog = (
+        'Exit status: 0 all requests are OK, 1 some request ended in ERROR, 2 a request was '
+        'invalid or no worker replied.'
+    )
+
+    @override
+    def run_document(
+        self, caller: Caller, document: Document, path: str, args: argparse.Namespace
+    ) -> int:
+        try:
+            request = request_of(document.data, BindRequest)
+            reply = self.bind(caller, request)
+        except errors.Refused as exc:
+            return self.write_refusal(exc, document, BindRequest)
+        self.write(output.bind_reply(reply, request, args.format, Paint.of(self.app.stdout)))
+        return OK if reply.status == 'OK' else SOME_ERROR
+
+    @abstractmethod
+    def bind(self, caller: Caller, request: BindRequest) -> BindReply: ...
+
+
+class Attach(_Bind):
+    examples = (
+        'placement-policy attach request.yaml    # on an embedded cloud, to try it out',
+        'placement-policy attach --config-file /etc/placement-worker/operator.conf request.yaml',
+    )
+
+    @override
+    def bind(self, caller: Caller, request: BindRequest) -> BindReply:
+        return caller.policy_attach(request)
+
+
+class Detach(_Bind):
+    examples = (
+        'placement-policy detach --config-file /etc/placement-worker/operator.conf request.yaml',
+        'placement-policy detach --timeout 600 --transport rabbit://user:password@host/ '
+        'request.yaml',
+    )
+
+    @override
+    def bind(self, caller: Caller, request: BindRequest) -> BindReply:
+        return caller.policy_detach(request)
+
+
+class _Line(NamedTuple):
+    text: bytes
+    file: str
+    number: int
+
+
+def _lines(path: str, name: str) -> Iterator[_Line]:
     file = sys.stdin.fileno() if path == '-' else path
-    with open(file, 'rb', READ_BYTES, closefd=path != '-') as lines:
-        for number, line in enumerate(lines, start=1):
-            if not line.isspace():
-                yield number, line
+    with open(file, 'rb', _READ_BYTES, closefd=path != '-') as lines:
+        for number, text in enumerate(lines, start=1):
+            if not text.isspace():
+                yield _Line(text, name, number)
+
+
+def _check_line(caller: Caller, line: _Line, explain: str | None) -> tuple[int, str]:
+    """Return the exit status of a line, and its reply or error as JSON."""
+    problems: list[str] = []
+    try:
+        caller, request = _read(caller, line.text)
+        try:
+            reply = _decide(caller, request, explain)
+        except errors.Refused as exc:
+            data = msgspec.to_builtins(request)
+            problems = [problem.text for problem in file_errors.in_data(exc, data, CheckRequest)]
+            raise
+    except errors.PlacementWorkerError as exc:
+        return INVALID, _error(exc, line, problems)
+    return _status(reply), msgspec.json.encode(reply).decode()
+
+
+def _error(exc: errors.PlacementWorkerError, line: _Line, problems: Sequence[str]) -> str:
+    error: dict[str, Any] = {
+        **errors.error_object(exc)['error'], 'file': line.file, 'line': line.number
+    }  # fmt: skip
+    if len(problems) > 1:
+        error.update(errors=problems[:MAX_PROBLEMS], more=len(problems[MAX_PROBLEMS:]))
+    return msgspec.json.encode({'error': error}).decode()
+
+
+def _read(caller: Caller, line: bytes) -> tuple[Caller, Any]:
+    """Return the caller and the request, or plain data that may have an error.
+
+    Plain data are decoded again to describe the error, which takes several times as long.
+    """
+    try:
+        kind, limit = strict(CheckRequest), Limits().request_bytes
+        request = strict_json.decode(line, kind, max_bytes=limit)
+        nodes = [*request.cluster.nodes, *filter(None, [request.action.node])]
+        if not any(map(unknown_keys.is_misspelled, set().union(*(node.data for node in nodes)))):
+            return caller, request
+    except errors.InvalidRequest:
+        pass
+    document = strict_json.decode_plain(line)
+    if isinstance(document, dict) and 'request' in document:
+        return _with_cloud(caller, document)
+    return caller, document
+
+
+def _with_cloud(caller: Caller, document: dict[str, Any]) -> tuple[Caller, Any]:
+    """Return the caller and the request of a line `{"request": CheckRequest, "cloud": {...}}`."""
+    unknown = sorted(document.keys() - {'request', 'cloud'})
+    if unknown:
+        names = listed(unknown, lambda key: f'`{shortened(key)}`')
+        raise errors.InvalidRequest(f'Expected only `request` and `cloud`, got {names}')
+    if not isinstance(caller, InProcessCaller):
+        raise errors.InvalidRequest(
+            'Expected a CheckRequest without `cloud`: a running worker has its own cloud'
+        )
+    cloud = Inventory.parse(document.get('cloud', {}), 'cloud')
+    return caller.over(cloud), document['request']
+
+
+def _decide(caller: Caller, request: Any, explain: str | None) -> CheckReply:
+    if not isinstance(request, CheckRequest):
+        return caller.policy_check(check_request_of(caller, request, explain))
+    request = completed(caller, request, explain)
+    if isinstance(caller, InProcessCaller):
+        return caller.policy_check_decoded(request)
+    return caller.policy_check(request)
 
 
 def _status(reply: CheckReply) -> int:

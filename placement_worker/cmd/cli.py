@@ -2,20 +2,91 @@
 
 import argparse
 import codecs
+import inspect
 import io
 import itertools
 import json
 import logging
 import sys
+from collections.abc import Mapping
 from importlib import metadata
 from typing import Any
 
-from cliff import app, help  # noqa: A004  # cliff names it so
+from cliff import app, commandmanager, help  # noqa: A004  # cliff names it so
 from typing_extensions import override
 
-from placement_worker.cmd import command_manager
 from placement_worker.formats.text import counted, escaped, shortened
 from placement_worker.worker import startup
+
+SUMMARIES: Mapping[str, str] = {
+    'attach': 'Attach policies to clusters; load balancing creates a load balancer and members.',
+    'check': 'Decide policy checks, and show the decision of each policy.',
+    'clusters': 'List the clusters of decision logs with their nodes by zone.',
+    'completion': 'Print the script that completes commands in bash, fish or zsh.',
+    'cordon add': 'Close a zone or a region for new nodes until a time.',
+    'cordon list': 'List the cordons, including those that have ended.',
+    'cordon remove': 'Open cordoned places again, or remove cordons that have ended.',
+    'detach': 'Detach policies from clusters; load balancing deletes what attaching created.',
+    'parked drop': 'Delete a parked request permanently.',
+    'parked list': 'List the parked requests, oldest first.',
+    'parked retry': 'Send a parked request to the workers again.',
+    'parked show': 'Show a parked request with its secrets masked.',
+    'ping': 'Check whether a running worker replies: any worker, or the worker on a host.',
+    'plan': 'Show the changes that policy checks would make, without making them.',
+    'rebalance': 'Plan the steps that lead the nodes of a cluster to their best counts.',
+    'replay': 'Repeat the decisions of a decision log, and show every difference.',
+    'schema': 'Print the JSON Schema of a message, or list the messages.',
+    'simulate': 'Play a scenario on the embedded cloud, with tables, pictures and a report.',
+    'type list': 'List the policy types.',
+    'type show': 'Show a policy type with the schema of its properties.',
+    'validate': 'Validate policy specs, and print them with their defaults.',
+    'why': 'Show what decision logs say about a node, an action or a cluster, and the reasons.',
+}
+
+
+COLUMN_WIDTH = 13
+
+
+class Commands(commandmanager.CommandManager):
+    """The commands that entry points name; only the command that runs is imported."""
+
+    @override
+    def load_commands(self, namespace: str) -> None:
+        self.group_list.append(namespace)
+        for found in metadata.entry_points(group=namespace):
+            self.commands[found.name.replace('_', ' ')] = found
+
+    @override
+    def find_command(self, argv: list[str]) -> tuple[type[Any], str, list[str]]:
+        # cliff's method also runs `parked drop` for `parked d`.
+        words = list(itertools.takewhile(lambda word: not word.startswith('-'), argv))
+        for length in range(len(words), 0, -1):
+            name = ' '.join(words[:length])
+            if name in self.commands:
+                return self.commands[name].load(), name, argv[length:]
+        raise ValueError(f'Unknown command {argv!r}')
+
+
+class Help(help.HelpCommand):
+    """Print detailed help for another command."""
+
+    @override
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        if parsed_args.cmd:
+            status: int = super().take_action(parsed_args)
+            return status
+        print_overview(self.app)
+        return 0
+
+
+def print_overview(program: app.App) -> None:
+    program.parser.print_help(program.stdout)
+    print('\nCommands:', file=program.stdout)
+    for name, found in sorted(program.command_manager):
+        summary = SUMMARIES.get(name) or inspect.getdoc(found.load()) or ''
+        first_line = summary.partition('\n')[0].rstrip('.')
+        print(f'  {name:<{COLUMN_WIDTH}}  {first_line}', file=program.stdout)
+
 
 NAMESPACE = 'placement_worker.cli'
 INVALID = 2
@@ -31,8 +102,6 @@ JSON_ESCAPES = 'json-escapes'
 
 
 class PlacementPolicy(app.App):
-    """The program; entry points name its commands."""
-
     NAME = 'placement-policy'
     DEFAULT_VERBOSE_LEVEL = 0  # warnings; -v for more
 
@@ -41,10 +110,10 @@ class PlacementPolicy(app.App):
         super().__init__(
             description='Place the nodes of clusters, in this process or by running workers.',
             version=metadata.version('placement-worker'),
-            command_manager=command_manager.Commands(NAMESPACE),
+            command_manager=Commands(NAMESPACE),
             deferred_help=True,
         )
-        self.command_manager.add_command('help', command_manager.Help)
+        self.command_manager.add_command('help', Help)
         # cliff's command knows bash alone, and no values; `completion` replaces it.
         del self.command_manager.commands['complete']
 
@@ -79,7 +148,7 @@ class PlacementPolicy(app.App):
     def print_help_if_requested(self) -> None:
         # cliff's method imports all commands, and searches all distributions for theirs.
         if self.options.deferred_help:
-            command_manager.print_overview(self)
+            print_overview(self)
             raise help.HelpExit
 
     @override
@@ -102,7 +171,6 @@ class PlacementPolicy(app.App):
         return status
 
     def _print_hidden(self) -> None:
-        """Print how many messages about policy types the log does not have, if any."""
         if self._plugin_messages.hidden:
             more = counted(len(self._plugin_messages.hidden), 'more message')
             print(
@@ -124,7 +192,6 @@ class PlacementPolicy(app.App):
         return f'Unknown command "{name}".{meant} Run "{self.NAME} --help" for the list of commands'
 
     def _similar(self, words: list[str]) -> list[str]:
-        """Return the commands that begin with these words, or whose first word is similar."""
         beginning = ' '.join(words)
         found = [name for name, _ in sorted(self.command_manager) if name.startswith(beginning)]
         return (found or self.get_fuzzy_matches(words[0]))[:MAX_SUGGESTIONS]
@@ -163,13 +230,11 @@ def _quoted(name: str) -> str:
 
 
 def _is_not_printed(record: logging.LogRecord) -> bool:
-    """Return whether to log a record; commands print errors, replies and their warnings."""
     is_printed = record.name in PRINTED and record.levelno == logging.WARNING
     return not is_printed and not record.name.startswith(CLIENT)
 
 
 def main() -> int:
-    """Run the command that the arguments name, and return its exit status."""
     _suit_any_locale()
     return PlacementPolicy().run(sys.argv[1:])
 

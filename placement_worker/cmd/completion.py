@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from cliff import app
 from typing_extensions import override
 
-from placement_worker.cmd import schema
+from placement_worker.cmd import types
 from placement_worker.cmd.base import OK, LocalCommand
 from placement_worker.policies.registry import Registry
 
@@ -16,8 +16,6 @@ _FILES = ('FILE', 'LOG', 'SCENARIO', 'SPEC')
 
 
 class Completion(LocalCommand):
-    """The command `completion`."""
-
     examples = (
         'placement-policy completion bash    # for ~/.local/share/bash-completion/completions',
         'placement-policy completion zsh',
@@ -38,10 +36,7 @@ class Completion(LocalCommand):
 
 
 def program_parser(program: app.App, paths: Mapping[str, object]) -> argparse.ArgumentParser:
-    """Return one parser of all commands, which has a subparser per word of their names.
-
-    :param paths: the completion of paths by shell.
-    """
+    """Return one parser of all commands; `paths` is how shtab completes paths by shell."""
     parser = argparse.ArgumentParser(
         program.NAME, parents=[program.parser], add_help=False, conflict_handler='resolve'
     )
@@ -62,14 +57,12 @@ def program_parser(program: app.App, paths: Mapping[str, object]) -> argparse.Ar
 
 
 def _values() -> Mapping[str, list[str]]:
-    """Return the values of the argument NAME by command."""
-    return {'type show': list(Registry.installed().types), 'schema': schema.names()}
+    return {'type show': list(Registry.installed().types), 'schema': types.message_names()}
 
 
 def _complete_values(
     parser: argparse.ArgumentParser, paths: Mapping[str, object], names: Collection[str]
 ) -> None:
-    """Let the parser describe paths and names as shtab expects."""
     for action in parser._actions:  # noqa: SLF001  # argparse has no public list
         if action.metavar in _FILES:
             action.complete = paths  # type: ignore[attr-defined]

@@ -1,25 +1,34 @@
-"""The commands `placement-policy cordon add`, `list` and `remove`."""
+"""The commands `placement-policy cordon add`, `list` and `remove`.
+
+They edit the cordon file that workers read. A place that the embedded cloud of a configuration
+lacks is noted: the cordon of a misspelled zone would silently close nothing.
+"""
 
 import argparse
 import datetime
+import difflib
+import functools
+import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import msgspec
+from oslo_config import cfg
 from typing_extensions import override
 
-from placement_worker.cmd import cordon_arguments, output, threading_backend
+from placement_worker.cloud.embedded.inventory import Inventory
+from placement_worker.cmd import output, threading_backend
 from placement_worker.cmd.base import OK, LocalCommand
-from placement_worker.cmd.cordon_arguments import now
 from placement_worker.cordons import cordon_file
-from placement_worker.errors import ConfigurationError
+from placement_worker.errors import ConfigurationError, InvalidInventory
 from placement_worker.formats import moments
 from placement_worker.formats.text import escaped, listed
-from placement_worker.planning.cordon import MAX_REASON, Cordon, in_force
+from placement_worker.planning.cordon import MAX_NAME, MAX_REASON, Cordon, in_force
 
-PLACE_WIDTH, REASON_WIDTH = 20, 18
-"""The widths of columns of the list, which fits into 80 columns with them."""
+DURATION = re.compile('([1-9][0-9]{0,8})([mhd])')
+UNITS = {'m': 'minutes', 'h': 'hours', 'd': 'days'}  # keywords of timedelta
+PLACE_WIDTH, REASON_WIDTH = 20, 18  # of columns of the list, which then fits into 80 columns
 EXIT_STATUS = 'Exit status: 0 success, 2 the cordon file cannot be used, or wrong arguments.'
 REWRITES = (
     'The command rewrites the file. It keeps mode and owner, but of the comments only those before '
@@ -28,8 +37,6 @@ REWRITES = (
 
 
 class CordonCommand(LocalCommand):
-    """A command on the cordon file."""
-
     epilog = EXIT_STATUS
 
     @override
@@ -43,30 +50,20 @@ class CordonCommand(LocalCommand):
         )
 
     def path_of(self, args: argparse.Namespace) -> str:
-        """Return the path of the cordon file.
-
-        :raises ConfigurationError: the configuration names none.
-        """
         if args.cordon_file:
             return str(args.cordon_file)
-        threading_backend.choose()
-        from placement_worker.cmd import remote  # noqa: PLC0415  # slow: imports oslo.messaging
-
-        path = remote.configured(args.config_file).placement.cordon_file
+        path = _configured(args).placement.cordon_file
         if not path:
             raise ConfigurationError(f'{args.config_file}: [placement] cordon_file is not set')
         return str(path)
 
     def edit(self, args: argparse.Namespace, change: cordon_file.Change) -> None:
-        """Change the cordon file, and report comments that are lost."""
         path = self.path_of(args)
         if cordon_file.edit(path, change):
             self.write_error(f'{path}: comments after the first cordon were not kept')
 
 
 class CordonList(CordonCommand):
-    """The command `cordon list`."""
-
     examples = ('placement-policy cordon list --cordon-file cordons.yaml',)
 
     @override
@@ -76,23 +73,21 @@ class CordonList(CordonCommand):
 
     @override
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        cordons, shown_at = cordon_file.read(self.path_of(parsed_args)), now()
+        cordons, listed_at = cordon_file.read(self.path_of(parsed_args)), _now()
         if parsed_args.format != 'table':
             rows = [
-                {**msgspec.to_builtins(one), 'in_force': bool(in_force([one], shown_at))}
-                for one in cordons
+                {**msgspec.to_builtins(cordon), 'in_force': bool(in_force([cordon], listed_at))}
+                for cordon in cordons
             ]
             self.write(output.document(rows, parsed_args.format))
         elif cordons:
-            self.write(output.table([_row(one, shown_at) for one in cordons]))
+            self.write(output.table([_row(cordon, listed_at) for cordon in cordons]))
         else:
             self.write('No cordons.')
         return OK
 
 
 class CordonAdd(CordonCommand):
-    """The command `cordon add`."""
-
     epilog = REWRITES + EXIT_STATUS
     examples = (
         'placement-policy cordon add --cordon-file c.yaml --zone az1 --until 2999-12-01T06:00Z',
@@ -104,11 +99,23 @@ class CordonAdd(CordonCommand):
     @override
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         super().add_arguments(parser)
-        cordon_arguments.add_place(parser)
-        cordon_arguments.add_end(parser)
-        parser.add_argument(
-            '--reason', type=cordon_arguments.text_of_at_most(MAX_REASON), help='shown to users'
+        _add_place(parser)
+        ends = parser.add_mutually_exclusive_group(required=True)
+        ends.add_argument(
+            '--until',
+            metavar='TIME',
+            type=_future_time,
+            help='end, in ISO 8601 with its offset, e.g. 2026-12-01T06:00Z',
         )
+        ends.add_argument(
+            '--for',
+            metavar='DURATION',
+            dest='until',
+            type=_time_after,
+            help='time from now to the end in minutes, hours or days, e.g. 90m, 10h or 2d',
+        )
+        reason = functools.partial(_text, most=MAX_REASON)
+        parser.add_argument('--reason', type=reason, help='shown to users')
         parser.add_argument(
             '--evacuate', action='store_true', help='delete nodes of this place before others'
         )
@@ -119,42 +126,28 @@ class CordonAdd(CordonCommand):
     @override
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         args = parsed_args
-        zone, region = cordon_arguments.place_of(args)
-        new = Cordon(
-            zone=zone,
-            region=region,
-            until=args.until,
-            reason=args.reason or '',
-            evacuate=args.evacuate,
-        )
+        _require_place(args)
+        names = ('zone', 'region', 'until', 'evacuate')
+        new = Cordon(**{name: getattr(args, name) for name in names}, reason=args.reason or '')
 
         def added(cordons: list[Cordon]) -> list[Cordon]:
-            same = _of_place(cordons, new.zone, new.region)
-            lasting = in_force(same, now())
+            same = _of_place(cordons, args)
+            lasting = in_force(same, _now())
             if lasting and not args.replace:
                 raise ConfigurationError(
                     f'{lasting[0]}; use --replace to replace this cordon with a new one'
                 )
-            return [*(one for one in cordons if one not in same), new]
+            return [*(cordon for cordon in cordons if cordon not in same), new]
 
         self.edit(args, added)
         self.write(escaped(f'{new}{", and evacuated" if new.evacuate else ""}'))
-        self._note_unknown_place(new, args)
+        note = _unknown_place(new, _configured(args)) if args.config_file else None
+        if note:
+            self.write_error(note)
         return OK
-
-    def _note_unknown_place(self, new: Cordon, args: argparse.Namespace) -> None:
-        if not args.config_file:
-            return
-        from placement_worker.cmd import cordon_places, remote  # noqa: PLC0415  # slow imports
-
-        sentence = cordon_places.unknown(new, remote.configured(args.config_file))
-        if sentence:
-            self.write_error(sentence)
 
 
 class CordonRemove(CordonCommand):
-    """The command `cordon remove`."""
-
     epilog = REWRITES + EXIT_STATUS
     examples = (
         'placement-policy cordon remove --cordon-file cordons.yaml --zone az1',
@@ -164,7 +157,7 @@ class CordonRemove(CordonCommand):
     @override
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         super().add_arguments(parser)
-        cordon_arguments.add_place(parser)
+        _add_place(parser)
         parser.add_argument(
             '--ended', action='store_true', help='remove all cordons that have ended'
         )
@@ -173,52 +166,125 @@ class CordonRemove(CordonCommand):
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         args = parsed_args
         removed: list[Cordon] = []
-        if args.ended:
-            if args.zone or args.region:
-                raise ConfigurationError('--ended excludes --zone and --region')
-        else:
-            cordon_arguments.place_of(args)
+        if not args.ended:
+            _require_place(args)
+        elif args.zone or args.region:
+            raise ConfigurationError('--ended excludes --zone and --region')
 
         def remaining(cordons: list[Cordon]) -> list[Cordon]:
             if args.ended:
-                lasting = in_force(cordons, now())
-                removed.extend(one for one in cordons if one not in lasting)
+                lasting = in_force(cordons, _now())
+                removed.extend(cordon for cordon in cordons if cordon not in lasting)
             else:
-                removed.extend(_of_place(cordons, args.zone, args.region))
-                _check_found(removed, cordons, args)
-            return [one for one in cordons if one not in removed]
+                removed.extend(_of_place(cordons, args))
+                if not removed:
+                    place = Cordon(zone=args.zone, region=args.region, until=_now()).place
+                    others = listed(cordon.place for cordon in cordons) or 'none'
+                    raise ConfigurationError(
+                        f'Unknown cordon of {place}; cordoned places: {others}'
+                    )
+            return [cordon for cordon in cordons if cordon not in removed]
 
         self.edit(args, remaining)
-        for one in removed:
-            self.write(escaped(f'Removed the cordon of {one.place}'))
+        for cordon in removed:
+            self.write(escaped(f'Removed the cordon of {cordon.place}'))
         if not removed:
             self.write('No cordon has ended.')
         return OK
 
 
-def _of_place(cordons: Sequence[Cordon], zone: str | None, region: str | None) -> list[Cordon]:
-    return [one for one in cordons if (one.zone, one.region) == (zone, region)]
+def _configured(args: argparse.Namespace) -> cfg.ConfigOpts:
+    threading_backend.choose()
+    from placement_worker.cmd import remote  # noqa: PLC0415  # slow: imports oslo.messaging
+
+    return remote.configured(args.config_file)
 
 
-def _check_found(
-    found: Sequence[Cordon], cordons: Sequence[Cordon], args: argparse.Namespace
-) -> None:
-    """Check that there is a cordon of the place that the arguments name.
-
-    :raises ConfigurationError: there is none; the text lists the cordoned places.
-    """
-    if found:
-        return
-    asked = Cordon(zone=args.zone, region=args.region, until=now())
-    others = listed(one.place for one in cordons) or 'none'
-    raise ConfigurationError(f'Unknown cordon of {asked.place}; cordoned places: {others}')
+def _add_place(parser: argparse.ArgumentParser) -> None:
+    name = functools.partial(_text, most=MAX_NAME)
+    parser.add_argument('--zone', type=name, help='zone, of all regions if --region is absent')
+    parser.add_argument('--region', type=name, help='region; without --zone, all of its zones')
 
 
-def _row(one: Cordon, shown_at: datetime.datetime) -> dict[str, Any]:
-    state = 'evacuated' if one.evacuate else 'closed'
+def _require_place(args: argparse.Namespace) -> None:
+    if not args.zone and not args.region:
+        raise ConfigurationError('Expected --zone, --region or both, got none')
+
+
+def _text(text: str, most: int) -> str:
+    if not 0 < len(text) <= most:
+        raise argparse.ArgumentTypeError(f'expected 1 to {most} characters, got {len(text)}')
+    return text
+
+
+def _future_time(text: str) -> datetime.datetime:
+    try:
+        moment = datetime.datetime.fromisoformat(text)
+    except ValueError:
+        moment = None
+    if moment is None or moment.tzinfo is None:
+        raise argparse.ArgumentTypeError(
+            f'expected a time in ISO 8601 with its offset, e.g. 2026-12-01T06:00Z, got {text}'
+        )
+    if moment <= _now():
+        raise argparse.ArgumentTypeError(f'expected a time in the future, got {text}')
+    return moment
+
+
+def _time_after(text: str) -> datetime.datetime:
+    duration = DURATION.fullmatch(text)
+    try:
+        if duration:
+            passed = datetime.timedelta(**{UNITS[duration[2]]: int(duration[1])})
+            return _now().replace(microsecond=0) + passed
+    except OverflowError:
+        pass
+    raise argparse.ArgumentTypeError(
+        f'expected minutes, hours or days, e.g. 90m, 10h or 2d, got {text}'
+    )
+
+
+def _now() -> datetime.datetime:
+    return datetime.datetime.now(datetime.UTC)
+
+
+def _of_place(cordons: Sequence[Cordon], args: argparse.Namespace) -> list[Cordon]:
+    place = (args.zone, args.region)
+    return [cordon for cordon in cordons if (cordon.zone, cordon.region) == place]
+
+
+def _row(cordon: Cordon, listed_at: datetime.datetime) -> dict[str, Any]:
+    state = 'evacuated' if cordon.evacuate else 'closed'
     return {
-        'place': textwrap.wrap(escaped(one.place), PLACE_WIDTH),
-        'until': moments.shown(one.until).replace('T', ' '),
-        'state': state if in_force([one], shown_at) else 'ended',
-        'reason': textwrap.wrap(escaped(one.reason), REASON_WIDTH),
+        'place': textwrap.wrap(escaped(cordon.place), PLACE_WIDTH),
+        'until': moments.shown(cordon.until).replace('T', ' '),
+        'state': state if in_force([cordon], listed_at) else 'ended',
+        'reason': textwrap.wrap(escaped(cordon.reason), REASON_WIDTH),
     }
+
+
+def _unknown_place(cordon: Cordon, conf: cfg.ConfigOpts) -> str | None:
+    """Check the embedded cloud alone; another one needs the credentials of the worker."""
+    if conf.cloud.backend != 'inventory' or not conf.cloud.inventory_file:
+        return None
+    try:
+        inventory = Inventory.load(conf.cloud.inventory_file)
+    except InvalidInventory:  # a worker does not start with it and reports it
+        return None
+    regions = inventory.regions()
+    if cordon.region and cordon.region not in regions:
+        return _no_effect(cordon, cordon.region, 'regions', regions)
+    searched = {cordon.region} if cordon.region else {None, *regions}
+    zones = {zone for region in searched for zone in inventory.zones(region)}
+    if cordon.zone and cordon.zone not in zones:
+        return _no_effect(cordon, cordon.zone, 'zones', zones)
+    return None
+
+
+def _no_effect(cordon: Cordon, name: str, kind: str, known: Collection[str]) -> str:
+    near = difflib.get_close_matches(name, known, n=1)
+    meant = f' (did you mean {near[0]}?)' if near else ''
+    return (
+        f'The cordon of {cordon.place} has no effect{meant}; the {kind} of [cloud] inventory_file '
+        f'are {listed(sorted(known)) or "none"}'
+    )

@@ -1,51 +1,452 @@
-"""The option that names decision logs, and the messages about their lines that are skipped."""
+"""The commands that read decision logs: `placement-policy replay`, `why` and `clusters`.
+
+A log may be damaged or of another version, so an invalid line is reported and skipped, and the exit
+status says so. Its values come from requests, possibly hostile ones, and are escaped.
+"""
 
 import argparse
+import datetime
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import metadata
+from typing import Any, NoReturn
 
-from placement_worker.cmd.base import LocalCommand
-from placement_worker.formats.text import counted
+import msgspec
+from typing_extensions import override
 
-MAX_SHOWN = 5
-"""The number of skipped lines that have a message of their own."""
+from placement_worker.cloud.stated_places import Location, counts_in_words, in_words
+from placement_worker.cmd import output
+from placement_worker.cmd.base import INVALID, OK, SOME_ERROR, LocalCommand
+from placement_worker.cmd.output import Paint
+from placement_worker.decisions import action_history, latest_clusters, node_history, replay
+from placement_worker.decisions.action_history import Check, Summary
+from placement_worker.decisions.history_events import Event
+from placement_worker.decisions.latest_clusters import LatestCluster
+from placement_worker.decisions.log_records import InvalidLine
+from placement_worker.decisions.records import Entry
+from placement_worker.formats.text import counted, escaped, listed, shortened
+from placement_worker.policies.registry import Registry
 
-NOT_FOUND = (
+MAX_SKIPPED = 5  # skipped lines that have a message of their own
+MAX_LATEST = 20  # decisions about a cluster in a table
+MAX_VALUE_LENGTH = 100  # characters
+_DIFFERENT = 1
+_NOT_FOUND = (
     'name the logs of all workers with their rotated files; a request that was refused, failed, '
     'was parked or reached no worker has no decision: look for its cluster in the log of each '
     'worker (journalctl --unit placement-worker) and in "placement-policy parked list"'
 )
-"""The advice if the logs lack a decision."""
 
 
-def add_argument(parser: argparse.ArgumentParser) -> None:
-    """Add the option that names the logs to read, as `logs`."""
-    parser.add_argument(
-        '--log',
-        dest='logs',
-        metavar='FILE',
-        nargs='+',
-        required=True,
-        help='decision logs of all workers in any order, compressed by gzip or not',
+class _LogCommand(LocalCommand):
+    _skipped = 0
+
+    def add_log_argument(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument(
+            '--log',
+            dest='logs',
+            metavar='FILE',
+            nargs='+',
+            required=True,
+            help='decision logs of all workers in any order, compressed by gzip or not',
+        )
+
+    def skip(self, line: InvalidLine) -> None:
+        self._skipped += 1
+        if self._skipped <= MAX_SKIPPED:
+            error = line.error.rstrip()
+            self.write_error(f'{line.path}, line {line.number}: {error}; skipped the line')
+
+    def end(self, status: int) -> int:
+        """Report the lines that have no message of their own, and return the exit status."""
+        if self._skipped > MAX_SKIPPED:
+            more = counted(self._skipped - MAX_SKIPPED, 'more line')
+            self.write_error(f'Skipped {more}; check that the file is a decision log')
+        return INVALID if self._skipped else status
+
+
+class Replay(_LogCommand):
+    examples = (
+        'placement-policy replay /var/log/placement-worker/decisions.jsonl',
+        'placement-policy replay decisions.jsonl.2.gz decisions.jsonl.1 decisions.jsonl    '
+        '# rotated files',
+        'placement-policy replay -f jsonl decisions.jsonl    # one line of JSON per difference',
+        'placement-policy replay --request req-24f4a58e decisions.jsonl > request.yaml',
+    )
+    epilog = (
+        'The option [decision_log] file of the worker names the log. Exit status: 0 all decisions '
+        'are the same, 1 some decision differs or no request has the id, 2 a log cannot be read '
+        'or has invalid lines.'
+    )
+
+    @override
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument(
+            'logs', metavar='LOG', nargs='+', help='decision logs; compressed ones end in .gz'
+        )
+        parser.add_argument(
+            '--request',
+            metavar='ID',
+            help='print the requests with this id as YAML for check and rebalance, without a '
+            'replay; checks become dry runs',
+        )
+        output.add_format_argument(parser, ('table', 'jsonl'))
+
+    @override
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        if parsed_args.request:
+            return self._print_requests(parsed_args.logs, parsed_args.request)
+        registry = Registry.installed()
+        replayed = different = 0
+        for path in parsed_args.logs:
+            for number, entry in replay.entries(path):
+                if not isinstance(entry, Entry):
+                    self.skip(InvalidLine(path, number, str(entry)))
+                    continue
+                differences = replay.differences(entry, registry)
+                replayed, different = replayed + 1, different + bool(differences)
+                if differences:
+                    where = f'{path}, line {number}'
+                    self._show(where, entry, differences, parsed_args.format)
+        status = self.end(_DIFFERENT if different else OK)
+        if parsed_args.format == 'table':
+            self.write(self._summary(replayed, different))
+        return status
+
+    def _print_requests(self, logs: Sequence[str], request_id: str) -> int:
+        status, printed = OK, 0
+        text = msgspec.json.encode(request_id)
+        for path in logs:
+            for number, entry in replay.entries(path, (text,)):
+                if not isinstance(entry, Entry):
+                    status = self.write_error(f'{path}, line {number}: {entry}; skipped the line')
+                elif entry.request_id == request_id:
+                    printed += 1
+                    self.write(escaped(f'# {path}, line {number}: {_subject(entry)}'))
+                    self.write(output.document(_repeatable(entry), 'yaml'))
+        if status == INVALID or printed:
+            return status
+        self.write_error(f'No request {request_id} in the logs; {_NOT_FOUND}')
+        return _DIFFERENT
+
+    def _show(
+        self, where: str, entry: Entry, differences: list[replay.Difference], form: str
+    ) -> None:
+        if form == 'jsonl':
+            about: dict[str, Any] = {
+                'line': where,
+                'request_id': entry.request_id,
+                'version': entry.version,
+                **({'packages': entry.packages} if entry.packages else {}),
+            }
+            for one in differences:
+                self.write(output.json_line({**about, **msgspec.to_builtins(one)}))
+            return
+        paint = Paint.of(self.app.stdout)
+        self.write(paint(f'{where}: {_subject(entry)}', 'bold'))
+        for one in differences:
+            self.write(escaped(f'  {one.at}'))
+            self.write(paint(f'    - {_short_value(one.was)}', 'red'))
+            self.write(paint(f'    + {_short_value(one.now)}', 'green'))
+
+    def _summary(self, replayed: int, different: int) -> str:
+        paint = Paint.of(self.app.stdout)
+        version = metadata.version('placement-worker')
+        subject = f'{counted(replayed, "decision")} replayed with {version}: '
+        if different:
+            return subject + paint(
+                counted(different, 'different reply', 'different replies'), 'red'
+            )
+        return subject + (paint('all the same', 'green') if replayed else 'nothing to compare')
+
+
+class Why(_LogCommand):
+    examples = (
+        'placement-policy why n4 --log /var/log/placement-worker/decisions.jsonl',
+        'placement-policy why n4 --log decisions.jsonl.2.gz decisions.jsonl.1 decisions.jsonl',
+        'placement-policy why web --log decisions.jsonl    # the latest actions of cluster web',
+        'placement-policy why n4 --log decisions.jsonl -f jsonl    # one line of JSON per event',
+    )
+    epilog = (
+        'For a node, the output has its events; for an action, its checks; for a cluster, its '
+        'latest decisions. The option [decision_log] file of the worker names the log. Exit '
+        'status: 0 the log has decisions about NAME, 1 it has none, 2 a log cannot be read or has '
+        'invalid lines.'
+    )
+
+    @override
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        # argparse would show NAME last, where it takes the name for a file of --log.
+        parser.usage = '%(prog)s [-h] NAME --log FILE [FILE ...] [-f {table,jsonl}]'
+        parser.add_argument(
+            'name', metavar='NAME', help='id or name of a node or a cluster, or id of an action'
+        )
+        self.add_log_argument(parser)
+        output.add_format_argument(parser, ('table', 'jsonl'))
+
+    @override
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        logs, name, paint = parsed_args.logs, parsed_args.name, Paint.of(self.app.stdout)
+        has_decisions = False
+        for event in node_history.read(logs, name, Registry.installed()):
+            if isinstance(event, InvalidLine):
+                self.skip(event)
+                continue
+            has_decisions = True
+            is_table = parsed_args.format == 'table'
+            self.write(_event_text(event, paint) if is_table else output.json_line(event))
+        has_decisions = has_decisions or self._show_decisions(parsed_args, paint)
+        status = self.end(OK if has_decisions else SOME_ERROR)
+        if status == SOME_ERROR:
+            self.write_error(_no_decision(logs, name))
+        return status
+
+    def _show_decisions(self, args: argparse.Namespace, paint: Paint) -> bool:
+        """Show the checks of an action, or else the decisions about a cluster."""
+        checks, of_cluster = action_history.read(args.logs, args.name)
+        summaries = [check.summary for check in checks] or of_cluster
+        if args.format == 'jsonl':
+            for summary in summaries:
+                self.write(output.json_line(summary))
+        elif checks:
+            for check in checks:
+                self.write(_check_text(check, paint))
+        elif of_cluster:
+            self.write(_cluster_text(of_cluster, args.logs))
+        return bool(summaries)
+
+    @override
+    def _refuse(self, prog_name: str, message: str) -> NoReturn:
+        order = '; put NAME before --log' if message.endswith(' required: NAME') else ''
+        super()._refuse(prog_name, message + order)
+
+
+class Clusters(_LogCommand):
+    examples = (
+        'placement-policy clusters --log /var/log/placement-worker/decisions.jsonl --zone az1',
+        'placement-policy clusters --log host1.jsonl host2.jsonl --cluster web -f yaml > web.yaml',
+    )
+    epilog = (
+        'The nodes are those of the latest check of each cluster, without the nodes that its '
+        'action deletes, and those that it creates. -f yaml prints files for placement-policy '
+        'rebalance. Exit status: 0 clusters were found, 1 none was found, 2 a log cannot be read '
+        'or has invalid lines.'
+    )
+
+    @override
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        self.add_log_argument(parser)
+        parser.add_argument('--cluster', metavar='NAME', help='only clusters with this id or name')
+        parser.add_argument('--zone', help='only clusters with old or new nodes in this zone')
+        parser.add_argument('--region', help='only clusters with old or new nodes in this region')
+        output.add_format_argument(parser, ('table', 'yaml', 'jsonl'))
+
+    @override
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        clusters = []
+        for cluster in latest_clusters.read(parsed_args.logs):
+            if isinstance(cluster, InvalidLine):
+                self.skip(cluster)
+            else:
+                clusters.append(cluster)
+        chosen = [cluster for cluster in clusters if _is_chosen(cluster, parsed_args)]
+        status = self.end(OK if chosen else SOME_ERROR)
+        if chosen:
+            self._show(chosen, parsed_args.format)
+        else:
+            self.write_error(_no_cluster(clusters, parsed_args))
+        return status
+
+    def _show(self, clusters: Sequence[LatestCluster], form: str) -> None:
+        if form == 'table':
+            self.write(output.table([_cluster_row(cluster) for cluster in clusters]))
+        for one in clusters if form == 'jsonl' else ():
+            self.write(output.json_line(_cluster_summary(one)))
+        for one in clusters if form == 'yaml' else ():
+            self.write(escaped(f'# {_about_check(one)}'))
+            self.write(output.document({'cluster': one.cluster, 'policies': one.policies}, 'yaml'))
+            for warning in _node_warnings(one):  # a pipe to rebalance hides the comment
+                self.write_error(f'Warning: {warning}')
+
+
+def _subject(entry: Entry) -> str:
+    action: Any = msgspec.json.decode(entry.request).get('action')
+    what = action.get('action') if isinstance(action, dict) else entry.method
+    request = f'request {entry.request_id}, ' if entry.request_id else ''
+    versions = ', '.join([entry.version, *entry.packages])
+    return f'{what}, {request}decided {_time(entry.at)} by {versions}'
+
+
+def _repeatable(entry: Entry) -> dict[str, Any]:
+    request: dict[str, Any] = msgspec.json.decode(entry.request)
+    request.pop('expires_at', None)
+    return {**request, 'dry_run': True} if entry.method == 'policy_check' else request
+
+
+def _short_value(value: object) -> str:
+    return shortened(msgspec.json.encode(value).decode(), MAX_VALUE_LENGTH)
+
+
+def _event_text(event: Event, paint: Paint) -> str:
+    action = ' '.join(filter(None, (event.action, event.action_id)))
+    about = f'cluster {event.cluster}'
+    about += f', {event.place}' if event.place else ''
+    about += f', request {event.request_id}' if event.request_id else ''
+    lines = [about, _worker(event)]
+    lines += [f'policy {policy}' for policy in event.policies]
+    lines += [f'warning {warning}' for warning in event.warnings]
+    lines = [escaped(line) for line in lines]
+    if event.places:
+        hidden = () if event.event == 'placed' else output.HIDDEN_IN_DELETIONS
+        lines += output.table(event.places, hidden).splitlines()
+    title = escaped(f'{_time(event.at)}  {action}  node {event.node} ')
+    title += paint(event.event, 'bold') + escaped(f': {event.text}')
+    return '\n'.join([title, *(output.INDENT + line for line in lines)])
+
+
+def _no_decision(logs: Sequence[str], name: str) -> str:
+    clusters = node_history.clusters(logs, name)
+    if not clusters:
+        return f'No decision about a node, an action or a cluster {name} in the logs; {_NOT_FOUND}'
+    return (
+        f'No decision names node {name} of cluster {listed(clusters)}; for the decisions about '
+        f'the cluster, run: {_why_command(clusters[0], logs)}'
     )
 
 
-class SkippedLines:
-    """Report the first skipped lines of decision logs one by one, and the number of the others.
+def _why_command(name: str, logs: Sequence[str]) -> str:
+    return shlex.join(['placement-policy', 'why', name, '--log', *logs])
 
-    :ivar number: the number of skipped lines.
-    """
 
-    def __init__(self, command: LocalCommand) -> None:
-        self._command = command
-        self.number = 0
+def _check_text(check: Check, paint: Paint) -> str:
+    """Return a check as `placement-policy check` shows it, below its circumstances."""
+    one = check.summary
+    about = f'{"dry run of " if one.dry_run else ""}action {one.action_id}'
+    about += f', request {one.request_id}' if one.request_id else ''
+    lines = [escaped(f'{_time(one.at)}  {about}, {_worker(one)}')]
+    if one.nodes:
+        lines.append(escaped(f'{output.INDENT}nodes: {listed(one.nodes)}'))
+    lines.append(output.check_reply(check.reply, check.request, 'table', paint))
+    return '\n'.join(lines)
 
-    def skip(self, path: str, number: int, error: str) -> None:
-        """Count a line, and report it if it is one of the first."""
-        self.number += 1
-        if self.number <= MAX_SHOWN:
-            self._command.write_error(f'{path}, line {number}: {error.rstrip()}; skipped the line')
 
-    def summarize(self) -> None:
-        """Report the number of lines that have no message of their own."""
-        if self.number > MAX_SHOWN:
-            more = counted(self.number - MAX_SHOWN, 'more line')
-            self._command.write_error(f'Skipped {more}; check that the file is a decision log')
+def _cluster_text(decisions: Sequence[Summary], logs: Sequence[str]) -> str:
+    """Return the latest decisions about a cluster, and the command that shows one of them."""
+    latest = decisions[-MAX_LATEST:]
+    number = f'{len(latest)} of {counted(len(decisions), "decision")}'
+    lines = [
+        escaped(f'Cluster {latest[-1].cluster}, the latest {number}:'),
+        output.table([_decision_row(one) for one in latest]),
+    ]
+    ids = [one.action_id for one in latest if one.action_id]
+    if ids:
+        command = _why_command(ids[-1], logs)
+        lines.append(escaped(f'Show the policies and places of an action: {command}'))
+    return '\n'.join(lines)
+
+
+def _decision_row(one: Summary) -> dict[str, Any]:
+    return {
+        'time': _time(one.at),
+        'action': [one.action, one.action_id or 'no action id'],
+        'check': [one.target or '-', *['dry run'] * one.dry_run],
+        'places': [
+            *(f'to create in {place}: {count}' for place, count in one.to_create.items()),
+            *(f'to delete in {place}: {count}' for place, count in one.to_delete.items()),
+        ],
+        'outcome': [one.status, *map(shortened, (one.reason, *one.warnings))],
+    }
+
+
+def _worker(one: Event | Summary) -> str:
+    worker = f'worker {one.version}' + (f' on {one.host}' if one.host else '')
+    return ', '.join([worker, *one.packages])
+
+
+def _is_chosen(one: LatestCluster, args: argparse.Namespace) -> bool:
+    is_placed = any(
+        args.region in (None, region) and args.zone in (None, zone)
+        for region, zone in (*one.places, *one.new_places)
+    )
+    return _is_named(one, args) and (is_placed or not (args.zone or args.region))
+
+
+def _is_named(one: LatestCluster, args: argparse.Namespace) -> bool:
+    return args.cluster in (None, one.cluster.id, one.cluster.name)
+
+
+def _no_cluster(clusters: Sequence[LatestCluster], args: argparse.Namespace) -> str:
+    if not clusters:
+        return 'The logs have no check of a cluster; name the logs of all workers'
+    if args.cluster and not any(_is_named(one, args) for one in clusters):
+        names = listed(map(_cluster_name, clusters))
+        return f'No check of cluster {args.cluster} in the logs; their clusters are {names}'
+    places = {place for one in clusters for place in (*one.places, *one.new_places)}
+    words = listed(sorted(map(in_words, places)))
+    return f'No such cluster has nodes in this place; the logs have nodes in {words}'
+
+
+def _cluster_row(one: LatestCluster) -> dict[str, Any]:
+    return {
+        'cluster': _cluster_name(one),
+        'project': one.cluster.project,
+        'nodes': [
+            *counts_in_words(one.places),
+            *(f'to create in {text}' for text in counts_in_words(one.new_places)),
+            *(f'to delete in {text}' for text in counts_in_words(one.unnamed_victims)),
+        ],
+        'latest_check': [_time(one.entry.at), one.action, one.entry.request_id or 'no request id'],
+    }
+
+
+def _cluster_summary(one: LatestCluster) -> dict[str, Any]:
+    return {
+        'cluster': one.cluster.id,
+        'name': one.cluster.name,
+        'project': one.cluster.project,
+        'nodes': len(one.cluster.nodes),
+        'places': _place_rows(one.places),
+        'to_create': _place_rows(one.new_places),
+        'to_delete': _place_rows(one.unnamed_victims),
+        'at': one.entry.at,
+        'action': one.action,
+        'request_id': one.entry.request_id,
+    }
+
+
+def _place_rows(places: Mapping[Location, int]) -> list[dict[str, Any]]:
+    return [
+        {'region': region, 'zone': zone, 'nodes': nodes} for (region, zone), nodes in places.items()
+    ]
+
+
+def _about_check(one: LatestCluster) -> str:
+    new, gone = one.new_places.total(), one.unnamed_victims.total()
+    missing = f'; without {counted(new, "node")} to create' if new else ''
+    extra = f'; with {counted(gone, "node")} to delete' if gone else ''
+    return f'{_cluster_name(one)}: {one.action} decided {_time(one.entry.at)}{missing}{extra}'
+
+
+def _node_warnings(one: LatestCluster) -> Iterator[str]:
+    file = f'the file of cluster {_cluster_name(one)}'
+    check = f'{one.action}, decided {_time(one.entry.at)}'
+    if one.new_places:
+        yield (
+            f'{file} lacks the nodes to create by {check} '
+            f'({listed(counts_in_words(one.new_places))}); if they exist, the file is out of date: '
+            'correct its nodes before a plan'
+        )
+    if one.unnamed_victims:
+        yield (
+            f'{file} has the nodes to delete by {check} '
+            f'({listed(counts_in_words(one.unnamed_victims))}), which the engine chose: remove '
+            'them before a plan'
+        )
+
+
+def _cluster_name(one: LatestCluster) -> str:
+    return one.cluster.name or one.cluster.id
+
+
+def _time(moment: datetime.datetime) -> str:
+    return moment.isoformat(timespec='seconds')

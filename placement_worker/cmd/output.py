@@ -1,45 +1,71 @@
-"""Format replies: tables for people, JSON and YAML for scripts."""
+"""The output of commands: tables and colors for people, JSON and YAML for scripts.
+
+Every text is escaped: requests and decision logs may hold escape characters, by which an attacker
+could control the terminal of an operator.
+"""
 
 import argparse
+import os
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, TextIO
 
 import msgspec
 import prettytable
 import yaml
 
-from placement_worker.cmd import draining
-from placement_worker.cmd.colors import PLAIN, Paint, Style
-from placement_worker.contract.action_data import DELETION
+from placement_worker.contract.action_data import DELETION, ActionData
 from placement_worker.contract.model import (
     BindReply,
     BindRequest,
     CheckReply,
     CheckRequest,
+    Cluster,
+    Decision,
 )
 from placement_worker.decisions.final_places import PLANS
+from placement_worker.errors import InvalidInput
 from placement_worker.formats import details
 from placement_worker.formats.text import counted, escaped, escaped_lines
+from placement_worker.policies.load_balancing.properties import NAME
 
+Style = Literal['bold', 'dim', 'red', 'green', 'yellow']
+_CODES: Mapping[Style, int] = {'bold': 1, 'dim': 2, 'red': 31, 'green': 32, 'yellow': 33}
 FORMATS = ('table', 'json', 'yaml')
 INDENT = '    '
+# Columns of plans that say nothing about a deletion: an unavailable place gives nodes, too.
 HIDDEN_IN_DELETIONS = frozenset({'usable'})
-"""The columns of plans that say nothing about a deletion: an unavailable place gives nodes, too."""
 _STYLES: Mapping[str, Style] = {
     'OK': 'green', 'ERROR': 'red', 'APPLIED': 'green', 'SKIPPED': 'dim', 'FAILED': 'red',
 }  # fmt: skip
 
 
+class Paint:
+    """A painter that escapes text, and colors it on a terminal."""
+
+    def __init__(self, on: bool) -> None:
+        self._on = on
+
+    @classmethod
+    def of(cls, stream: TextIO, environ: Mapping[str, str] = os.environ) -> 'Paint':
+        """Return a painter that honors `NO_COLOR` (https://no-color.org) and dumb terminals."""
+        return cls(
+            stream.isatty() and not environ.get('NO_COLOR') and environ.get('TERM') != 'dumb'
+        )
+
+    def __call__(self, text: str, style: Style) -> str:
+        text = escaped(text)
+        return f'\x1b[{_CODES[style]}m{text}\x1b[0m' if self._on and text else text
+
+
+PLAIN = Paint(on=False)
+
+
 def add_format_argument(parser: argparse.ArgumentParser, formats: Sequence[str] = FORMATS) -> None:
-    """Add the argument that chooses one of the formats; the first is the default."""
-    default = formats[0]
-    parser.add_argument(
-        '-f', '--format', choices=formats, default=default, help=f'default: {default}'
-    )
+    first = formats[0]
+    parser.add_argument('-f', '--format', choices=formats, default=first, help=f'default: {first}')
 
 
 def check_reply(answer: CheckReply, request: CheckRequest, form: str, paint: Paint = PLAIN) -> str:
-    """Return the reply to a check in one of the `FORMATS`; only tables have colors."""
     if form != 'table':
         return document(answer, form)
     plan = _plan(answer) if request.target == 'BEFORE' else []
@@ -48,14 +74,11 @@ def check_reply(answer: CheckReply, request: CheckRequest, form: str, paint: Pai
 
 
 def bind_reply(answer: BindReply, request: BindRequest, form: str, paint: Paint = PLAIN) -> str:
-    """Return the reply to an attachment or detachment in one of the `FORMATS`."""
     if form != 'table':
         return document(answer, form)
-    policy, cluster = request.policy, request.cluster
-    title = (
-        f'{policy.name or policy.id} ({policy.spec.type_name}), '
-        f'cluster {cluster.name or cluster.id} ({counted(len(cluster.nodes), "node")}): '
-    )
+    policy = request.policy
+    name = f'{policy.name or policy.id} ({policy.spec.type_name})'
+    title = f'{name}, {cluster_words(request.cluster)}: '
     lines = [
         *warnings(answer.warnings, paint),
         escaped(title) + paint(answer.status, _STYLES[answer.status]),
@@ -63,18 +86,34 @@ def bind_reply(answer: BindReply, request: BindRequest, form: str, paint: Paint 
     ]
     for stored in answer.policy.data.values() if answer.status == 'OK' else ():
         data = stored.get('data') if isinstance(stored, dict) else None
-        lines += (
-            [escaped(f'{INDENT}{key}: {value}') for key, value in data.items()]
-            if isinstance(data, dict)
-            else []
-        )
+        if isinstance(data, dict):
+            lines += [escaped(f'{INDENT}{key}: {value}') for key, value in data.items()]
     if answer.nodes:
         lines.append(f'{INDENT}changed data of {counted(len(answer.nodes), "node")}')
     return '\n'.join([*lines, ''])
 
 
+def cluster_words(cluster: Cluster) -> str:
+    return f'cluster {cluster.name or cluster.id} ({counted(len(cluster.nodes), "node")})'
+
+
+def drain_wait_s(data: Mapping[str, Any], decisions: Sequence[Decision]) -> int:
+    """Return the seconds from the removal of members to the deletion of their nodes, or 0."""
+    leaving = any(
+        decision.policy_type.startswith(f'{NAME}-') and decision.details.get('removed')
+        for decision in decisions
+    )
+    try:
+        return (ActionData(data).deletion.grace_period or 0) if leaving else 0
+    except InvalidInput:  # versions before 1.4 of load balancing do not read the grace period
+        return 0
+
+
+def drain_sentence(seconds: int) -> str:
+    return f'members leave now, nodes are deleted {seconds} s later'
+
+
 def warnings(sentences: Sequence[str], paint: Paint) -> list[str]:
-    """Return a line for each warning; commands print them first."""
     return [paint(f'Warning: {sentence}', 'yellow') for sentence in sentences]
 
 
@@ -86,12 +125,13 @@ def document(answer: object, form: str) -> str:
     return yaml.safe_dump(builtins, explicit_start=True, sort_keys=False).rstrip('\n')
 
 
+def json_line(answer: object) -> str:
+    return escaped(msgspec.json.encode(answer).decode())
+
+
 def _outcome(answer: CheckReply, request: CheckRequest, paint: Paint) -> list[str]:
-    cluster, data = request.cluster, answer.action.data
-    title = (
-        f'{request.action.action} of cluster {cluster.name or cluster.id} '
-        f'({counted(len(cluster.nodes), "node")}), {request.target}: '
-    )
+    data = answer.action.data
+    title = f'{request.action.action} of {cluster_words(request.cluster)}, {request.target}: '
     return [
         escaped(title) + paint(data['status'], _STYLES[data['status']]),
         escaped(f'{data["reason"]}'),
@@ -99,7 +139,6 @@ def _outcome(answer: CheckReply, request: CheckRequest, paint: Paint) -> list[st
 
 
 def _plan(answer: CheckReply) -> list[str]:
-    """Return the lines about nodes to create or delete; none if the engine stops the action."""
     lines: list[str] = []
     if answer.action.data['status'] != 'OK':
         return lines
@@ -115,8 +154,8 @@ def _plan(answer: CheckReply) -> list[str]:
         ]
         if isinstance(decided.get('candidates'), list):
             lines.append(f'{INDENT}candidates: {", ".join(map(str, decided["candidates"]))}')
-    wait_s = draining.wait_s(answer.action.data, answer.decisions)
-    lines += [f'{INDENT}wait: {draining.sentence(wait_s)}'] * bool(wait_s)
+    wait_s = drain_wait_s(answer.action.data, answer.decisions)
+    lines += [f'{INDENT}wait: {drain_sentence(wait_s)}'] * bool(wait_s)
     return [escaped(line) for line in lines]
 
 
@@ -140,7 +179,6 @@ def _decisions(answer: CheckReply, paint: Paint) -> list[str]:
 
 
 def detail(key: str, value: Any, hidden: Collection[str] = ()) -> list[str]:
-    """Return the lines of a detail: rows become a table without hidden columns, others one line."""
     if not details.is_shown(key, value):
         return []
     if isinstance(value, list) and all(isinstance(row, Mapping) for row in value):

@@ -1,4 +1,9 @@
-"""The commands `placement-policy parked list`, `show`, `retry` and `drop`."""
+"""The commands `placement-policy parked list`, `show`, `retry` and `drop`.
+
+They work on the parking lot, the queue of requests that no worker could handle. Such a request may
+be malformed or hostile, so everything is read as plain data, and secrets are masked as in the
+decision log. A retry may do harm after its caller has given up, and is refused without --force.
+"""
 
 import argparse
 import datetime
@@ -10,22 +15,18 @@ from typing import Any
 from typing_extensions import override
 
 from placement_worker import errors
-from placement_worker.cmd import (
-    output,
-    parked_messages,
-    retry_warnings,
-    targets,
-    threading_backend,
-)
+from placement_worker.cmd import output, targets, threading_backend
 from placement_worker.cmd.base import OK, LocalCommand
+from placement_worker.contract import rpc
+from placement_worker.contract.model import in_utc
+from placement_worker.decisions import masking
 from placement_worker.formats.text import escaped, escaped_lines
 
 MAX_PARKED = 1000  # parked requests to read
+_CONTEXT = '_context_'  # the prefix of the caller's context in a message of oslo.messaging
 
 
 class ParkedCommand(LocalCommand):
-    """A command on the parking lot, the queue of parked requests."""
-
     epilog = 'Exit status: 0 success, 2 failure.'
 
     @override
@@ -44,29 +45,24 @@ class ParkedCommand(LocalCommand):
         return parser
 
     @override
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument('id', metavar='ID', help='an ID from parked list')
+
+    @override
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        targets.require_broker(parsed_args, str(self.cmd_name))
+        args = parsed_args
+        targets.require_broker(args, str(self.cmd_name))
         threading_backend.choose()
         from placement_worker.cmd import remote  # noqa: PLC0415  # slow: imports oslo.messaging
 
-        with remote.parked(parsed_args.transport, parsed_args.config_file, MAX_PARKED) as (
-            connection,
-            parked,
-        ):
-            return self.run_with(connection, parked, parsed_args)
-
-    @override
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        pass
+        with remote.parked(args.transport, args.config_file, MAX_PARKED) as (connection, parked):
+            return self.run_with(connection, parked, args)
 
     @abstractmethod
-    def run_with(self, connection: Any, parked: Iterator[Any], args: argparse.Namespace) -> int:
-        """Run the command on the parked requests, and return the exit status."""
+    def run_with(self, connection: Any, parked: Iterator[Any], args: argparse.Namespace) -> int: ...
 
 
 class ParkedList(ParkedCommand):
-    """The command `parked list`."""
-
     examples = ('placement-policy parked list --config-file /etc/placement-worker/operator.conf',)
 
     @override
@@ -75,64 +71,63 @@ class ParkedList(ParkedCommand):
 
     @override
     def run_with(self, connection: Any, parked: Iterator[Any], args: argparse.Namespace) -> int:
-        rows = [parked_messages.row(one) for one in parked]
+        rows = [_row(one) for one in parked]
         if args.format != 'table':
             self.write(output.document(rows, args.format))
-        else:
-            shown = [parked_messages.table_row(row) for row in rows]
-            self.write(output.table(shown) if shown else 'No parked requests.')
+            return OK
+        columns = [  # the others would not fit on a screen
+            {
+                'id': row['id'],
+                'parked_at': row['parked_at'] or '(not parked by a worker)',
+                'request': row['action'] or row['method'],
+                'cluster': row['clusters'] or None,
+            }
+            for row in rows
+        ]
+        self.write(output.table(columns) if columns else 'No parked requests.')
         return OK
 
 
 class ParkedShow(ParkedCommand):
-    """The command `parked show`."""
-
     examples = ('placement-policy parked show ID --transport rabbit://user:password@host/',)
-
-    @override
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument('id', metavar='ID', help='an ID from parked list')
 
     @override
     def run_with(self, connection: Any, parked: Iterator[Any], args: argparse.Namespace) -> int:
         try:
-            body = _find(parked, args.id).body
-            shown = json.dumps(parked_messages.without_secrets(body), indent=2)
+            text = json.dumps(_without_secrets(_find(parked, args.id).body), indent=2)
         except RecursionError:
             raise errors.InvalidRequest(
                 f'Request {args.id} is nested too deeply to show; run "placement-policy parked '
                 f'drop {args.id}" to delete it'
             ) from None
-        self.write(escaped_lines(shown))
+        self.write(escaped_lines(text))
         return OK
 
 
 class ParkedRetry(ParkedCommand):
-    """The command `parked retry`."""
-
     examples = (
         'placement-policy parked retry ID --config-file /etc/placement-worker/operator.conf',
     )
 
     @override
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument('id', metavar='ID', help='an ID from parked list')
+        super().add_arguments(parser)
         parser.add_argument(
             '--force', action='store_true', help='send the request also if a warning advises not to'
         )
 
     @override
     def run_with(self, connection: Any, parked: Iterator[Any], args: argparse.Namespace) -> int:
-        from placement_worker.late_ack import parking  # noqa: PLC0415
+        from placement_worker.late_ack import parking  # noqa: PLC0415  # imports oslo.messaging
 
         one = _find(parked, args.id)
-        method, request = parked_messages.call(one.body)
-        now = datetime.datetime.now(datetime.UTC)
-        warnings = list(retry_warnings.of(method, request, now))
-        for warning in warnings:
+        warning = _retry_warning(_decoded(one.body), datetime.datetime.now(datetime.UTC))
+        if warning:
             self.write_error(f'Warning: {warning}')
-        if warnings and not args.force:
-            return self.write_error(f'Did not send {one.id}; to send it all the same, add --force')
+            if not args.force:
+                return self.write_error(
+                    f'Did not send {one.id}; to send it all the same, add --force'
+                )
         try:
             parking.retry(connection, one)
         except ValueError as exc:
@@ -145,15 +140,9 @@ class ParkedRetry(ParkedCommand):
 
 
 class ParkedDrop(ParkedCommand):
-    """The command `parked drop`."""
-
     examples = (
         'placement-policy parked drop ID --config-file /etc/placement-worker/operator.conf',
     )
-
-    @override
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument('id', metavar='ID', help='an ID from parked list')
 
     @override
     def run_with(self, connection: Any, parked: Iterator[Any], args: argparse.Namespace) -> int:
@@ -170,3 +159,98 @@ def _find(parked: Iterator[Any], wanted: str) -> Any:
     raise errors.InvalidRequest(
         f'No parked request {wanted}; run "placement-policy parked list" for the parked requests'
     )
+
+
+def _row(one: Any) -> dict[str, Any]:
+    message = _decoded(one.body)
+    request = _request(message)
+    action, cluster, policy = (_value(request, key) for key in ('action', 'cluster', 'policy'))
+    name = _value(cluster, 'name') or _value(cluster, 'id')
+    return {
+        'id': one.id,
+        'parked_at': one.parked_at,
+        'topic': one.topic,
+        'method': _value(message, 'method'),
+        'request_id': _value(message, '_context_request_id'),
+        'action': _value(action, 'action'),
+        'action_id': _value(action, 'id'),
+        'cluster': _value(cluster, 'id'),
+        'cluster_name': _value(cluster, 'name'),
+        'project': _value(cluster, 'project'),
+        'clusters': [name] if isinstance(name, str) else [],
+        'policy': _value(policy, 'id'),
+        'expires_at': _value(request, 'expires_at'),
+        'bytes': len(one.body),
+    }
+
+
+def _request(message: Any) -> Any:
+    sent: Any = message.get('args') if isinstance(message, dict) else None
+    return sent.get('request') if isinstance(sent, dict) else None
+
+
+def _value(data: Any, key: str) -> Any:
+    """Return an item of a map, or None; escape lone surrogates, which UTF-8 cannot encode."""
+    value = data.get(key) if isinstance(data, dict) else None
+    return value.encode(errors='backslashreplace').decode() if isinstance(value, str) else value
+
+
+def _decoded(body: Any) -> Any:
+    """Return the message of an envelope with its request decoded, as far as they are readable."""
+    message = _json(body)
+    if isinstance(message, dict) and 'oslo.message' in message:
+        message = _json(message['oslo.message'])
+    if isinstance(message, dict) and isinstance(message.get('args'), dict):
+        arguments = {name: _json(value) for name, value in message['args'].items()}
+        message = {**message, 'args': arguments}
+    return message
+
+
+def _json(value: Any) -> Any:
+    """Return the data of a JSON text; other text stays, or is masked if it may hold secrets."""
+    text = value.decode(errors='replace') if isinstance(value, bytes) else value
+    if not isinstance(text, str):
+        return text
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return masking.MASK if masking.may_hold_secrets(text.encode(errors='replace')) else text
+
+
+def _without_secrets(body: Any) -> Any:
+    """Return the message with secrets masked; of the caller's context, only the ids are kept."""
+    message = _decoded(body)
+    if isinstance(message, dict):
+        kept = (key for key in message if not key.startswith(_CONTEXT) or key.endswith('_id'))
+        message = {key: message[key] for key in kept}
+    return masking.without_secrets(message)
+
+
+def _retry_warning(message: Any, now: datetime.datetime) -> str | None:
+    """Return the reason not to retry; malformed values count as absent."""
+    method, request = _value(message, 'method'), _request(message)
+    expires_at = _value(request, 'expires_at')
+    if _is_past(expires_at, now):
+        return (
+            f'The request expired at {expires_at}, so a worker only replies with '
+            '"Request expired"; drop such a request'
+        )
+    if method == rpc.POLICY_CHECK.name and _value(request, 'target') == 'BEFORE':
+        return (
+            'This is a check BEFORE an action, whose engine has got RequestParked and does not '
+            'carry it out. Load balancing may remove nodes that stay alive from their pool; drop '
+            'such a request, and repeat the action'
+        )
+    if method in (rpc.POLICY_ATTACH.name, rpc.POLICY_DETACH.name):
+        return (
+            f'The caller of {method} has got RequestParked, and does not know a load balancer '
+            'that a worker creates or deletes; drop such a request, and repeat it in the engine'
+        )
+    return None
+
+
+def _is_past(value: object, now: datetime.datetime) -> bool:
+    try:
+        return in_utc(datetime.datetime.fromisoformat(str(value))) < now
+    except ValueError:
+        return False

@@ -31,12 +31,7 @@ A connection that is lost during the command must be replaced within this time.
 def client(
     url: str | None, config_file: str | None, timeout_s: float | None, server: str | None = None
 ) -> PolicyClient:
-    """Return a client for a transport URL or for the configuration file of the workers.
-
-    :param server: the host of one worker; None for any worker.
-    :raises OSError: the file cannot be read.
-    :raises ConfigurationError: the file or the URL is not valid.
-    """
+    """Return a client for a transport URL or for the configuration file of the workers."""
     conf = configured(config_file)
     target = transport_url(conf, url, rabbit_transient_queues_ttl=REPLY_QUEUE_TTL_S)
     # A call waits for a broker that is away until its timeout. A person should learn at once that
@@ -58,14 +53,7 @@ def client(
 def parked(
     url: str | None, config_file: str | None, limit: int
 ) -> Iterator[tuple[Connection, Iterator[parking.ParkedRequest]]]:
-    """Return a connection and the parked requests; requests that are not acknowledged stay parked.
-
-    :param limit: the maximum number of requests.
-    :raises OSError: the file cannot be read.
-    :raises ConfigurationError: the file or the URL is not valid.
-    :raises NoWorkerAnswered: the broker cannot be reached, or no worker has declared the queue.
-    :raises BrokerRefused: the user lacks the permission to read the queue or to publish.
-    """
+    """Yield a connection and the parked requests; those that are not acknowledged stay parked."""
     conf = configured(config_file)
     target = load_transport_url(conf, url)
     queue = conf.worker.topic + PARKING_SUFFIX
@@ -82,11 +70,6 @@ def parked(
 
 
 def configured(config_file: str | None) -> cfg.ConfigOpts:
-    """Return the configuration of the workers.
-
-    :raises OSError: the file cannot be read.
-    :raises ConfigurationError: the file is not valid.
-    """
     conf = cfg.CONF
     options.register(conf)
     options.set_defaults()

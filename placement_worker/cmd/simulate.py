@@ -1,23 +1,24 @@
-"""The command `placement-policy simulate`."""
+"""The command `placement-policy simulate`: a scenario step by step, with a report and a picture.
+
+A run may take long. A closed pipe therefore ends the output and not the run that writes files.
+"""
 
 import argparse
 import errno
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
 
-import msgspec
 from typing_extensions import override
 
-from placement_worker.cmd import output, simulation_lines
+from placement_worker.cmd import output
 from placement_worker.cmd.base import OK, LocalCommand
-from placement_worker.cmd.colors import Paint
-from placement_worker.formats.text import escaped
+from placement_worker.cmd.output import Paint
+from placement_worker.formats.text import counted, escaped
 from placement_worker.policies.registry import Registry
-
-if TYPE_CHECKING:  # the other commands must not wait for these imports
-    from placement_worker.simulation.history import History, Moment
-    from placement_worker.simulation.scenario import Scenario
+from placement_worker.simulation import greedy, scenario_files
+from placement_worker.simulation.history import History, Moment
+from placement_worker.simulation.run import Record, play
+from placement_worker.simulation.scenario import Scenario
 
 UNEXPECTED = 1
 MAX_SHOWN_STEPS = 100  # the default of --every shows each step up to this length
@@ -25,13 +26,6 @@ EXPLAINED = 1000  # default of --explained
 
 
 class Simulate(LocalCommand):
-    """The command `simulate`.
-
-    :cvar progress_delay_s: time until a terminal shows a progress bar, in seconds.
-    """
-
-    shows_progress = False  # a bar shows the steps
-    progress_delay_s: ClassVar[float] = 1
     _broken_pipe: BrokenPipeError | None = None
 
     examples = (
@@ -77,26 +71,26 @@ class Simulate(LocalCommand):
 
     @override
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        from placement_worker.simulation import scenario_files  # noqa: PLC0415
-        from placement_worker.simulation.history import History  # noqa: PLC0415
-
         args = parsed_args
         for path in filter(None, (args.plot, args.report)):
             _check_folder(path)
         if args.plot:
-            from placement_worker.simulation import plot  # noqa: PLC0415
+            from placement_worker.simulation import plot  # noqa: PLC0415  # a slow import
 
             plot.check(args.plot)
         scenario = scenario_files.load(args.scenario)
         history = History(args.explained if args.report else 0)
-        for moment in self._moments(scenario, args):
+        for moment in _moments(scenario, args):
             history.add(moment)
-            if self._is_shown(moment.worker.number, scenario.length, args.every):
+            number, length = moment.worker.number, scenario.length
+            if self.progress:
+                self.progress.detail = f', step {number}/{length}'
+            if _is_shown(number, length, args.every):
                 self._show_step(moment, args.format)
             if self._broken_pipe and not (args.plot or args.report):
                 raise self._broken_pipe
         if args.format == 'table':
-            self.write('\n'.join(simulation_lines.summary(history, Paint.of(self.app.stdout))))
+            self.write('\n'.join(_summary_lines(history, Paint.of(self.app.stdout))))
         self._write_files(scenario, history, args)
         if self._broken_pipe:
             raise self._broken_pipe
@@ -112,47 +106,13 @@ class Simulate(LocalCommand):
         except BrokenPipeError as exc:
             self._broken_pipe = exc
 
-    def _moments(self, scenario: 'Scenario', args: argparse.Namespace) -> Iterator['Moment']:
-        """Yield the moments of a run, with a progress bar on a terminal without other output."""
-        from tqdm import tqdm  # noqa: PLC0415
-
-        from placement_worker.simulation import greedy  # noqa: PLC0415
-        from placement_worker.simulation.history import Moment  # noqa: PLC0415
-        from placement_worker.simulation.run import play  # noqa: PLC0415
-
-        installed, explained = Registry.installed(), args.explained if args.report else 0
-        worker = play(scenario, installed, explained)
-        printing = self.app.stdout.isatty() and self._is_shown(1, scenario.length, args.every)
-        quiet = printing or not self.app.stderr.isatty()
-        bar = tqdm(
-            worker,
-            total=scenario.length + 1,
-            unit=' steps',
-            delay=self.progress_delay_s,
-            leave=False,
-            disable=quiet,
-            file=self.app.stderr,
-        )
-        if not args.compare:
-            yield from map(Moment, bar)
-            return
-        yield from map(Moment, bar, play(scenario, greedy.registry(installed), explained))
-
-    def _is_shown(self, number: int, length: int, every: int | None) -> bool:
-        if every is None:
-            every = 1 if length <= MAX_SHOWN_STEPS else length
-        return number == length or (number > 0 and number % every == 0)
-
-    def _show_step(self, moment: 'Moment', form: str) -> None:
+    def _show_step(self, moment: Moment, form: str) -> None:
         if form == 'jsonl':
-            self.write(escaped(msgspec.json.encode(moment).decode()))
+            self.write(output.json_line(moment))
         else:
-            self.write('\n'.join(simulation_lines.step(moment, Paint.of(self.app.stdout))))
+            self.write('\n'.join(_step_lines(moment, Paint.of(self.app.stdout))))
 
-    def _write_files(
-        self, scenario: 'Scenario', history: 'History', args: argparse.Namespace
-    ) -> None:
-        """Write the files, and name them unless the output is JSON."""
+    def _write_files(self, scenario: Scenario, history: History, args: argparse.Namespace) -> None:
         if args.plot:
             from placement_worker.simulation import plot  # noqa: PLC0415
 
@@ -166,11 +126,22 @@ class Simulate(LocalCommand):
                 self.write(escaped(f'Wrote {path}'))
 
 
-def _check_folder(path: str) -> None:
-    """Check before a long run that the folder of an output file exists.
+def _moments(scenario: Scenario, args: argparse.Namespace) -> Iterator[Moment]:
+    installed, explained = Registry.installed(), args.explained if args.report else 0
+    worker = play(scenario, installed, explained)
+    if not args.compare:
+        return map(Moment, worker)
+    return map(Moment, worker, play(scenario, greedy.registry(installed), explained))
 
-    :raises FileNotFoundError: the folder does not exist.
-    """
+
+def _is_shown(number: int, length: int, every: int | None) -> bool:
+    if every is None:
+        every = 1 if length <= MAX_SHOWN_STEPS else length
+    return number == length or (number > 0 and number % every == 0)
+
+
+def _check_folder(path: str) -> None:
+    """Fail before a long run and not after it."""
     folder = Path(path).absolute().parent
     if not folder.is_dir():
         raise FileNotFoundError(errno.ENOENT, 'No such folder', str(folder))
@@ -187,3 +158,64 @@ def _positive(text: str) -> int:
     if not number:
         raise argparse.ArgumentTypeError('expected at least 1 step, got 0')
     return number
+
+
+def _step_lines(moment: Moment, paint: Paint) -> Iterator[str]:
+    worker, other = moment.worker, moment.other
+    yield paint(f'Step {worker.number}: {worker.what}', 'bold') + (
+        escaped(f' ({worker.note})') if worker.note else ''
+    )
+    for check in worker.checks:
+        style = paint(check.status, 'green' if check.status == 'OK' else 'red')
+        action = escaped(check.action) + (' AFTER' if check.phase == 'AFTER' else '')
+        yield f'{output.INDENT}{action}: {style}, {escaped(check.reason)}'
+        yield from (output.INDENT + line for line in output.warnings(check.warnings, paint))
+    if not worker.as_expected:
+        yield output.INDENT + paint('The scenario expects another outcome.', 'red')
+    others = {one.name: one.nodes for one in other.standings} if other else {}
+    rows = [
+        {
+            'place': one.name,
+            'nodes': one.nodes,
+            'ideal': None if one.ideal is None else round(one.ideal, 1),
+            'deviation': None if one.ideal is None else round(one.deviation, 1),
+            'usable': one.usable,
+            **({'greedy': others.get(one.name, 0)} if other else {}),
+        }
+        for one in worker.standings
+    ]
+    yield from (output.INDENT + line for line in output.table(rows).splitlines())
+    yield output.INDENT + _totals(worker)
+    if other:
+        yield f'{output.INDENT}greedy: {_totals(other)}'
+    yield ''
+
+
+def _totals(record: Record) -> str:
+    failed = f', {record.failed} of them failed' if record.failed else ''
+    protected = f', {record.protected} protected' if record.protected else ''
+    measures = f'{record.misplaced:.1f} off their ideal, skew {record.skew:.1f}'
+    pools = ''.join(
+        f'; {counted(one.members, "member")} of {escaped(one.policy)}' for one in record.pools
+    )
+    updates = f', {counted(record.updates, "update")}' if record.pools else ''
+    nodes = counted(record.size, 'node')
+    return f'{nodes}{failed}{protected}; {measures}{pools}{updates}'
+
+
+def _summary_lines(history: History, paint: Paint) -> Iterator[str]:
+    sides = [('', history.evenness.verdict, history.worker)]
+    if history.other.steps:
+        sides.append(('greedy: ', history.other_evenness.clause, history.other))
+    for label, verdict, totals in sides:
+        refused = f', {totals.refused} failed for lack of capacity' if totals.refused else ''
+        yield paint(f'{label}{verdict}.', 'bold')
+        yield (
+            f'{label}{totals.steps} steps, {totals.checks} checks, {totals.errors} of them with '
+            f'errors; {totals.created} nodes created, {totals.deleted} deleted'
+            f'{refused}; off their ideal '
+            f'{totals.mean:.2f} on average, {totals.worst:.1f} at worst'
+        )
+    if history.worker.unexpected:
+        steps = counted(history.worker.unexpected, 'step')
+        yield paint(f'{steps} did not end as the scenario expects.', 'red')

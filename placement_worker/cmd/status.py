@@ -31,7 +31,6 @@ upgrade check: check that a worker of this version can start: values and names o
 
 
 def main() -> int:
-    """Run the command that the arguments name, and return its exit status."""
     arguments = sys.argv[1:]
     if not arguments or arguments[0] in ('-h', '--help'):
         print(USAGE, end='')  # noqa: T201
@@ -64,7 +63,6 @@ def main() -> int:
 
 
 def _late_option(arguments: list[str]) -> str | None:
-    """Return the first option behind the command that belongs before it, or None."""
     while arguments and arguments[:2] != ['upgrade', 'check']:
         arguments = arguments[1:]
     names = (argument.partition('=')[0] for argument in arguments[2:])
@@ -79,10 +77,6 @@ def _refuse(message: str) -> int:
 
 
 def _probe(name: str, *arguments: str) -> int:
-    """Return 0 if the file is recent and says that the worker is alive (or ready).
-
-    Otherwise print one line with the reason, and return `FAILED`.
-    """
     about = f'Check whether the worker is {PROBES[name]}.'
     parser = argparse.ArgumentParser(prog=f'{PROGRAM} {name}', description=about)
     parser.add_argument(

@@ -19,7 +19,6 @@ MAX_TIMEOUT_S = 24 * 3600
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments that choose the target."""
     parser.add_argument(
         '--cloud',
         metavar='FILE',
@@ -61,17 +60,12 @@ def add_remote_arguments(
 
 
 def add_server_argument(parser: argparse.ArgumentParser) -> None:
-    """Add the argument that chooses one of the running workers."""
     parser.add_argument(
         '--server', metavar='HOST', help='the [worker] host of one worker; default: any worker'
     )
 
 
 def require_broker(args: argparse.Namespace, command: str) -> None:
-    """Check that the arguments of a command choose a broker.
-
-    :raises ConfigurationError: they do not.
-    """
     if args.transport is None and args.config_file is None:
         raise errors.ConfigurationError(
             'Name the running workers with --transport or --config-file; no file is read by '
@@ -92,12 +86,6 @@ def uses_shipped_cloud(args: argparse.Namespace, path: str) -> bool:
 
 @contextlib.contextmanager
 def open_caller(args: argparse.Namespace) -> Iterator[Caller]:
-    """Return the caller of the target that the arguments choose.
-
-    :raises InvalidInventory: the embedded cloud's file cannot be read.
-    :raises InvalidCordonFile: the cordon file cannot be read.
-    :raises ConfigurationError: the arguments or the configuration file are not valid.
-    """
     if args.transport is None and args.config_file is None:
         if args.server:
             raise errors.ConfigurationError(
@@ -120,7 +108,6 @@ def open_caller(args: argparse.Namespace) -> Iterator[Caller]:
 
 
 def _in_process(args: argparse.Namespace) -> Caller:
-    """Return the caller of a worker in this process, over an embedded cloud."""
     shipped = resources.files('placement_worker') / 'examples' / 'cloud.yaml'
     with resources.as_file(shipped) as default:
         cordons = LiveCordons(args.cordon_file).in_force if args.cordon_file else None
@@ -129,10 +116,6 @@ def _in_process(args: argparse.Namespace) -> Caller:
 
 
 def _refuse_options_of_embedded_clouds(args: argparse.Namespace) -> None:
-    """Check that no argument for an embedded cloud accompanies running workers.
-
-    :raises ConfigurationError: one does.
-    """
     if args.cloud:
         raise errors.ConfigurationError(
             '--cloud describes an embedded cloud; omit it for running workers'

@@ -1,38 +1,47 @@
-"""The commands `placement-policy validate`, `type list` and `type show`."""
+"""What a worker offers: `placement-policy validate`, `type list`, `type show`, `schema`, `ping`.
+
+Policy types depend on the packages of the worker that replies, schemas on this version alone.
+"""
 
 import argparse
+import contextlib
+import difflib
 import functools
+import json
+import time
+from importlib import resources
+from pathlib import PurePath
 
 from typing_extensions import override
 
 from placement_worker import errors
 from placement_worker.cmd import hints, output, targets
-from placement_worker.cmd.base import OK, Command
+from placement_worker.cmd.base import OK, Command, LocalCommand
+from placement_worker.cmd.request_files import FilesCommand
 from placement_worker.contract import codec, document_kinds
 from placement_worker.contract.caller import Caller
 from placement_worker.contract.model import PolicyType, Spec
-from placement_worker.formats import documents
+from placement_worker.formats.documents import Document
 from placement_worker.policies import registry
 
+_SCHEMAS = resources.files('placement_worker.contract') / 'schemas'  # by tools/schemas.py
+_MAX_NAME_LENGTH = 80  # characters of an unknown name in the message
 
-class Validate(Command):
-    """The command `validate`."""
 
+class Validate(FilesCommand):
     examples = (
         'placement-policy validate conf/policies/zone_placement.yaml',
         'placement-policy validate --check-resources --cloud cloud.yaml spec.yaml',
     )
     epilog = 'Exit status: 0 all specs are valid, 2 a spec is invalid or no worker replied.'
 
+    files_metavar = 'SPEC'
+    files_help = 'policy specs, YAML or JSON; - for standard input'
+    formats = ('yaml', 'json')
+
     @override
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument(
-            'files',
-            metavar='SPEC',
-            nargs='+',
-            help='policy specs, YAML or JSON; - for standard input',
-        )
-        output.add_format_argument(parser, ('yaml', 'json'))
+        super().add_arguments(parser)
         parser.add_argument(
             '--check-resources',
             action='store_true',
@@ -41,27 +50,29 @@ class Validate(Command):
 
     @override
     def run_with(self, caller: Caller, args: argparse.Namespace) -> int:
-        status = OK
-        note_of = functools.cache(functools.partial(_deprecation_note, caller))
-        for path in args.files:
-            for document in documents.read(path):
-                try:
-                    spec = caller.policy_validate(_spec(document.data), args.check_resources)
-                except (errors.Refused, errors.Rejected) as exc:
-                    text = str(exc).replace('`$.spec', '`$')  # the file is the spec
-                    status = self.write_refusal(exc, document, Spec, text)
-                else:
-                    self.write(output.document(spec, args.format))
-                    if note := note_of(spec.type_name):
-                        self.write_error(f'{path}: {note}')
-                    if args.check_resources:
-                        self.note_shipped_cloud(args, path)
-        return status
+        self._note_of = functools.cache(functools.partial(_deprecation_note, caller))
+        return super().run_with(caller, args)
+
+    @override
+    def run_document(
+        self, caller: Caller, document: Document, path: str, args: argparse.Namespace
+    ) -> int:
+        try:
+            document_kinds.check(document.data, Spec, 'Expected only keys of a spec')
+            spec = codec.decode(document.data, Spec)
+            spec = caller.policy_validate(spec, args.check_resources)
+        except (errors.Refused, errors.Rejected) as exc:
+            text = str(exc).replace('`$.spec', '`$')  # the file is the spec
+            return self.write_refusal(exc, document, Spec, text)
+        self.write(output.document(spec, args.format))
+        if note := self._note_of(spec.type_name):
+            self.write_error(f'{path}: {note}')
+        if args.check_resources:
+            self.note_shipped_cloud(args, path)
+        return OK
 
 
 class TypeList(Command):
-    """The command `type list`."""
-
     examples = (
         'placement-policy type list',
         'placement-policy type list -f json --transport rabbit://user:password@host/',
@@ -81,24 +92,22 @@ class TypeList(Command):
     @override
     def run_with(self, caller: Caller, args: argparse.Namespace) -> int:
         types = caller.policy_type_list()
-        if args.format == 'table':
-            rows = [
-                {
-                    'policy type': _described(one),
-                    'priority': one.priority,
-                    'triggers': [f'{trigger.phase} {trigger.action}' for trigger in one.triggers],
-                }
-                for one in types
-            ]
-            self.write(output.table(rows))
-        else:
+        if args.format != 'table':
             self.write(output.document(types, args.format))
+            return OK
+        rows = [
+            {
+                'policy type': _described(one),
+                'priority': one.priority,
+                'triggers': [f'{trigger.phase} {trigger.action}' for trigger in one.triggers],
+            }
+            for one in types
+        ]
+        self.write(output.table(rows))
         return OK
 
 
 class TypeShow(Command):
-    """The command `type show`."""
-
     examples = (
         'placement-policy type show senlin.policy.zone_placement-1.0 -f json',
         'placement-policy type show my.policy.pause-1.0 --server HOST '
@@ -130,11 +139,89 @@ class TypeShow(Command):
         return OK
 
 
-def _found(caller: Caller, name: str) -> PolicyType:
-    """Return a policy type, in its newest version if the name has none.
+class Schema(LocalCommand):
+    examples = ('placement-policy schema', 'placement-policy schema policy_check.request')
+    epilog = (
+        'Exit status: 0 success, 2 there is no such message. The schemas are those of this version.'
+    )
 
-    :raises PolicyTypeNotFound: no such type or version is installed.
-    """
+    @override
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument(
+            'name',
+            metavar='NAME',
+            nargs='?',
+            help='a message, e.g. policy_check.request; without it, all names are listed',
+        )
+
+    @override
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        if parsed_args.name is None:
+            width = max(map(len, message_names()))
+            for name in message_names():
+                self.write(f'{name:<{width}}  {json.loads(message_schema(name))["title"]}')
+            return OK
+        if parsed_args.name in message_names():
+            self.write(message_schema(parsed_args.name).rstrip('\n'))
+            return OK
+        name = parsed_args.name[:_MAX_NAME_LENGTH]
+        near = difflib.get_close_matches(name, message_names(), n=1)
+        meant = f' Did you mean "{near[0]}"?' if near else ''
+        return self.write_error(
+            f'Unknown message "{name}".{meant} Run "placement-policy schema" for the list of names'
+        )
+
+
+class Ping(Command):
+    examples = (
+        'placement-policy ping --transport rabbit://user:password@host/',
+        'placement-policy ping --config-file /etc/placement-worker/operator.conf '
+        '--server HOST --timeout 5',
+    )
+    epilog = 'Exit status: 0 a worker replied, 2 no worker replied.'
+
+    @override
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        targets.add_server_argument(parser)
+        output.add_format_argument(parser)
+
+    @override
+    def add_target_arguments(self, parser: argparse.ArgumentParser) -> None:
+        targets.add_remote_arguments(parser, calls_may_be_slow=False)
+
+    @override
+    def open_caller(self, args: argparse.Namespace) -> contextlib.AbstractContextManager[Caller]:
+        targets.require_broker(args, 'ping')
+        return targets.open_caller(args)
+
+    @override
+    def run_with(self, caller: Caller, args: argparse.Namespace) -> int:
+        began = time.monotonic()  # the first call includes the connection to the broker
+        answer = caller.get_capabilities()
+        elapsed_ms = round((time.monotonic() - began) * 1000, 1)
+        row = {
+            'host': answer.host,
+            'hostname': answer.hostname,
+            'pid': answer.pid,
+            'version': answer.version,
+            'started_at': answer.started_at.isoformat(timespec='seconds'),
+            'elapsed_ms': elapsed_ms,
+        }
+        is_table = args.format == 'table'
+        self.write(output.table([row]) if is_table else output.document(row, args.format))
+        return OK
+
+
+def message_names() -> list[str]:
+    files = (PurePath(file.name) for file in _SCHEMAS.iterdir())
+    return sorted(file.stem for file in files if file.suffix == '.json')
+
+
+def message_schema(name: str) -> str:
+    return (_SCHEMAS / f'{name}.json').read_text(encoding='utf-8')
+
+
+def _found(caller: Caller, name: str) -> PolicyType:
     try:
         return caller.policy_type_get(name)
     except errors.PolicyTypeNotFound:
@@ -146,7 +233,6 @@ def _found(caller: Caller, name: str) -> PolicyType:
 
 
 def _deprecation_note(caller: Caller, type_name: str) -> str | None:
-    """Return a sentence if a type is deprecated, or if its support status cannot be looked up."""
     try:
         statuses = caller.policy_type_get(type_name).support_status
     except errors.PlacementWorkerError as exc:
@@ -155,23 +241,9 @@ def _deprecation_note(caller: Caller, type_name: str) -> str | None:
 
 
 def _described(policy_type: PolicyType) -> list[str]:
-    """Return the lines of a type in a table that fits into 80 columns."""
     profiles = policy_type.profile_types or ['any profile']
     package = [f'{one.name} {one.version}'] if (one := policy_type.package) else []
-    about = (*package, *_support(policy_type), *profiles)
-    return [policy_type.name, *(f'  {line}' for line in about)]
-
-
-def _support(policy_type: PolicyType) -> list[str]:
-    """Return the statuses of this version of a type, e.g. "SUPPORTED since 2016.04"."""
     statuses = policy_type.support_status.get(policy_type.name.rpartition('-')[2], [])
-    return [f'{one.status} since {one.since}' for one in statuses]
-
-
-def _spec(document: object) -> Spec:
-    """Return a document of a file as a spec.
-
-    :raises InvalidRequest: the document is no spec, or has unknown keys.
-    """
-    document_kinds.check(document, Spec, 'Expected only keys of a spec')
-    return codec.decode(document, Spec)
+    support = [f'{one.status} since {one.since}' for one in statuses]
+    about = (*package, *support, *profiles)
+    return [policy_type.name, *(f'  {line}' for line in about)]

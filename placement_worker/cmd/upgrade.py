@@ -1,11 +1,16 @@
-"""The command `placement-worker-status upgrade check`; this module imports oslo.messaging."""
+"""The command `placement-worker-status upgrade check`: whether a worker of this version can start.
+
+The checks change nothing. They read what a start reads and report what a start would refuse, so
+that an operator learns it before the old workers are stopped.
+"""
 
 import contextlib
 import functools
 import logging
 import os
+import pwd
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib import metadata
 from typing import Any
 
@@ -13,26 +18,39 @@ from oslo_config import cfg
 from oslo_log import log
 from oslo_upgradecheck import upgradecheck
 from oslo_upgradecheck.upgradecheck import Code, Result
+from packaging.requirements import Requirement
+from packaging.version import InvalidVersion, Version
 
 from placement_worker.client.transport import load_transport_url, open_connection
-from placement_worker.cmd import permissions, trustees, unknown_options, versions
+from placement_worker.cmd import unknown_options
 from placement_worker.config import options, validation
+from placement_worker.config.options import SERVICE_AUTH
+from placement_worker.errors import ConfigurationError
+from placement_worker.formats.text import escaped
 from placement_worker.messaging import notifications, rpc_server, topology
 from placement_worker.metrics import http_server
 from placement_worker.policies.plugin_packages import from_packages
 from placement_worker.policies.registry import Registry
 from placement_worker.worker import factory, startup
 
-CHECK_FAILED = 255
-"""The exit status of oslo.upgradecheck if the check itself failed."""
-NOT_CHECKED = Result(Code.WARNING, 'Not checked: the check of the broker failed')
+# The user in conf/placement-worker.service, and the folders that it creates at its start.
+SERVICE_USER = 'placement-worker'
+UNIT_FOLDERS = ('/run/placement-worker', '/var/log/placement-worker')
+_LOG_FILE = '[DEFAULT] log_file'
+_DECISION_LOG = '[decision_log] file'
+_REPORTS = '[oslo_reports] log_dir'
+_LIVENESS = '[worker] liveness_file'
+_NOT_OPENED_AT_START = (_REPORTS, _LIVENESS)  # a worker starts although it cannot write these
+# The option with the trustee by section, of Heat (heat/common/context.py of Heat 27) and of Senlin
+# (senlin/conf/authentication.py of Senlin 16).
+_TRUSTEES = {'trustee': 'username', 'authentication': 'service_username'}
+_OLDEST_BROKER = '3.10'
+_CHECK_FAILED = 255  # oslo.upgradecheck's exit status if the check itself failed
+_NOT_CHECKED = Result(Code.WARNING, 'Not checked: the check of the broker failed')
+_Check = Callable[[Any], Result]
 
-Check = Callable[[Any], Result]
 
-
-def reports_startup_errors(check: Check) -> Check:
-    """Return a check that reports an expected exception as its failure."""
-
+def _reports_startup_errors(check: _Check) -> _Check:
     @functools.wraps(check)
     def checked(self: 'Checks') -> Result:
         try:
@@ -44,38 +62,31 @@ def reports_startup_errors(check: Check) -> Check:
 
 
 class Checks(upgradecheck.UpgradeCommands):
-    """Checks of whether a worker of this version can start; they change nothing."""
-
     def __init__(self, conf: cfg.ConfigOpts, engine_files: Sequence[str] = ()) -> None:
-        """Set the configuration of the worker, and the files of the engines that it serves."""
         self._conf, self._engine_files = conf, engine_files
         self._broker_failed = False
         if engine_files:
             self._upgrade_checks = (*self._upgrade_checks, ('Trustee', Checks.check_trustee))
 
-    @reports_startup_errors
+    @_reports_startup_errors
     def check_configuration(self) -> Result:
-        """Check that every option has a valid value, the files that they name included."""
         validation.validate_options(self._conf)
         validation.validate_logging_file(self._conf.log_config_append)
         factory.create_clouds(self._conf)
         factory.create_cordons(self._conf)
         return Result(Code.SUCCESS)
 
-    @reports_startup_errors
+    @_reports_startup_errors
     def check_unknown_options(self) -> Result:
-        """Check that the files contain no unknown option."""
         found = unknown_options.find(unknown_options.files(self._conf))
         return Result(Code.WARNING, '; '.join(found)) if found else Result(Code.SUCCESS)
 
-    @reports_startup_errors
+    @_reports_startup_errors
     def check_permissions(self) -> Result:
-        """Check that the user of the service can write the files that the configuration names."""
-        return permissions.check(self._conf)
+        return permissions_result(self._conf)
 
-    @reports_startup_errors
+    @_reports_startup_errors
     def check_metrics(self) -> Result:
-        """Check that address and port of the metrics can be used, or are in use."""
         port = self._conf.metrics.port
         if port is None or http_server.is_free(port, self._conf.metrics.address):
             return Result(Code.SUCCESS)
@@ -83,15 +94,13 @@ class Checks(upgradecheck.UpgradeCommands):
             Code.SUCCESS, f'Port {port} is in use, by the running worker or by another program'
         )
 
-    @reports_startup_errors
+    @_reports_startup_errors
     def check_timeouts(self) -> Result:
-        """Check that each timeout exceeds the timeouts nested inside it."""
         validation.validate_timeouts(self._conf)
         return Result(Code.SUCCESS)
 
-    @reports_startup_errors
+    @_reports_startup_errors
     def check_broker(self) -> Result:
-        """Check that a broker accepts the connection and is recent enough."""
         self._broker_failed = True
         target = load_transport_url(self._conf)
         if not target.transport.startswith('rabbit'):
@@ -104,13 +113,12 @@ class Checks(upgradecheck.UpgradeCommands):
         with open_connection(self._conf, target) as connection:
             version = str(connection.connection.server_properties.get('version', ''))
         self._broker_failed = False
-        return versions.of_broker(version)
+        return broker_result(version)
 
-    @reports_startup_errors
+    @_reports_startup_errors
     def check_queues(self) -> Result:
-        """Check the permissions on exchange and queues, and the properties of existing ones."""
         if self._broker_failed:
-            return NOT_CHECKED
+            return _NOT_CHECKED
         found = topology.compare(
             self._conf, load_transport_url(self._conf), factory.queue_names(self._conf)
         )
@@ -122,35 +130,31 @@ class Checks(upgradecheck.UpgradeCommands):
             )
         return Result(Code.SUCCESS)
 
-    @reports_startup_errors
+    @_reports_startup_errors
     def check_notifications(self) -> Result:
-        """Check the address and the drivers of notifications."""
         if self._broker_failed:
-            return NOT_CHECKED
+            return _NOT_CHECKED
         notifications.check(self._conf)
         return Result(Code.SUCCESS)
 
-    @reports_startup_errors
+    @_reports_startup_errors
     def check_libraries(self) -> Result:
-        """Check that the installed libraries meet the requirements of this package."""
         rpc_server.prepare_tracing(self._conf)
-        wrong = versions.unmet(metadata.requires(startup.PROGRAM) or [], metadata.version)
+        wrong = unmet_requirements(metadata.requires(startup.PROGRAM) or [], metadata.version)
         return Result(Code.FAILURE, '; '.join(wrong)) if wrong else Result(Code.SUCCESS)
 
-    @reports_startup_errors
+    @_reports_startup_errors
     def check_policy_types(self) -> Result:
-        """Check that this version can use the policy types of all installed packages."""
         with contextlib.redirect_stdout(sys.stderr):  # a plugin may print while it is imported
             skipped = Registry.installed().skipped
         found = [f'{name}{from_packages(name)}: {why}' for name, why in sorted(skipped.items())]
         return Result(Code.WARNING, '; '.join(found)) if found else Result(Code.SUCCESS)
 
-    @reports_startup_errors
+    @_reports_startup_errors
     def check_trustee(self) -> Result:
-        """Check that the service user is the trustee of each engine."""
-        return trustees.check(self._conf, self._engine_files)
+        return trustee_result(self._conf, self._engine_files)
 
-    _upgrade_checks: tuple[tuple[str, Check], ...] = (
+    _upgrade_checks: tuple[tuple[str, _Check], ...] = (
         ('Configuration', check_configuration),
         ('Names of options', check_unknown_options),
         ('Permissions', check_permissions),
@@ -174,8 +178,8 @@ def run(
     """Check a configuration, and print the results as a table or JSON.
 
     :param arguments: the command line, e.g. `--config-file FILE upgrade check`.
-    :param user: the user whose permissions count; see `permissions.become`.
-    :param engine_files: the configuration files of the engines; see `trustees.check`.
+    :param user: the user whose permissions count; see `become_user`.
+    :param engine_files: the configuration files of the engines, whose trustee is checked.
     :returns: the exit status of oslo.upgradecheck: 0 success, 1 warning, 2 failure, 255 if a check
         raises.
     """
@@ -185,7 +189,7 @@ def run(
     # stevedore also raises the error that it logs.
     logging.getLogger('stevedore').setLevel(logging.CRITICAL)
     try:
-        permissions.become(user)
+        become_user(user)
         checks = Checks(conf, engine_files)
         status = int(upgradecheck.main(conf, startup.PROGRAM, checks, list(arguments)))
         sys.stdout.flush()
@@ -193,9 +197,200 @@ def run(
     except BrokenPipeError:
         # The reader has closed the pipe; the flush at exit must not fail a second time.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return CHECK_FAILED
+        return _CHECK_FAILED
     except startup.STARTUP_ERRORS as exc:
-        user_name = permissions.own_name()
+        user_name = _own_name()
         message = f'{program}: {startup.describe_error(exc)} (as user {user_name})'
         print(message, file=sys.stderr)  # noqa: T201
         return int(Code.FAILURE)
+
+
+def become_user(name: str | None) -> None:
+    """Switch this process from root to the user of the service.
+
+    The kernel then judges permissions, including ACLs and read-only mounts. `$HOME` changes as
+    well because oslo.config searches it for default files.
+
+    :param name: the user of the service. None: `SERVICE_USER` if the process runs as root and that
+        user exists, else no switch.
+    """
+    try:
+        user = pwd.getpwnam(name or SERVICE_USER)
+    except KeyError:
+        if name is None:
+            return
+        raise ConfigurationError(f'Unknown user {name!a}; correct --user') from None
+    is_root = os.geteuid() == 0
+    if user.pw_uid == os.geteuid() or (name is None and not is_root):
+        return
+    if not is_root:
+        raise ConfigurationError(
+            f'--user {name}: only root can check the permissions of another user'
+        )
+    os.initgroups(user.pw_name, user.pw_gid)
+    os.setgid(user.pw_gid)
+    os.setuid(user.pw_uid)
+    os.environ['HOME'] = user.pw_dir
+    forbidden = next(filter(_is_forbidden, sys.path), None)
+    if forbidden:
+        raise ConfigurationError(
+            f'Cannot read the Python installation: {forbidden}; install the worker with a Python '
+            'that its user can read'
+        )
+
+
+def _own_name() -> str:
+    number = os.geteuid()
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return str(number)
+
+
+def permissions_result(conf: cfg.ConfigOpts) -> Result:
+    """Check the files that a worker writes; other checks open the files that it reads."""
+    user = _own_name()
+    found = [_finding(option, path, user) for option, path in _written(conf)]
+    details = '; '.join(one.details for one in found if one.details)
+    code = max((one.code for one in found), default=Code.SUCCESS)
+    return Result(code, details or f'Checked the permissions of user {user}')
+
+
+def _finding(option: str, path: str, user: str) -> Result:
+    wrong = Code.WARNING if option in _NOT_OPENED_AT_START else Code.FAILURE
+    folder = os.path.dirname(path) or '.'
+    if not os.path.isdir(folder):
+        if folder in UNIT_FOLDERS:
+            return Result(
+                Code.WARNING,
+                f'{option}: folder {folder} does not exist; placement-worker.service creates it',
+            )
+        text = f'folder {folder} does not exist, or user {user} cannot reach it; create it'
+        return Result(wrong, f'{option}: {text}, and let user {user} write to it')
+    if option in (_LOG_FILE, _DECISION_LOG) and os.path.isdir(path):
+        return Result(wrong, f'{option}: {path} is a folder; name a file in it')
+    if not os.access(path if os.path.exists(path) else folder, os.W_OK):
+        return Result(wrong, f'{option}: user {user} cannot write {path}')
+    return Result(Code.SUCCESS)
+
+
+def _is_forbidden(path: str) -> bool:
+    try:
+        os.stat(path)
+    except PermissionError:
+        return True
+    except OSError:  # a folder in the path need not exist
+        pass
+    return False
+
+
+def _written(conf: cfg.ConfigOpts) -> Iterator[tuple[str, str]]:
+    """Yield each option that names a file to write, with its path; that of a folder ends in "/"."""
+    for option, path in (
+        (_LOG_FILE, conf.log_file and os.path.join(conf.log_dir or '', conf.log_file)),
+        ('[DEFAULT] log_dir', conf.log_dir and not conf.log_file and _inside(conf.log_dir)),
+        (_DECISION_LOG, conf.decision_log.file),
+        ('[metrics] folder', _first_created(conf.metrics.folder) if conf.metrics.port else None),
+        (_REPORTS, conf.oslo_reports.log_dir and _inside(conf.oslo_reports.log_dir)),
+    ):
+        if path:
+            yield option, path
+    if conf.worker.liveness_file:
+        # The worker replaces this file by a rename, so its folder must be writable.
+        yield _LIVENESS, _inside(os.path.dirname(conf.worker.liveness_file) or '.')
+
+
+def _inside(folder: str) -> str:
+    return os.path.join(folder, '')
+
+
+def _first_created(folder: str | None) -> str | None:
+    """Return the first folder of a path that a worker creates, or the whole path if it exists."""
+    while folder:
+        parent = os.path.dirname(folder)
+        if os.path.exists(folder) or not parent or os.path.exists(parent) or parent in UNIT_FOLDERS:
+            break
+        folder = parent
+    return folder
+
+
+def trustee_result(conf: cfg.ConfigOpts, engine_files: Sequence[str]) -> Result:
+    """Compare the service user with the trustees of engines.
+
+    The domains of the users are not compared: one may be given by its name, the other by its id.
+    """
+    user = _value(unknown_options.files(conf), SERVICE_AUTH, 'username')
+    if user is None:
+        return Result(
+            Code.WARNING,
+            f'[{SERVICE_AUTH}] has no username, so it cannot be compared with the trustees of '
+            'engines',
+        )
+    wrong = [
+        f'{file}: {option} is {escaped(trustee)}'
+        for file in engine_files
+        for option, trustee in [_trustee(file)]
+        if trustee != user
+    ]
+    if not wrong:
+        return Result(Code.SUCCESS, f'User {escaped(user)} is the trustee of each engine')
+    return Result(
+        Code.FAILURE,
+        f'[{SERVICE_AUTH}] username is {escaped(user)}, but {"; ".join(wrong)}. A trust is valid '
+        'for its trustee only: use one user for the workers and all of their engines, or run other '
+        'workers for this engine',
+    )
+
+
+def _trustee(file: str) -> tuple[str, str]:
+    for section, option in _TRUSTEES.items():
+        trustee = _value([file], section, option)
+        if trustee:
+            return f'[{section}] {option}', trustee
+    options = ' nor '.join(f'[{section}] {option}' for section, option in _TRUSTEES.items())
+    raise ConfigurationError(f'{file} has neither {options}; name the file of an engine')
+
+
+def _value(files: Sequence[str], section: str, option: str) -> str | None:
+    conf = cfg.ConfigOpts()
+    conf.register_opt(cfg.StrOpt('auth_section'), group=section)
+    conf([], default_config_files=list(files), default_config_dirs=[])
+    found = conf[section].auth_section or section
+    conf.register_opt(cfg.StrOpt(option, deprecated_name='user_name'), group=found)
+    value: str | None = conf[found][option]
+    return value
+
+
+def broker_result(version: str) -> Result:
+    """Return whether a version of RabbitMQ is recent enough; an unknown version is a warning."""
+    required = f'RabbitMQ {_OLDEST_BROKER} or newer is required'
+    if not version[:1].isdigit():
+        return Result(Code.WARNING, f'The broker reports no version; {required}')
+    try:
+        is_old = Version(version.partition('-')[0].partition('+')[0]) < Version(_OLDEST_BROKER)
+    except InvalidVersion:
+        text = f'The broker reports the unknown version {escaped(version)}; {required}'
+        return Result(Code.WARNING, text)
+    if is_old:
+        return Result(
+            Code.FAILURE, f'The broker is RabbitMQ {version}; {_OLDEST_BROKER} or newer is required'
+        )
+    return Result(Code.SUCCESS, f'RabbitMQ {version}')
+
+
+def unmet_requirements(requirements: Sequence[str], installed: Callable[[str], str]) -> list[str]:
+    found = []
+    for requirement in map(Requirement, requirements):
+        if requirement.marker and not requirement.marker.evaluate({'extra': ''}):
+            continue
+        try:
+            version = installed(requirement.name)
+        except metadata.PackageNotFoundError:
+            needed = f'; {requirement.specifier} is required' if requirement.specifier else ''
+            found.append(f'{requirement.name} is missing{needed}')
+            continue
+        if not requirement.specifier.contains(version, prereleases=True):
+            found.append(
+                f'{requirement.name} {version} is installed; {requirement.specifier} is required'
+            )
+    return found

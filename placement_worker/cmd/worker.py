@@ -6,7 +6,6 @@ INTERRUPTED = 130  # the exit status after Ctrl-C, as of a shell
 
 
 def main() -> int:
-    """Serve until SIGTERM, and return the exit status."""
     try:  # the imports take a second
         from placement_worker.cmd import threading_backend  # noqa: PLC0415
 

@@ -6,7 +6,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.cmd import schema
+from placement_worker.cmd import types
 from placement_worker.handlers.endpoints import Endpoints
 from tests.conformance.conformance import CASES
 
@@ -15,7 +15,7 @@ from tests.conformance.conformance import CASES
 def validators():
     """Return the validators of the request and of the reply of a check."""
     return [
-        Draft202012Validator(json.loads(schema.text(f'policy_check.{part}')))
+        Draft202012Validator(json.loads(types.message_schema(f'policy_check.{part}')))
         for part in ('request', 'reply')
     ]
 

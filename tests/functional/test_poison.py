@@ -11,7 +11,7 @@ from contextlib import closing
 import pytest
 from jsonschema import Draft202012Validator, FormatChecker
 
-from placement_worker.cmd import schema
+from placement_worker.cmd import types
 from placement_worker.contract.rpc import PARKING_SUFFIX
 from placement_worker.errors import RequestParked
 from tests.functional.conftest import amqp
@@ -89,14 +89,14 @@ def parked_messages(worker):
 
 def schema_problems(parked):
     """Return where a parked message and the texts in it do not fit their schemas."""
-    document = json.loads(schema.text('parked_request'))
+    document = json.loads(types.message_schema('parked_request'))
     sent = json.loads(parked['body']['oslo.message'])
     request = sent['args']['request']
     pairs = [
         (document, parked),
         ({'$ref': '#/$defs/SentMessage', '$defs': document['$defs']}, sent),
         (
-            json.loads(schema.text(f'{sent["method"]}.request')),
+            json.loads(types.message_schema(f'{sent["method"]}.request')),
             json.loads(request) if isinstance(request, str) else request,
         ),
     ]

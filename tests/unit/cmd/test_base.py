@@ -1,14 +1,17 @@
 """The behavior that all commands share."""
 
+import io
 import json
 import re
 import shlex
 import subprocess
 import sys
+import threading
 
 import pytest
 
-from placement_worker.cmd import hints
+from placement_worker.cmd import base, hints
+from placement_worker.cmd.base import Progress
 from placement_worker.cmd.cli import PlacementPolicy
 from tests.unit.cmd.inputs import COMMANDS, FILES, GOOD
 
@@ -162,3 +165,75 @@ def test_command_with_an_unknown_option_suggests_the_option_that_is_meant(progra
         f'placement-policy check: unrecognized arguments: {option}{meant}; '
         'run "placement-policy check --help" for the usage\n'
     )
+
+
+TIMEOUT_S = 60
+
+
+class Terminal(io.StringIO):
+    """A terminal that signals when the elapsed time is shown."""
+
+    def __init__(self):
+        super().__init__()
+        self.shown = threading.Event()
+
+    def isatty(self):
+        return True
+
+    def write(self, text):
+        if 'running for' in text:
+            self.shown.set()
+        return super().write(text)
+
+    def screen(self):
+        return self.getvalue().rpartition('\r\x1b[K')[2]
+
+
+def test_progress_after_the_delay_is_shown_and_cleared_at_the_end():
+    """A long run shows its time; nothing of it remains on the terminal."""
+    terminal = Terminal()
+
+    with Progress(terminal, 'check', delay_s=0):
+        assert terminal.shown.wait(TIMEOUT_S)
+
+    assert '\r\x1b[Kcheck: running for 0 s' in terminal.getvalue()
+    assert terminal.screen() == ''
+
+
+def test_progress_before_the_delay_prints_nothing():
+    """A short run prints nothing."""
+    terminal = Terminal()
+
+    with Progress(terminal, 'check', delay_s=TIMEOUT_S):
+        pass
+
+    assert terminal.getvalue() == ''
+
+
+def test_progress_while_hidden_leaves_the_line_to_other_output():
+    """Other output begins on a cleared line."""
+    terminal = Terminal()
+
+    with Progress(terminal, 'check', delay_s=0, interval_s=TIMEOUT_S) as shown:
+        assert terminal.shown.wait(TIMEOUT_S)
+        with shown.hidden():
+            terminal.write('output')
+
+    assert terminal.screen() == 'output'
+
+
+@pytest.mark.parametrize('is_terminal', [True, False])
+def test_progress_of_a_command_needs_a_terminal(run, monkeypatch, is_terminal):
+    """A command shows progress on a terminal only, never in a pipe or a file."""
+    started = []
+
+    class Recorded(Progress):
+        def __init__(self, stream, name):
+            super().__init__(stream, name, delay_s=TIMEOUT_S)
+            started.append(name)
+
+    monkeypatch.setattr(base, 'Progress', Recorded)
+    monkeypatch.setattr('sys.stderr.isatty', lambda: is_terminal, raising=False)
+
+    assert run('type', 'list')[0] == 0
+    assert started == (['placement-policy type list'] if is_terminal else [])

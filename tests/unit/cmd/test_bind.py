@@ -12,7 +12,7 @@ EXAMPLES = ROOT / 'examples' / 'load-balancing'
 
 
 @pytest.fixture
-def run(program):
+def balanced(program):
     """Run a command over the cloud of the examples, whose load balancers are ready at once."""
     cloud = yaml.safe_load((EXAMPLES / 'cloud.yaml').read_text())
     cloud['load_balancer']['pending_s'] = 0
@@ -49,9 +49,9 @@ def member_names():
     )
 
 
-def test_examples_in_sequence_attach_scale_and_detach(run):
+def test_examples_in_sequence_attach_scale_and_detach(balanced):
     """The shipped examples of load balancing work one after the other."""
-    status, out, err = run('attach', 'attach.yaml')
+    status, out, err = balanced('attach', 'attach.yaml')
     assert (status, err) == (0, '')
     assert out.splitlines()[:2] == [
         'balance (senlin.policy.loadbalance-1.1), cluster web (3 nodes): OK',
@@ -63,31 +63,31 @@ def test_examples_in_sequence_attach_scale_and_detach(run):
     ]
     assert {key.strip(): value for key, value in shown.items()} == known['data']
 
-    status, out, err = run('check', 'scale-out.yaml')
+    status, out, err = balanced('check', 'scale-out.yaml')
     assert (status, err) == (0, '')
     assert '    2 added\n' in out
     assert 'To create' not in out, 'they are there already'
     assert '    updates: 1\n' in out
     assert member_names() == ['web-1', 'web-2', 'web-3', 'web-4', 'web-5']
 
-    status, out, err = run('check', 'scale-in.yaml')
+    status, out, err = balanced('check', 'scale-in.yaml')
     assert (status, err) == (0, '')
     assert '    3 removed\n' in out
     assert '    candidates: n4, n5, n2\n' in out
     assert member_names() == ['web-1', 'web-3']
 
-    status, out, err = run('detach', 'detach.yaml')
+    status, out, err = balanced('detach', 'detach.yaml')
     assert (status, err) == (0, '')
     assert 'Policy detached.\n    changed data of 2 nodes\n' in out
-    run('detach', 'detach.yaml')  # what was pending ends at the next look
+    balanced('detach', 'detach.yaml')  # what was pending ends at the next look
     assert not any(
         kept()[kind] for kind in ('loadbalancer', 'listener', 'pool', 'healthmonitor', 'members')
     )
 
 
-def test_attach_as_json_contains_the_data_for_the_engine(run):
+def test_attach_as_json_contains_the_data_for_the_engine(balanced):
     """The JSON reply to an attachment contains the data that the engine stores."""
-    status, out, _ = run('attach', 'attach.yaml', '-f', 'json')
+    status, out, _ = balanced('attach', 'attach.yaml', '-f', 'json')
 
     reply = json.loads(out)
     assert (status, reply['status']) == (0, 'OK')
@@ -95,13 +95,13 @@ def test_attach_as_json_contains_the_data_for_the_engine(run):
     assert reply['cluster']['data']['loadbalancers'] == {'pol-lb': {'vip_address': '10.0.0.254'}}
 
 
-def test_check_with_dry_run_reports_the_updates_and_writes_nothing(run):
+def test_check_with_dry_run_reports_the_updates_and_writes_nothing(balanced):
     """A dry run reports the cost of the change, and leaves the cloud unchanged."""
-    run('attach', 'attach.yaml')
+    balanced('attach', 'attach.yaml')
     asked = {**yaml.safe_load((EXAMPLES / 'scale-out.yaml').read_text()), 'dry_run': True}
     before = kept()
 
-    status, out, _ = run('check', json.loads(msgspec.json.encode(asked)))
+    status, out, _ = balanced('check', json.loads(msgspec.json.encode(asked)))
 
     assert status == 0
     assert '    2 to be added, in 1 update; nothing was written\n' in out
@@ -121,22 +121,22 @@ def test_check_with_dry_run_reports_the_updates_and_writes_nothing(run):
         ({'call': 'update_members', 'becomes': 'ERROR'}, 1, 'is in ERROR'),
     ],
 )
-def test_attach_with_a_simulated_fault_leaves_one_load_balancer(run, fault, status, words):
+def test_attach_with_a_simulated_fault_leaves_one_load_balancer(balanced, fault, status, words):
     """A failed attachment can be repeated without a second load balancer."""
-    code, out, _ = run('attach', 'attach.yaml', fail=[fault])
+    code, out, _ = balanced('attach', 'attach.yaml', fail=[fault])
 
     assert code == status
     assert words in out
-    run('attach', 'attach.yaml')  # adopts what is there
+    balanced('attach', 'attach.yaml')  # adopts what is there
     assert len(kept()['loadbalancer']) == 1
 
 
-def test_attach_with_a_node_without_address_names_the_node(run):
+def test_attach_with_a_node_without_address_names_the_node(balanced):
     """A node without an address fails the attachment with its id and the cause."""
     asked = yaml.safe_load((EXAMPLES / 'attach.yaml').read_text())
     asked['cluster']['nodes'][1]['details']['addresses'] = {}
 
-    status, out, _ = run('attach', asked)
+    status, out, _ = balanced('attach', asked)
 
     assert status == 1
     assert (
@@ -145,22 +145,22 @@ def test_attach_with_a_node_without_address_names_the_node(run):
     )
 
 
-def test_attach_with_an_unknown_key_is_refused(run):
+def test_attach_with_an_unknown_key_is_refused(balanced):
     """An unknown key of an attachment request is refused with its path."""
     asked = yaml.safe_load((EXAMPLES / 'attach.yaml').read_text())
 
-    status, out, err = run('attach', {**asked, 'dry_run': True})
+    status, out, err = balanced('attach', {**asked, 'dry_run': True})
 
     assert (status, out) == (2, '')
     assert 'Unknown key `dry_run`' in err
 
 
-def test_validate_with_an_unknown_subnet_names_it(run):
+def test_validate_with_an_unknown_subnet_names_it(balanced):
     """A subnet that the cloud lacks is an error at its name with --check-resources."""
     spec = yaml.safe_load((EXAMPLES / 'attach.yaml').read_text())['policy']['spec']
     spec['properties']['vip']['subnet'] = 'none'
 
-    status, _, err = run('validate', spec, '--check-resources')
+    status, _, err = balanced('validate', spec, '--check-resources')
 
     assert status == 2
     assert 'The cloud has no vip.subnet `none` - at `$.properties.vip.subnet`' in err

@@ -6,22 +6,23 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 import yaml
 
 from placement_worker import errors
 from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.contract import strict_json
-from placement_worker.contract.model import CheckRequest
-from tests.factories import (
-    bind,
-    changed,
-    deletion_policy,
-    node,
-    nodes,
-    request,
-    zone_policy,
-)
+from placement_worker.cmd import check, targets
+from placement_worker.cmd.check import _Line
+from placement_worker.contract import codec, strict_json, unknown_keys
+from placement_worker.contract.caller import Caller
+from placement_worker.contract.model import CheckReply, CheckRequest
+from placement_worker.contract.rpc import Limits
+from placement_worker.errors import WorkerFailed
+from placement_worker.handlers.in_process import InProcessCaller
+from placement_worker.policies.deletion import Deletion
+from placement_worker.policies.registry import Registry
+from tests.factories import bind, changed, deletion_policy, node, nodes, request, zone_policy
 from tests.malformed_requests import GOOD, TABLE
 
 ROOT = Path(__file__).parents[3]
@@ -435,3 +436,257 @@ def test_check_with_two_missing_types_names_both(run):
     assert 'f: 2 errors' in err
     for name in ('x', 'y'):
         assert f'Policy type `{name}-1.0` is not installed' in err
+
+
+LINE_CLOUD = Inventory.parse({'zones': {'a': True, 'b': True}}, 'the cloud')
+LINE = request('CLUSTER_SCALE_IN', [zone_policy('a', 'b'), deletion_policy()], nodes(a=2, b=1))
+ZONES = '$.policies[0].spec.properties.zones'
+REPEATED = '{"dry_run": false, "dry_run": true, ' + json.dumps(LINE)[1:]
+
+
+@pytest.fixture
+def caller():
+    """A worker in this process."""
+    return InProcessCaller(LINE_CLOUD, Registry.installed())
+
+
+def _check(caller, asked, explain=None):
+    text = asked if isinstance(asked, str) else json.dumps(asked)
+    status, reply = check._check_line(caller, _Line(text.encode(), 'f', 7), explain)
+    return status, json.loads(reply)
+
+
+def _message(answer):
+    return answer[1]['error']['message']
+
+
+def test_check_of_a_valid_request_visits_no_key(caller, monkeypatch):
+    """A valid request takes the fast path, which does not search for the words of errors."""
+    monkeypatch.delattr(unknown_keys, 'described')
+
+    status, reply = _check(caller, LINE)
+
+    assert (status, reply['action']['data']['status']) == (0, 'OK')
+
+
+@pytest.mark.parametrize('own', [{}, {'explain': 'none'}])
+def test_check_with_a_level_of_detail_overrides_that_of_the_request(caller, own):
+    """The option applies to requests with and without a level of their own."""
+    _, plain = _check(caller, {**LINE, **own})
+    _, full = _check(caller, {**LINE, **own}, 'full')
+
+    def details(reply):
+        return str([one['details'] for one in reply['decisions']])
+
+    assert len(details(full)) > len(details(plain))
+
+
+def test_check_with_a_policy_on_an_unknown_zone_has_the_status_of_an_error(caller):
+    """A check that ends in ERROR has the exit status 1."""
+    status, reply = _check(caller, request('CLUSTER_SCALE_OUT', [zone_policy('gone')]))
+
+    assert (status, reply['action']['data']['status']) == (1, 'ERROR')
+
+
+@pytest.mark.parametrize(
+    ('asked', 'message'),
+    [
+        (
+            {**LINE, 'dryrun': True},
+            'Expected only keys of the contract, got `$.dryrun` (did you mean `dry_run`?)',
+        ),
+        (REPEATED, 'Expected each key once, got `dry_run` twice - at `$`'),
+        (
+            {**LINE, 'action': {**LINE['action'], 'inputs': {'cuont': 1}}},
+            'Unknown input of CLUSTER_SCALE_IN: "cuont" (did you mean "count"?) - at '
+            '`$.action.inputs`',
+        ),
+    ],
+)
+def test_check_with_a_wrong_key_is_refused_with_the_key(caller, asked, message):
+    """Unknown and repeated keys are refused before the request is decided."""
+    answer = _check(caller, asked)
+
+    assert (answer[0], _message(answer)) == (2, message)
+
+
+def _wrong_values(asked):
+    asked['action'].update(id=7)
+    asked['cluster'].update(nodes={})
+
+
+def _wrong_zones(asked):
+    asked['policies'][0]['spec']['properties']['zones'] = [{'weight': 1}, {'nam': 'b'}]
+
+
+@pytest.mark.parametrize('cloud', [{}, {'cloud': {'zones': {'a': True}}}])
+@pytest.mark.parametrize(
+    ('change', 'found'),
+    [
+        (
+            _wrong_values,
+            [
+                'Expected `str`, got `int` - at `$.action.id`',
+                'Expected `array`, got `object` - at `$.cluster.nodes`',
+            ],
+        ),
+        (
+            _wrong_zones,
+            [
+                f'Object missing required field `name` - at `{ZONES}[0]`',
+                f'Unknown key `nam` (did you mean `name`?) - at `{ZONES}[1]`',
+                f'Object missing required field `name` - at `{ZONES}[1]`',
+            ],
+        ),
+    ],
+    ids=['contract', 'properties'],
+)
+def test_check_of_a_line_with_several_errors_lists_all(caller, change, found, cloud):
+    """The error of a line has the first error, as before, and the list of all errors."""
+    asked = changed(LINE, change)
+    status, reply = _check(caller, {'request': asked, **cloud} if cloud else asked)
+
+    assert status == 2
+    assert reply['error']['message'].partition(' - at ')[0] in found[0]
+    assert (reply['error']['errors'], reply['error']['more']) == (found, 0)
+
+
+def test_check_of_a_line_with_many_errors_lists_the_first_and_counts_the_others(caller):
+    """The list has the length of the list for files."""
+    _, reply = _check(caller, {**LINE, **{f'key{n}': 1 for n in range(12)}})
+
+    assert len(reply['error']['errors']) == 10
+    assert reply['error']['more'] == 2
+
+
+def test_check_of_a_line_with_one_error_has_no_list(caller):
+    """A single error is in the message alone."""
+    _, reply = _check(caller, {**LINE, 'target': 'NEVER'})
+
+    assert set(reply['error']) == {'type', 'message', 'file', 'line'}
+
+
+def test_check_of_a_long_line_uses_the_last_of_two_values(caller):
+    """As in the worker, the size of a line limits the search for duplicate keys."""
+    padding = {'padding': 'x' * strict_json.UNIQUE_KEYS_BYTES}
+    long = {**LINE, 'action': {**LINE['action'], 'data': padding}}
+
+    _, reply = _check(caller, '{"policies": [], ' + json.dumps(long)[1:])
+
+    assert len(reply['decisions']) == len(LINE['policies'])
+
+
+def test_check_of_a_line_above_the_size_limit_is_refused(caller):
+    """The limit of the worker applies to lines."""
+    limit = Limits().request_bytes
+    asked = {**LINE, 'action': {**LINE['action'], 'data': {'padding': 'x' * limit}}}
+
+    assert f'Expected at most {limit} bytes, got ' in _message(_check(caller, asked))
+
+
+class Remote(Caller):
+    """A running worker that sends every request back."""
+
+    def _send(self, method, asked, context):
+        raise WorkerFailed(f'{method}: {msgspec.json.encode(asked).decode()}')
+
+
+@pytest.mark.parametrize('explain', [None, 'full'])
+def test_check_by_a_running_worker_sends_the_request(explain):
+    """A valid line is sent with the level of detail."""
+    sent = _message(_check(Remote(), LINE, explain)).removeprefix('policy_check: ')
+
+    asked = {**LINE, 'explain': explain} if explain else LINE
+    assert json.loads(sent) == msgspec.to_builtins(codec.decode(asked, CheckRequest))
+
+
+def test_check_by_a_running_worker_refuses_an_unknown_key():
+    """A line with an unknown key is not sent to a running worker."""
+    answer = _check(Remote(), {**LINE, 'dryrun': True})
+
+    assert 'Expected only keys of the contract' in _message(answer)
+
+
+def test_check_of_a_line_prints_a_complete_reply(caller):
+    """The text is a reply of the contract, in one line."""
+    _, text = check._check_line(caller, _Line(json.dumps(LINE).encode(), 'f', 1), None)
+
+    assert '\n' not in text
+    assert set(json.loads(text)) == set(CheckReply.__struct_fields__)
+
+
+EMPTIED = 'The action removes all 3 nodes of the cluster'
+EMPTYING = request('CLUSTER_SCALE_IN', [deletion_policy()], nodes(a=3), inputs={'count': 3})
+
+
+@pytest.mark.parametrize('command', ['check', 'plan'])
+def test_warning_on_the_command_line_is_the_first_line(program, command):
+    """A table begins with the warnings, and the log on standard error does not repeat them."""
+    _, out, err = program(command, 'asked.json', **{'asked.json': EMPTYING})
+
+    first, second = out.splitlines()[:2]
+    assert EMPTIED not in err
+    assert first == f'Warning: {EMPTIED}'
+    assert second.startswith('CLUSTER_SCALE_IN of cluster web')
+
+
+@pytest.mark.parametrize('command', [('check',), ('plan',)])
+def test_warning_for_scripts_is_in_the_data(program, command):
+    """JSON has the warnings as a list."""
+    _, out, _ = program(*command, '-f', 'json', 'asked.json', **{'asked.json': EMPTYING})
+
+    assert json.loads(out)['warnings'] == [EMPTIED]
+
+
+def test_warning_in_lines_is_in_the_reply(program):
+    """Each line of replies has its warnings."""
+    lines = '\n'.join(map(json.dumps, [EMPTYING, {**EMPTYING, 'target': 'AFTER'}]))
+
+    _, out, _ = program('check', '--lines', 'asked.jsonl', **{'asked.jsonl': lines})
+
+    assert [json.loads(line)['warnings'] for line in out.splitlines()] == [[EMPTIED], []]
+
+
+MISSPELT = request('CLUSTER_SCALE_IN', [deletion_policy()], nodes(a=3), inputs={'cuont': 3})
+UNKNOWN = (
+    'Unknown input of CLUSTER_SCALE_IN: "cuont" (did you mean "count"?) - at `$.action.inputs`'
+)
+
+
+@pytest.mark.parametrize(('command', 'failed'), [('check', 2), ('plan', 1)])
+def test_unknown_input_on_the_command_line_is_an_error(program, command, failed):
+    """The command line refuses a misspelled input and names the key that was meant."""
+    status, out, err = program(command, 'asked.json', **{'asked.json': MISSPELT})
+
+    assert (status, out) == (failed, '')
+    assert err.startswith(
+        f'placement-policy {command}: asked.json:1:88: {UNKNOWN}; correct the file'
+    )
+
+
+def test_unknown_input_in_a_line_is_an_error_and_the_rest_goes_on(program):
+    """A misspelled input is the error of its line alone."""
+    lines = '\n'.join(map(json.dumps, [MISSPELT, EMPTYING]))
+
+    _, out, _ = program('check', '--lines', 'asked.jsonl', **{'asked.jsonl': lines})
+
+    first, second = map(json.loads, out.splitlines())
+    assert first == {
+        'error': {'type': 'InvalidRequest', 'message': UNKNOWN, 'file': 'asked.jsonl', 'line': 1}
+    }
+    assert second['action']['data']['status'] == 'OK'
+
+
+def test_unknown_input_that_a_plugin_of_the_worker_reads_is_accepted(program, monkeypatch):
+    """The command line accepts the keys that policy types of the worker that replies declare."""
+
+    class Draining(Deletion):
+        interface = (2, 0)
+        inputs = frozenset({'cuont'})
+
+    registry = Registry([('senlin.policy.deletion-1.1', Draining)])
+    monkeypatch.setattr(targets.Registry, 'installed', lambda: registry)
+
+    status, out, _ = program('check', '-f', 'json', 'asked.json', **{'asked.json': MISSPELT})
+
+    assert (status, json.loads(out)['warnings']) == (0, [])

@@ -6,13 +6,14 @@ import logging
 import os
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 import yaml
 
 from placement_worker.cmd import cli
-from placement_worker.cmd.cli import PlacementPolicy
+from placement_worker.cmd.cli import SUMMARIES, PlacementPolicy
 from placement_worker.policies import plugins
 from placement_worker.policies.registry import Registry
 from tests.factories import request, zone_policy
@@ -328,3 +329,53 @@ def test_text_that_a_plugin_prints_goes_to_standard_error(run, monkeypatch, argu
     texts = ['text of an import', 'text of a check'][: 1 + (arguments[0] == 'check')]
     assert (status, err.splitlines()) == (0, texts)
     assert json.loads(out)
+
+
+def test_overview_imports_no_command():
+    """`placement-policy --help` imports neither a command nor the libraries of commands."""
+    done = subprocess.run(
+        [sys.executable, '-X', 'importtime', '-m', 'placement_worker', '--help'],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    imported = {line.rpartition('|')[2].strip() for line in done.stderr.splitlines()}
+    assert 'placement_worker.cmd.cli' in imported
+    assert not imported & {
+        'msgspec',
+        'yaml',
+        'placement_worker.cmd.check',
+        'placement_worker.handlers.endpoints',
+    }
+
+
+def test_overview_shows_each_command_with_its_summary(capsys):
+    """The overview has a line for each command, those of cliff included."""
+    program = cli.PlacementPolicy()
+    program.stdout = sys.stdout
+
+    cli.print_overview(program)
+
+    shown = capsys.readouterr().out.splitlines()
+    for found in metadata.entry_points(group=cli.NAMESPACE):
+        name = found.name.replace('_', ' ')
+        assert f'  {name:<13}  {SUMMARIES[name].rstrip(".")}' in shown
+    assert '  help           Print detailed help for another command' in shown
+
+
+def test_summaries_name_exactly_the_installed_commands():
+    """Each command has a summary, and each summary belongs to a command."""
+    commands = {
+        found.name.replace('_', ' ') for found in metadata.entry_points(group=cli.NAMESPACE)
+    }
+
+    assert set(SUMMARIES) == commands
+
+
+@pytest.mark.parametrize('name', SUMMARIES)
+def test_help_of_a_command_begins_with_its_summary(program, name):
+    """The overview and the help of a command describe it in the same words."""
+    _, out, _ = program(*name.split(), '--help')
+
+    assert SUMMARIES[name] in ' '.join(out.split())

@@ -1,5 +1,7 @@
 """The commands that list and edit cordons."""
 
+import argparse
+import datetime
 import json
 import re
 import shlex
@@ -7,19 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from placement_worker.cmd import cordon
+
 ADD = ('cordon', 'add', '--cordon-file', 'cordons')
 REMOVE = ('cordon', 'remove', '--cordon-file', 'cordons')
 LIST = ('cordon', 'list', '--cordon-file', 'cordons')
 UNTIL = '2999-12-01T06:00Z'
+PLACE = ('--zone', 'a', '--until', UNTIL)
 GUIDES = sorted((Path(__file__).parents[3] / 'deploy').glob('*/README.rst'))
-
-
-def refused(run, capsys, *arguments):
-    """Return the error of arguments that argparse refuses."""
-    with pytest.raises(SystemExit) as ended:
-        run(*arguments)
-    assert ended.value.code == 2
-    return capsys.readouterr().err
 
 
 def test_add_closes_a_place_and_list_shows_it(run):
@@ -65,38 +62,25 @@ def test_list_as_json_has_the_fields_of_the_file(run):
 
     _, out, _ = run(*LIST, '-f', 'json', cordons=cordons)
 
-    assert json.loads(out) == [
-        {**cordons[0], 'in_force': True},
-        {**cordons[1], 'in_force': False},
-    ]
+    assert json.loads(out) == [{**cordons[0], 'in_force': True}, {**cordons[1], 'in_force': False}]
 
 
-def test_list_of_no_cordons_says_so(run):
-    """An empty table would look like an error."""
-    assert run(*LIST, cordons='[]') == (0, 'No cordons.\n', '')
-
-
-def test_list_of_a_missing_file_fails_with_the_path(run):
-    """A wrong path is an error, not an empty list."""
+def test_list_of_a_missing_or_invalid_file_names_the_place_of_the_error(run):
+    """A wrong path is an error, not an empty list; an invalid file is shown with its line."""
     assert run(*LIST) == (
         2,
         '',
         'placement-policy cordon list: Cannot read the cordon file: cordons: No such file or '
         'directory; create it, and write [] for no cordons\n',
     )
-
-
-def test_list_of_an_invalid_file_shows_the_line(run):
-    """The error has the line, the column and a caret."""
     _, _, err = run(*LIST, cordons='- zone: a\n  until: soon\n')
-
     assert '`$[0].until` (line 2, column 10); correct the cordon file\n' in err
     assert err.endswith('     2 |   until: soon\n       |          ^\n')
 
 
 def test_add_of_a_cordoned_place_needs_replace(run):
-    """A cordon is not shortened or prolonged by accident."""
-    run(*ADD, '--zone', 'a', '--until', UNTIL, '--reason', 'fire')
+    """A cordon is not shortened or prolonged by accident; one that has ended is replaced."""
+    run(*ADD, *PLACE, '--reason', 'fire', cordons=[{'zone': 'a', 'until': '2000-01-01T00:00:00Z'}])
 
     status, _, err = run(*ADD, '--zone', 'a', '--until', '2999-12-02T06:00Z')
 
@@ -110,40 +94,50 @@ def test_add_of_a_cordoned_place_needs_replace(run):
     assert [one['until'] for one in json.loads(out)] == ['2999-12-02T06:00:00Z']
 
 
-def test_add_of_a_place_whose_cordon_has_ended_replaces_it(run):
-    """A cordon that has ended needs no --replace."""
-    ended = [{'zone': 'a', 'until': '2000-01-01T00:00:00Z'}]
-
-    assert run(*ADD, '--zone', 'a', '--until', UNTIL, cordons=ended)[0] == 0
-    assert len(json.loads(run(*LIST, '-f', 'json')[1])) == 1
+TIME = 'expected a time in ISO 8601 with its offset, e.g. 2026-12-01T06:00Z, got '
 
 
 @pytest.mark.parametrize(
-    ('until', 'error'),
+    ('arguments', 'error'),
     [
-        ('tomorrow', 'expected a time in ISO 8601 with its offset, e.g. 2026-12-01T06:00Z'),
-        ('2999-12-01T06:00', 'expected a time in ISO 8601 with its offset'),
-        ('2000-12-01T06:00Z', 'expected a time in the future'),
+        (('--zone', 'a', '--until', 'tomorrow'), TIME + 'tomorrow'),
+        (('--zone', 'a', '--until', '2999-12-01T06:00'), TIME + '2999-12-01T06:00'),
+        (('--zone', 'a', '--until', '2000-12-01T06:00Z'), 'expected a time in the future, got 20'),
+        ((*PLACE, '--zone', 'x' * 256), 'expected 1 to 255 characters, got 256'),
+        ((*PLACE, '--region', 'x' * 256), 'expected 1 to 255 characters, got 256'),
+        ((*PLACE, '--reason', 'x' * 201), 'expected 1 to 200 characters, got 201'),
+        ((*PLACE, '--reason', ''), 'expected 1 to 200 characters, got 0'),
+        (('--zone', 'a'), 'one of the arguments --until --for is required'),
+        ((*PLACE, '--for', '1h'), 'argument --for: not allowed with argument --until'),
     ],
 )
-def test_add_until_a_time_that_is_not_in_the_future_is_refused(run, capsys, until, error):
-    """The end of a cordon is a moment that is the same on every host."""
-    err = refused(run, capsys, *ADD, '--zone', 'a', '--until', until)
+def test_add_with_a_wrong_argument_is_refused(run, capsys, arguments, error):
+    """A cordon has one end, a moment that is the same on every host, and short texts."""
+    with pytest.raises(SystemExit) as ended:
+        run(*ADD, *arguments)
 
-    assert f'{error}, got {until}; run ' in err or f'2026-12-01T06:00Z, got {until}; run ' in err
+    assert ended.value.code == 2
+    assert error in capsys.readouterr().err
     assert not Path('cordons').exists()
 
 
-@pytest.mark.parametrize(
-    ('option', 'most'), [('--zone', 255), ('--region', 255), ('--reason', 200)]
-)
-def test_add_with_a_text_that_is_too_long_is_refused(run, capsys, option, most):
-    """The file stays readable for the worker."""
-    given = ('--zone', 'a', '--until', UNTIL, option, 'x' * (most + 1))
+@pytest.mark.parametrize(('text', 'hours'), [('90m', 1.5), ('10h', 10), ('2d', 48)])
+def test_end_after_a_duration_is_a_time_from_now(text, hours):
+    """An operator at night need not compute a time with its offset."""
+    began = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
 
-    err = refused(run, capsys, *ADD, *given)
+    end = cordon._time_after(text)
 
-    assert f'expected 1 to {most} characters, got {most + 1}' in err
+    passed = datetime.timedelta(hours=hours)
+    assert began + passed <= end <= datetime.datetime.now(datetime.UTC) + passed
+
+
+@pytest.mark.parametrize('text', ['10', 'h', '0h', '-1h', '1.5h', '10H', '999999999d', '1h30m'])
+def test_end_after_another_text_is_refused(text):
+    """A duration in another form does not end a cordon at a time that was not meant."""
+    problem = f'expected minutes, hours or days, e.g. 90m, 10h or 2d, got {text}'
+    with pytest.raises(argparse.ArgumentTypeError, match=re.escape(problem)):
+        cordon._time_after(text)
 
 
 @pytest.mark.parametrize('command', [(*ADD, '--until', UNTIL), REMOVE])
@@ -156,7 +150,7 @@ def test_command_without_a_place_is_refused(run, command):
 
 
 def test_remove_opens_the_place_alone(run):
-    """Only the cordon of exactly this zone and region is removed."""
+    """Only the cordon of exactly this zone and region is removed; a misspelled name is an error."""
     cordons = [
         {'zone': 'a', 'until': '2999-01-01T00:00:00Z'},
         {'zone': 'a', 'region': 'R1', 'until': '2999-01-01T00:00:00Z'},
@@ -168,18 +162,11 @@ def test_remove_opens_the_place_alone(run):
         '',
     )
     assert [one['region'] for one in json.loads(run(*LIST, '-f', 'json')[1])] == ['R1']
-
-
-def test_remove_of_an_unknown_cordon_lists_the_cordoned_places(run):
-    """A misspelled name is found at once."""
-    cordons = [{'zone': 'a', 'until': '2999-01-01T00:00:00Z'}]
-
-    status, _, err = run(*REMOVE, '--zone', 'b', '--region', 'R1', cordons=cordons)
-
-    assert status == 2
-    assert err == (
+    assert run(*REMOVE, '--zone', 'b', '--region', 'R1') == (
+        2,
+        '',
         'placement-policy cordon remove: Unknown cordon of zone b of region R1; cordoned places: '
-        'zone a; correct the option\n'
+        'zone a of region R1; correct the option\n',
     )
 
 
@@ -194,6 +181,7 @@ def test_remove_of_ended_cordons_keeps_the_others(run):
     assert run(*REMOVE, '--ended')[1] == 'No cordon has ended.\n'
     status, _, err = run(*REMOVE, '--ended', '--zone', 'b')
     assert (status, '--ended excludes --zone and --region' in err) == (2, True)
+    assert '| zone b ' in run(*LIST)[1]
 
 
 def test_edit_that_loses_comments_says_so(run):
@@ -209,36 +197,62 @@ def test_edit_that_loses_comments_says_so(run):
 
 
 def test_configuration_of_the_workers_names_the_cordon_file(run):
-    """The command edits the file that the workers read."""
+    """The command edits the file that the workers read; the error names the option to set."""
     named = {'w.conf': '[placement]\ncordon_file = cordons\n', 'cordons': '[]'}
+    listing = ('cordon', 'list', '--config-file', 'w.conf')
 
-    assert run('cordon', 'list', '--config-file', 'w.conf', **named)[1] == 'No cordons.\n'
-
-
-def test_configuration_without_a_cordon_file_is_refused(run):
-    """The error names the option to set."""
-    status, _, err = run('cordon', 'list', '--config-file', 'w.conf', **{'w.conf': '[worker]\n'})
-
+    assert run(*listing, **named) == (0, 'No cordons.\n', '')
+    status, _, err = run(*listing, **{'w.conf': '[worker]\n'})
     assert status == 2
     assert 'w.conf: [placement] cordon_file is not set' in err
 
 
-def test_add_of_a_place_that_the_embedded_cloud_lacks_warns_at_once(run):
-    """The cordon is added, because the file of the cloud may change."""
+REGIONS = {'regions': {'R1': {'zones': {'az1': True}}, 'R2': {'zones': {'az2': True}}}}
+NO_EFFECT = 'placement-policy cordon add: The cordon of {} of [cloud] inventory_file are {}\n'
+
+
+@pytest.mark.parametrize(
+    ('cloud', 'place', 'note'),
+    [
+        ({'zones': {'az1': False}}, ('--zone', 'az1'), ''),
+        (REGIONS, ('--zone', 'az2'), ''),
+        (REGIONS, ('--zone', 'az2', '--region', 'R2'), ''),
+        (REGIONS, ('--region', 'R1'), ''),
+        ('- no cloud', ('--zone', 'az9'), ''),
+        (None, ('--zone', 'az9'), ''),
+        (
+            {'zones': {'az1': True, 'az2': True}},
+            ('--zone', 'azz1'),
+            NO_EFFECT.format('zone azz1 has no effect (did you mean az1?); the zones', 'az1, az2'),
+        ),
+        (
+            REGIONS,
+            ('--zone', 'az2', '--region', 'R1'),
+            NO_EFFECT.format(
+                'zone az2 of region R1 has no effect (did you mean az1?); the zones', 'az1'
+            ),
+        ),
+        (
+            REGIONS,
+            ('--region', 'north'),
+            NO_EFFECT.format('region north has no effect; the regions', 'R1, R2'),
+        ),
+    ],
+)
+def test_add_of_a_place_that_the_embedded_cloud_certainly_lacks_is_noted(run, cloud, place, note):
+    """A misspelled place is visible when the cordon is added, which the cloud may have later."""
+    backend = '[cloud]\nbackend = inventory\ninventory_file = zones\n' if cloud else ''
     files = {
-        'w.conf': '[placement]\ncordon_file = c.yaml\n'
-        '[cloud]\nbackend = inventory\ninventory_file = zones.yaml\n',
-        'c.yaml': '[]',
-        'zones.yaml': 'zones: {az1: true}',
+        'w.conf': f'[placement]\ncordon_file = cordons\n{backend}',
+        'cordons': '[]',
+        'zones': cloud or '',
     }
+    add = ('cordon', 'add', '--config-file', 'w.conf', '--until', UNTIL)
 
-    until = ('--until', '2999-01-01T00:00Z')
-    unknown = run('cordon', 'add', '--config-file', 'w.conf', '--zone', 'azz1', *until, **files)
-    known = run('cordon', 'add', '--config-file', 'w.conf', '--zone', 'az1', *until)
+    status, _, err = run(*add, *place, **files)
 
-    assert (unknown[0], known[0], known[2]) == (0, 0, '')
-    assert 'The cordon of zone azz1 has no effect (did you mean az1?)' in unknown[2]
-    assert 'zone: azz1' in Path('c.yaml').read_text()
+    assert (status, err) == (0, note)
+    assert place[1] in Path('cordons').read_text()
 
 
 @pytest.mark.parametrize('guide', GUIDES, ids=lambda guide: guide.parent.name)

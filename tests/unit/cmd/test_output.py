@@ -1,12 +1,18 @@
 """The output of replies."""
 
 import argparse
+import io
 
 import msgspec
+import pytest
 
 from placement_worker.cmd import output
+from placement_worker.cmd.cli import PlacementPolicy
+from placement_worker.cmd.output import Paint
 from placement_worker.contract.model import ActionPatch, CheckReply, CheckRequest, Decision
-from tests.factories import node, region_policy, request
+from tests.factories import connected, deletion_policy, node, region_policy, request
+from tests.simulated_octavia import DESCRIPTION, Lab
+from tests.unit.cmd.inputs import FILES
 
 
 def test_check_of_a_full_region_shows_that_no_node_is_possible(program):
@@ -65,3 +71,120 @@ def test_format_argument_without_a_value_is_the_first_format():
 
     assert parser.parse_args([]).format == 'yaml'
     assert parser.parse_args(['-f', 'json']).format == 'json'
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'colored'),
+    [
+        (['check', 'good'], '\x1b[32mOK\x1b[0m'),
+        (['plan', 'good'], '\x1b[31m- az1'),
+        (['attach', 'bind'], '\x1b[32mOK\x1b[0m'),
+        (['simulate', 'capped-regions'], '\x1b[31mERROR\x1b[0m'),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else '',
+)
+def test_command_on_a_terminal_is_colored_unless_no_color_is_set(
+    program, monkeypatch, arguments, colored
+):
+    """Output has colors on a terminal only, and none with NO_COLOR."""
+    monkeypatch.setenv('TERM', 'xterm')
+    monkeypatch.delenv('NO_COLOR', raising=False)
+    program('type', 'list', **FILES)  # writes the files
+
+    def shown():
+        app = PlacementPolicy()
+        app.stdout = Terminal()
+        app.run(arguments)
+        return app.stdout.getvalue()
+
+    assert colored in shown()
+    monkeypatch.setenv('NO_COLOR', '1')
+    assert '\x1b' not in shown()
+    assert '\x1b' not in program(*arguments)[1]
+
+
+class Screen:
+    def isatty(self):
+        return True
+
+
+class Pipe:
+    def isatty(self):
+        return False
+
+
+@pytest.mark.parametrize(
+    ('stream', 'environ', 'colored'),
+    [
+        (Screen(), {'TERM': 'xterm'}, True),
+        (Screen(), {'TERM': 'xterm', 'NO_COLOR': ''}, True),
+        (Screen(), {'TERM': 'xterm', 'NO_COLOR': '1'}, False),
+        (Screen(), {'TERM': 'dumb'}, False),
+        (Pipe(), {'TERM': 'xterm'}, False),
+    ],
+)
+def test_paint_of_a_stream_is_on_for_capable_terminals_only(stream, environ, colored):
+    """Colors are on for a capable terminal without NO_COLOR."""
+    assert (Paint.of(stream, environ)('x', 'red') != 'x') is colored
+
+
+BALANCING = 'senlin.policy.loadbalance-1.4'
+
+
+def decided(policy_type=BALANCING, **details):
+    """Return the decision of one policy."""
+    return Decision('p', None, policy_type, 500, 'APPLIED', 'r', 1.0, details)
+
+
+@pytest.mark.parametrize(
+    ('deletion', 'decision', 'seconds'),
+    [
+        ({'grace_period': 60}, decided(removed=['n1']), 60),
+        ({'grace_period': 60}, decided(removed=[]), 0),
+        ({'grace_period': 60}, decided('senlin.policy.deletion-1.1', removed=['n1']), 0),
+        ({'grace_period': 0}, decided(removed=['n1']), 0),
+        ({'grace_period': 'long'}, decided(removed=['n1']), 0),
+        ({'grace_period': True}, decided(removed=['n1']), 0),
+        ({'grace_period': -5}, decided(removed=['n1']), 0),
+        ('soon', decided(removed=['n1']), 0),
+        ({}, decided(removed=['n1']), 0),
+        (None, decided(removed=['n1']), 0),
+    ],
+)
+def test_wait_is_the_grace_period_if_members_leave(deletion, decision, seconds):
+    """Without members that leave there is nothing to drain, so there is no wait to show."""
+    assert output.drain_wait_s({'deletion': deletion}, [decision]) == seconds
+
+
+@pytest.fixture
+def files():
+    """Return the arguments and the files of a scale-in whose cloud file has the pool."""
+    lab = Lab()
+    policy, members = lab.attached([connected(n) for n in range(1, 4)], version='1.4')
+    asked = request('CLUSTER_SCALE_IN', [deletion_policy(grace_period=60), policy], members)
+    return lab, asked
+
+
+@pytest.mark.parametrize(
+    ('command', 'line'),
+    [
+        ('check', '    wait: members leave now, nodes are deleted 60 s later'),
+        ('plan', 'Wait: members leave now, nodes are deleted 60 s later'),
+    ],
+)
+def test_tables_of_check_and_plan_show_the_wait(program, tmp_path, files, command, line):
+    """Both commands say when the nodes are deleted."""
+    lab, asked = files
+    state = tmp_path / 'state.json'
+    with lab.store.changing() as objects:
+        state.write_bytes(msgspec.json.encode(objects))
+    cloud = {**DESCRIPTION, 'load_balancer': {'state': str(state)}}
+
+    _, out, _ = program(command, '--cloud', 'cloud', 'asked', asked=asked, cloud=cloud)
+
+    assert line in out.splitlines()

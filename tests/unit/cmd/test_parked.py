@@ -1,4 +1,4 @@
-"""Parked requests are shown without what is secret in them."""
+"""The commands on the parking lot: what they show, mask, and refuse to send."""
 
 import contextlib
 import json
@@ -122,82 +122,99 @@ def test_parked_list_of_an_attachment_names_cluster_project_policy_and_end(look)
     assert (row['cluster_name'], row['expires_at']) == ('web', end)
 
 
-@pytest.mark.parametrize('request_', [[], {'cluster': [], 'policy': 'p'}])
-def test_parked_list_of_a_malformed_request_shows_the_message(look, request_):
+@pytest.mark.parametrize(
+    'body',
+    [
+        sent('[]'),
+        sent('{"cluster": [], "policy": "p"}'),
+        sent('{"cluster": {"id": 7}}'),
+        json.dumps({'method': 'policy_check', 'args': [1]}),
+    ],
+)
+def test_parked_list_of_a_malformed_request_shows_the_message(look, body):
     """A request without the objects of the contract is listed as well."""
-    status, out, _ = look(sent(json.dumps(request_)), 'list', '-f', 'json')
+    status, out, _ = look(body, 'list', '-f', 'json')
 
     (row,) = json.loads(out)
-    assert (status, row['cluster'], row['policy'], row['expires_at']) == (0, None, None, None)
-
-
-def test_parked_list_with_arguments_that_are_a_list_shows_the_message(look):
-    """A message without named arguments is listed as well."""
-    status, out, _ = look(json.dumps({'method': 'policy_check', 'args': [1]}), 'list', '-f', 'json')
-
-    (row,) = json.loads(out)
-    assert (status, row['id'], row['method'], row['action']) == (0, '7', 'policy_check', None)
+    assert (status, row['id'], row['method'], row['clusters']) == (0, '7', 'policy_check', [])
+    assert (row['action'], row['policy'], row['expires_at']) == (None, None, None)
 
 
 @pytest.mark.parametrize(
     'how', [('list',), ('list', '-f', 'json'), ('list', '-f', 'yaml'), ('show', '7')]
 )
 def test_parked_with_a_hostile_message_shows_what_was_sent_escaped(look, how):
-    """A parked request of an attacker is shown without any effect on the operator's terminal."""
-    asked = {
-        'action': {'action': hostile_requests.TEXT, 'id': hostile_requests.TEXT},
-        hostile_requests.TEXT: 1,
-    }
-    message = {
-        'method': hostile_requests.TEXT,
-        'args': {'request': asked},
-        '_context_request_id': hostile_requests.TEXT,
-    }
+    """Neither escape characters nor lone surrogates have an effect on the operator's terminal."""
+    evil = hostile_requests.TEXT
+    asked = {'action': {'action': evil, 'id': evil}, evil: 1}
+    message = {'method': evil, 'args': {'request': asked}, '_context_request_id': evil}
     body = json.dumps({'oslo.version': '2.0', 'oslo.message': json.dumps(message)})
 
     status, out, err = look(body, *how)
+    surrogate = look('{"method": "\\ud800", "args": {}}', *how)
 
     assert (status, err, hostile_requests.raw(out)) == (0, '', [])
     assert 'evil\\n\\r\\t' in out
+    assert (surrogate[0], hostile_requests.raw(surrogate[1])) == (0, [])
+    assert '\\ud800' in surrogate[1]
+
+
+PAST, LATER = '2000-01-01T00:00:00', '2999-01-01T00:00:00Z'
+BEFORE = 'This is a check BEFORE an action, '
 
 
 @pytest.mark.parametrize(
-    'how', [('list',), ('list', '-f', 'json'), ('list', '-f', 'yaml'), ('show', '7')]
+    ('method', 'asked', 'warning'),
+    [
+        ('policy_check', {'target': 'BEFORE'}, BEFORE),
+        ('policy_check', {'target': 'BEFORE', 'expires_at': LATER}, BEFORE),
+        (
+            'policy_check',
+            {'target': 'BEFORE', 'expires_at': PAST},
+            f'The request expired at {PAST}',
+        ),
+        ('policy_check', {'target': 'AFTER', 'expires_at': PAST}, f'The request expired at {PAST}'),
+        ('policy_attach', {}, 'The caller of policy_attach has got RequestParked'),
+        ('policy_detach', {}, 'The caller of policy_detach has got RequestParked'),
+        ('policy_check', {'target': 'AFTER'}, None),
+        ('policy_check', {'target': 'AFTER', 'expires_at': LATER}, None),
+        ('policy_check', {'target': 'AFTER', 'expires_at': 'soon'}, None),
+        ('policy_check', {'expires_at': []}, None),
+        ('policy_check', [], None),
+        (['policy_check'], None, None),
+    ],
 )
-def test_parked_with_a_lone_surrogate_shows_it_escaped(look, how):
-    """A lone surrogate, which UTF-8 cannot encode, does not end the command."""
-    status, out, _ = look('{"method": "\\ud800", "args": {}}', *how)
-
-    assert (status, hostile_requests.raw(out)) == (0, [])
-    assert '\\ud800' in out
-
-
-@pytest.mark.parametrize(('options', 'status', 'sends'), [((), 2, False), (('--force',), 0, True)])
 def test_parked_retry_that_a_warning_advises_against_needs_force(
-    look, monkeypatch, options, status, sends
+    look, monkeypatch, method, asked, warning
 ):
     """An operator reads the warning before a worker carries out the request, not after."""
     retried = []
     monkeypatch.setattr(parking, 'retry', lambda _, one: retried.append(one.id))
-    asked = request('CLUSTER_SCALE_OUT', [zone_policy('a')])
+    body = json.dumps({'method': method, 'args': {'request': asked}})
 
-    found, out, err = look(sent(json.dumps(asked)), 'retry', '7', *options)
+    status, out, err = look(body, 'retry', '7')
+    forced = look(body, 'retry', '7', '--force')
 
-    assert (found, retried) == (status, ['7'] * sends)
-    assert 'Warning: This is a check BEFORE an action' in err
-    assert ('Did not send 7; to send it all the same, add --force' in err) is not sends
-    assert ('Sent 7 to t' in out) is sends
+    assert forced[:2] == (0, 'Sent 7 to t; if it is parked again, its ID changes.\n')
+    if warning:
+        assert (status, out, retried) == (2, '', ['7'])
+        assert err.startswith(f'placement-policy parked retry: Warning: {warning}')
+        assert 'drop such a request' in err
+        assert 'Did not send 7; to send it all the same, add --force' in err
+    else:
+        assert (status, out, err, retried) == (0, forced[1], '', ['7', '7'])
 
 
-def test_parked_list_fits_on_a_screen(look):
+@pytest.mark.parametrize('cluster', [{'id': 'c9', 'name': 'web'}, {'id': 'web'}])
+def test_parked_list_fits_on_a_screen(look, cluster):
     """The table has what an operator needs to recognize a request; JSON has all columns."""
-    asked = request('CLUSTER_SCALE_OUT', [zone_policy('a')])
+    asked = {'action': {'id': 'a1', 'action': 'CLUSTER_SCALE_OUT'}, 'cluster': cluster}
 
     _, out, _ = look(sent(json.dumps(asked)), 'list')
 
-    titles = [title.strip() for title in out.splitlines()[1].split('|')[1:-1]]
-    assert titles == ['id', 'parked at', 'request', 'cluster']
-    assert max(map(len, out.splitlines())) < 80
+    _, titles, _, row, _ = out.splitlines()
+    assert titles == '| id | parked at | request           | cluster |'
+    assert row == '| 7  | now       | CLUSTER_SCALE_OUT | web     |'
 
 
 def test_parked_drop_with_an_unknown_hostile_id_prints_one_printable_line(look):

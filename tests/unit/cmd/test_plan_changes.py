@@ -1,9 +1,394 @@
 """The changes of a plan."""
 
-from tests.unit.cmd.pool_changes import with_pool
+import pytest
+
+from placement_worker.cmd import plan_changes
+from placement_worker.cmd.plan import plan_lines
+from placement_worker.cmd.plan_changes import Changes, PlaceChange, PoolChange
+from placement_worker.contract import codec
+from placement_worker.contract.action_data import CREATION, DELETION
+from placement_worker.contract.model import CheckReply, CheckRequest
+from placement_worker.errors import InvalidInput
+from placement_worker.planning.sizing import Size
+from tests.factories import (
+    connected,
+    deletion_policy,
+    node,
+    nodes,
+    region_policy,
+    request,
+    zone_policy,
+)
+from tests.simulated_octavia import Lab
+from tests.unit.cmd.pool_changes import POOL, with_pool
 
 
 def test_changes_with_an_unchanged_pool_are_none():
     """A pool that keeps its members is no change."""
     assert with_pool().any
     assert not with_pool(added=[]).any
+
+
+MEMBERS = nodes(a=2, b=2)
+
+
+def compare(asked, replied):
+    return plan_changes.compare(
+        codec.decode(asked, CheckRequest), codec.decode(replied, CheckReply)
+    )
+
+
+def plugin_wrote(replied, **data):
+    """Return a reply in whose data a later policy of a plugin wrote other values."""
+    action = {**replied['action'], 'data': {**replied['action']['data'], **data}}
+    return {**replied, 'action': action}
+
+
+@pytest.mark.parametrize('region', [None, 'R1'])
+def test_changes_with_a_replaced_creation_are_those_of_the_reply(check, region):
+    """If a plugin replaces the plan of the placement policies, the new entries are counted."""
+    members = [node(1, 'a', region), node(2, 'b', region)]
+    policies = [zone_policy('a', 'b')] + [region_policy('R1')] * bool(region)
+    asked = request('CLUSTER_SCALE_OUT', policies, members, inputs={'count': 2}, explain='full')
+    place = {'region_name': region} if region else {}
+    replied = plugin_wrote(
+        check(asked, 'abc', ['R1']),
+        creation={'count': 2, 'zones': {'b': 1, 'c': 1}},
+        placement={'count': 2, 'placements': [{**place, 'zone': zone} for zone in 'bc']},
+    )
+
+    zones = compare(asked, replied).places['zones']
+
+    prefix = 'R1/' if region else ''
+    changes = [('a', 1, 1), ('b', 1, 2), ('c', 0, 1)]
+    assert zones == [PlaceChange(prefix + name, *counts) for name, *counts in changes]
+
+
+def test_changes_with_an_unchanged_plan_keep_its_notes(check):
+    """The plan of a placement policy that no later policy replaced is shown with its notes."""
+    asked = request(
+        'CLUSTER_SCALE_OUT', [zone_policy('a', 'z')], MEMBERS, inputs={'count': 1}, explain='full'
+    )
+
+    zones = compare(asked, check(asked, 'ab')).places['zones']
+
+    assert PlaceChange('a', 2, 3) in zones
+    assert [row.note for row in zones if row.name == 'z'] == ['unknown to the cloud']
+
+
+@pytest.mark.parametrize('policies', [[], [deletion_policy()]])
+def test_changes_with_other_victims_than_planned_are_those_of_the_victims(check, policies):
+    """If a plugin chooses other victims after zone placement, their places are counted."""
+    asked = request(
+        'CLUSTER_SCALE_IN',
+        [zone_policy('a', 'b'), *policies],
+        MEMBERS,
+        inputs={'count': 2},
+        explain='full',
+    )
+    deletion = {'count': 2, 'zones': {'a': 1, 'b': 1}, 'candidates': ['n1', 'n2']}
+
+    found = compare(asked, plugin_wrote(check(asked, 'ab'), deletion=deletion))
+
+    assert found.places == {'zones': [PlaceChange('a', 2, 0), PlaceChange('b', 2, 2)]}
+
+
+@pytest.mark.parametrize(
+    ('action', 'data', 'expected'),
+    [
+        (
+            'CLUSTER_SCALE_OUT',
+            {
+                'creation': {'count': 2},
+                'placement': {'placements': [{'zone': 'b'}, {'zone': 'new'}]},
+            },
+            {'zones': [('a', 2, 2), ('b', 2, 3), ('new', 0, 1)]},
+        ),
+        (
+            'CLUSTER_SCALE_OUT',
+            {'creation': {'count': 1, 'zones': {'b': 1}}},
+            {'zones': [('a', 2, 2), ('b', 2, 3)]},
+        ),
+        (
+            'CLUSTER_SCALE_OUT',
+            {'creation': {'count': 1, 'regions': {'R2': 1}}},
+            {'regions': [('a', 2, 2), ('b', 2, 2), ('R2', 0, 1)]},
+        ),
+        (
+            'CLUSTER_SCALE_IN',
+            {'deletion': {'count': 1, 'zones': {'b': 1}}},
+            {'zones': [('a', 2, 2), ('b', 2, 1)]},
+        ),
+        (
+            'CLUSTER_SCALE_IN',
+            {'deletion': {'count': 1, 'places': [{'region_name': 'R', 'zone': 'b', 'count': 1}]}},
+            {'zones': [('a', 2, 2), ('b', 2, 2), ('R/b', 0, 0)]},
+        ),
+        ('CLUSTER_SCALE_OUT', {'creation': {'count': 1}}, {}),
+    ],
+)
+def test_changes_without_a_placement_policy_are_those_of_the_data(check, action, data, expected):
+    """The plan of a plugin alone is shown by place."""
+    asked = request(action, [], MEMBERS)
+
+    found = compare(asked, plugin_wrote(check(asked), **data))
+
+    assert {
+        kind: [(row.name, row.before, row.after) for row in rows]
+        for kind, rows in found.places.items()
+    } == expected
+
+
+def test_changes_with_details_of_a_plugin_ignore_them(check):
+    """The details of a plugin have its own form, also under the names of rows."""
+    asked = request('CLUSTER_SCALE_OUT', [zone_policy('a')], MEMBERS, inputs={'count': 1})
+    replied = check(asked, 'ab')
+    names = ('zones', 'regions', 'victims', 'protected_nodes')
+    own = {
+        **replied['decisions'][0],
+        'policy_type': 'acme.policy.own-1.0',
+        'details': {name: ['a', {'b': 1}] for name in names},
+    }
+
+    found = compare(asked, {**replied, 'decisions': [*replied['decisions'], own]})
+
+    assert found.places['zones'][0] == PlaceChange('a', 2, 3)
+
+
+IDLE = request('CLUSTER_UPDATE', [zone_policy('a')], nodes(a=1))
+
+
+def test_compare_with_a_load_balancing_decision_reads_the_pool():
+    """The change of a pool comes from the decision of the load-balancing policy."""
+    reply = {
+        'action': {'id': 'a', 'data': {'status': 'OK', 'reason': 'r'}},
+        'cluster': None,
+        'nodes': {},
+        'decisions': [
+            {
+                'policy_id': 'p',
+                'policy_name': None,
+                'policy_type': 'senlin.policy.loadbalance-1.3',
+                'priority': 500,
+                'outcome': 'APPLIED',
+                'reason': 'r',
+                'elapsed_ms': 1.0,
+                'details': POOL,
+            },
+        ],
+    }
+    found = plan_changes.compare(codec.decode(IDLE, CheckRequest), codec.decode(reply, CheckReply))
+
+    assert found.pools == [PoolChange('p', POOL)]
+    assert found.any
+
+
+def test_compare_with_a_dry_run_of_load_balancing_only_reads_octavia():
+    """A dry run shows the planned members, and writes nothing to Octavia."""
+    lab = Lab()
+    policy, members = lab.attached([connected(1), connected(2)])
+    lab.calls.clear()
+    data = {'creation': {'count': 2, 'nodes': ['n2', 'n3', 'n4']}}
+    asked = request(
+        'CLUSTER_SCALE_OUT',
+        [policy],
+        [*members, connected(3), connected(4)],
+        target='AFTER',
+        data=data,
+        dry_run=True,
+    )
+
+    lines = plan_lines(
+        plan_changes.compare(
+            codec.decode(asked, CheckRequest), codec.decode(lab.check(asked), CheckReply)
+        )
+    )
+
+    assert lines == [
+        'CLUSTER_SCALE_OUT of cluster web, AFTER: 4 nodes',
+        '',
+        f'Pool {policy["data"]["LoadBalancingPolicy"]["data"]["pool"]} (loadbalance):',
+        '  + n3',
+        '  + n4',
+        '    already there: n2',
+        '    api calls: 1',
+        '    1 load-balancer update, about 1 s',
+        '',
+        'Plan: 1 load-balancer update. Nothing was done.',
+        '',
+    ]
+    assert [str(call) for call in lab.calls if call.writes] == []
+
+
+def test_compare_with_spared_victims_counts_the_places_of_the_others():
+    """If a health floor spares victims, the plan by zone is replaced by the actual victims."""
+    lab = Lab(description={'zones': {'a': True, 'b': True}})
+    placed = [connected(n, data={'placement': {'zone': 'ab'[n % 2]}}) for n in range(1, 5)]
+    policy, members = lab.attached(placed, version='1.4', min_online=3)
+    policies = [zone_policy('a', 'b'), deletion_policy(grace_period=9), policy]
+    asked = request('CLUSTER_SCALE_IN', policies, members, inputs={'count': 2}, dry_run=True)
+
+    found = plan_changes.compare(
+        codec.decode(asked, CheckRequest), codec.decode(lab.check(asked), CheckReply)
+    )
+
+    (changes,) = found.places.values()
+    assert (found.deleted, found.wait_s) == (1, 9)
+    assert sorted(row.after - row.before for row in changes) == [-1, 0]
+
+
+def test_compare_a_deletion_has_the_protected_nodes(check):
+    """The plan shows the nodes that are protected, with end and reason, and counts the others."""
+    members = [*nodes(a=1), node(2, 'a', metadata={'protected': {'until': '9999-12-01'}})]
+    members.append(node(3, 'b', metadata={'protected': {'reason': 'batch\x1b job'}}))
+    asked = request(
+        'CLUSTER_SCALE_IN',
+        [zone_policy('a', 'b'), deletion_policy()],
+        members,
+        inputs={'count': 2},
+        explain='full',
+    )
+
+    found = plan_changes.compare(
+        codec.decode(asked, CheckRequest), codec.decode(check(asked, 'ab'), CheckReply)
+    )
+
+    assert plan_lines(found)[1:] == [
+        'CLUSTER_SCALE_IN of cluster web, BEFORE: 3 nodes -> 2',
+        '',
+        'Zones:',
+        '  - a  2 -> 1  -1     1 protected',
+        '    b  1 -> 1         1 protected',
+        '',
+        'To be deleted, in this order:',
+        '  - n1  a  oldest in a  ACTIVE',
+        '',
+        'Protected from deletion:',
+        '    n2  a  until 9999-12-01',
+        '    n3  b                    batch\\u001b job',
+        '',
+        'Plan: 1 node to delete. Nothing was done.',
+        '',
+    ]
+
+
+def test_compare_a_deletion_without_unprotected_nodes_changes_nothing(check):
+    """If all nodes are protected, the plan says so."""
+    members = [node(1, metadata={'protected': 'true'})]
+    asked = request('CLUSTER_SCALE_IN', [deletion_policy()], members, explain='full')
+
+    found = plan_changes.compare(
+        codec.decode(asked, CheckRequest), codec.decode(check(asked), CheckReply)
+    )
+
+    assert plan_lines(found)[-2] == 'Policies change nothing: All nodes are protected'
+
+
+@pytest.fixture
+def changes_of():
+    """Return a function that plans an action on two members of a pool."""
+
+    def plan(action: str, *policies, **more) -> Changes:
+        lab = Lab()
+        policy, members = lab.attached([connected(1), connected(2)])
+        asked = request(action, [policy, *policies], members, dry_run=True, **more)
+        reply = codec.decode(lab.check(asked), CheckReply)
+        return plan_changes.compare(codec.decode(asked, CheckRequest), reply)
+
+    return plan
+
+
+def reasons(changes: Changes) -> list[str]:
+    return [victim.reason for victim in changes.victims]
+
+
+def test_reason_of_a_victim_that_load_balancing_chose_names_load_balancing(changes_of):
+    """A plan does not claim that the action names a node that load balancing chose."""
+    assert reasons(changes_of('CLUSTER_SCALE_IN', inputs={'count': 1})) == [
+        'chosen by load balancing'
+    ]
+
+
+def test_reason_of_a_victim_that_the_action_names_is_the_action(changes_of):
+    """A plan says so if the action names the node to delete."""
+    changes = changes_of('CLUSTER_DEL_NODES', inputs={'candidates': ['n2']})
+
+    assert [victim.id for victim in changes.victims] == ['n2']
+    assert reasons(changes) == ['named by the action']
+
+
+def test_reason_of_the_node_of_node_delete_is_the_action(changes_of):
+    """The action names the node of NODE_DELETE."""
+    changes = changes_of('NODE_DELETE', deletion_policy(), node=connected(2))
+
+    assert reasons(changes) == ['named by the action']
+
+
+def test_reason_of_a_victim_that_was_chosen_before_is_empty(changes_of):
+    """A plan gives no reason for a node that the data of the action names already."""
+    data = {'deletion': {'count': 1, 'candidates': ['n1']}}
+
+    assert reasons(changes_of('CLUSTER_SCALE_IN', inputs={'count': 1}, data=data)) == ['']
+
+
+def test_reason_of_a_victim_that_another_policy_chose_is_not_load_balancing(changes_of):
+    """A reply without ranks does not attribute the choice of another policy to load balancing."""
+    assert reasons(changes_of('CLUSTER_SCALE_IN', deletion_policy(), inputs={'count': 1})) == ['']
+
+
+def size(action, data=(), **more):
+    """Return the size of an action on a cluster of three nodes.
+
+    :param data: the action's data in the reply.
+    """
+    asked = codec.decode(request(action, [], nodes(a=3), **more), CheckRequest)
+    return plan_changes._size_of(asked, dict(data))
+
+
+@pytest.mark.parametrize(
+    ('action', 'inputs', 'expected'),
+    [
+        ('CLUSTER_SCALE_OUT', {'count': 6}, Size(CREATION, 6)),
+        ('CLUSTER_SCALE_OUT', {}, Size(CREATION, 1)),
+        ('CLUSTER_SCALE_IN', {'count': 2}, Size(DELETION, 2)),
+        ('CLUSTER_SCALE_IN', {'count': 9}, Size(DELETION, 3)),
+        (
+            'CLUSTER_RESIZE',
+            {'adjustment_type': 'EXACT_CAPACITY', 'number': 5000},
+            Size(CREATION, 4997),
+        ),
+        ('CLUSTER_DEL_NODES', {'candidates': ['n1', 'n2']}, Size(DELETION, 2)),
+        ('CLUSTER_REPLACE_NODES', {'candidates': {'n1': 'n9'}}, Size(DELETION, 0)),
+        ('CLUSTER_DELETE', {}, Size(DELETION, 3)),
+        ('CLUSTER_UPDATE', {'name': 'x'}, Size(CREATION, 0)),
+    ],
+)
+def test_size_without_a_decision_is_that_of_the_action(action, inputs, expected):
+    """If no policy decides on the number of nodes, the engine follows the inputs of the action."""
+    assert size(action, inputs=inputs) == expected
+
+
+@pytest.mark.parametrize(('desired', 'created'), [(5, 2), (2, 0)])
+def test_size_of_a_new_cluster_is_its_desired_capacity(desired, created):
+    """CLUSTER_CREATE creates the nodes that the cluster lacks."""
+    assert size('CLUSTER_CREATE', desired_capacity=desired) == Size(CREATION, created)
+
+
+@pytest.mark.parametrize(
+    ('data', 'expected'),
+    [
+        ({'creation': {'count': 4}}, Size(CREATION, 4)),
+        ({'creation': {'zones': {'a': 1}}}, Size(CREATION, 1)),
+        ({'deletion': {'count': 2}}, Size(DELETION, 2)),
+        ({'creation': {'count': 'x'}, 'deletion': 'x'}, Size(CREATION, 1)),
+    ],
+)
+def test_size_that_policies_decided_precedes_the_action(data, expected):
+    """The data of the reply overrides the inputs of the action."""
+    assert size('NODE_CREATE', data, node=node(9)) == expected
+
+
+def test_size_with_malformed_inputs_is_refused():
+    """Inputs that no policy has read are checked as the policies check them."""
+    with pytest.raises(InvalidInput, match='count'):
+        size('CLUSTER_SCALE_OUT', inputs={'count': 'x'})

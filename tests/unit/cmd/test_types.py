@@ -1,5 +1,7 @@
 """The commands `placement-policy validate`, `type list` and `type show`."""
 
+import contextlib
+import datetime
 import json
 from pathlib import Path
 
@@ -7,16 +9,13 @@ import pytest
 import yaml
 
 from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.cmd import remote
-from placement_worker.contract.model import Package
-from placement_worker.errors import InvalidSpec, Rejected
+from placement_worker.cmd import remote, targets, types
+from placement_worker.contract.model import Capabilities, Package, SupportStatus
+from placement_worker.errors import InvalidSpec, Rejected, WorkerFailed
 from placement_worker.handlers.in_process import InProcessCaller
 from placement_worker.policies import plugins
 from placement_worker.policies.registry import Registry
-from tests.factories import (
-    region_policy,
-    zone_policy,
-)
+from tests.factories import region_policy, zone_policy
 from tests.unit.policies.good_policy import Good
 
 ROOT = Path(__file__).parents[3]
@@ -282,3 +281,158 @@ def test_type_show_of_an_unknown_type_suggests_a_similar_type(run):
         'mean `senlin.policy.zone_placement-1.1`?); run "placement-policy type list", with '
         '--config-file or --transport to ask a worker, for the installed types\n'
     )
+
+
+def test_validate_of_a_deprecated_version_is_valid_with_a_note(run, monkeypatch):
+    """The author of a spec learns before its use that the type will disappear."""
+    status = {'1.0': [SupportStatus('DEPRECATED', '2026.11')]}
+    old = type('Old', (Good,), {'interface': (2, 0), 'support_status': status})
+    monkeypatch.setattr(plugins, 'installed', lambda: [('test.good-1.0', old)])
+
+    status, _, err = run('validate', 'f', f='type: test.good\nversion: 1.0')
+
+    assert (status, err) == (
+        0,
+        'placement-policy validate: f: Policy type test.good-1.0 is DEPRECATED since 2026.11; use '
+        'another version or another type\n',
+    )
+
+
+@pytest.mark.parametrize('error', [None, WorkerFailed('No such method')])
+def test_validate_of_several_specs_looks_up_each_type_once(run, monkeypatch, error):
+    """A failed lookup of the support status neither stops other specs nor changes the result."""
+    looked_up, lookup = [], InProcessCaller.policy_type_get
+
+    def get(caller, name):
+        looked_up.append(name)
+        if error:
+            raise error
+        return lookup(caller, name)
+
+    monkeypatch.setattr(InProcessCaller, 'policy_type_get', get)
+    zone, region = zone_policy('a')['spec'], region_policy('R1')['spec']
+
+    status, out, err = run('validate', 'f', f=yaml.safe_dump_all([zone, region, zone]))
+
+    names = [f'{one["type"]}-{one["version"]}' for one in (zone, region)]
+    assert (status, len(list(yaml.safe_load_all(out)))) == (0, 3)
+    assert looked_up == names
+    assert err.splitlines() == [
+        f'placement-policy validate: f: Cannot look up whether policy type {name} is deprecated: '
+        'No such method'
+        for name in (*names, names[0])
+        if error
+    ]
+
+
+def test_schema_without_a_name_lists_each_message_with_its_title(run):
+    """Each line names a message and says what it is."""
+    status, out, err = run('schema')
+
+    lines = [line.split(maxsplit=1) for line in out.splitlines()]
+    assert (status, err) == (0, '')
+    assert [name for name, _ in lines] == sorted(set(types.message_names()))
+    assert len(lines) == 27
+    assert ['policy_check.cast_reply', 'Reply to a cast of policy_check'] in lines
+    assert max(map(len, out.splitlines())) <= 79
+
+
+@pytest.mark.parametrize('name', types.message_names())
+def test_schema_of_a_message_prints_the_shipped_file(name, run):
+    """The output is the JSON that the package ships."""
+    status, out, err = run('schema', name)
+
+    assert (status, err) == (0, '')
+    assert out == types.message_schema(name)
+    assert json.loads(out)['title']
+
+
+@pytest.mark.parametrize(
+    ('name', 'message'),
+    [
+        (
+            'policy_chek.request',
+            'Unknown message "policy_chek.request". Did you mean "policy_check.request"?',
+        ),
+        ('../../py.typed', 'Unknown message "../../py.typed".'),
+        ('\x1b[31m' + 'x' * 100, 'Unknown message "\\u001b[31m' + 'x' * 75 + '".'),
+    ],
+)
+def test_schema_of_an_unknown_message_suggests_a_similar_one(name, message, run):
+    """An unknown name is one line of error with a hint, and prints no file."""
+    status, out, err = run('schema', name)
+
+    assert (status, out) == (2, '')
+    assert err == (
+        f'placement-policy schema: {message} Run "placement-policy schema" for the list of names\n'
+    )
+
+
+STARTED = datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC)
+
+
+class Replying:
+    """A caller whose worker describes itself."""
+
+    def get_capabilities(self):
+        return Capabilities(
+            version='1.1',
+            policy_types=[],
+            hostname='h',
+            host='w1',
+            pid=7,
+            started_at=STARTED,
+        )
+
+
+@pytest.fixture
+def replying(monkeypatch):
+    """Replace the running worker; return the arguments of each command."""
+    seen = []
+
+    def open_caller(args):
+        seen.append(args)
+        return contextlib.nullcontext(Replying())
+
+    monkeypatch.setattr(targets, 'open_caller', open_caller)
+    return seen
+
+
+def test_ping_of_a_worker_prints_its_identity_and_the_elapsed_time(program, replying):
+    """The reply names host, process, version and start of the worker."""
+    status, out, _ = program('ping', '--transport', 'rabbit://x/', '-f', 'json')
+
+    reply = json.loads(out)
+    assert status == 0
+    assert reply.pop('elapsed_ms') >= 0
+    assert reply == {
+        'host': 'w1',
+        'hostname': 'h',
+        'pid': 7,
+        'version': '1.1',
+        'started_at': '2026-01-02T03:04:05+00:00',
+    }
+
+
+def test_ping_with_server_asks_that_worker(program, replying):
+    """The option --server selects one worker by its host."""
+    program('ping', '--transport', 'rabbit://x/', '--server', 'h')
+
+    assert [args.server for args in replying] == ['h']
+
+
+def test_ping_without_target_is_refused(program):
+    """A ping needs running workers, so the command names the options."""
+    status, _, err = program('ping')
+
+    assert status == 2
+    assert '--transport or --config-file' in err
+
+
+def test_ping_help_names_the_only_default_of_the_timeout(program):
+    """A ping never waits for a load balancer, so its help does not mention one."""
+    _, out, _ = program('ping', '--help')
+
+    shown = ' '.join(out.split())
+    assert 'default: 60' in shown
+    assert 'load balancers' not in shown

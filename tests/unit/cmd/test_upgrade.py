@@ -1,8 +1,12 @@
 """The parts of the upgrade check that need no broker; with one: tests/functional/test_health.py."""
 
+import os
+import pwd
+import re
 import socket
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -12,6 +16,7 @@ from oslo_upgradecheck.upgradecheck import Code
 
 from placement_worker.cmd import upgrade
 from placement_worker.config import options
+from placement_worker.errors import ConfigurationError
 from placement_worker.messaging import rpc_server
 from placement_worker.policies import plugins
 from tests.config_files import Options
@@ -155,3 +160,299 @@ def test_upgrade_check_into_a_closed_pipe_ends_without_a_message(tmp_path):
         errors = run.stderr.read()
 
     assert (run.returncode, 'pipe' in errors.lower()) == (255, False), errors
+
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def check(tmp_path):
+    """Return a function that judges a configuration in which {folder} stands for a folder of the
+    test.
+    """
+
+    def judged(text):
+        (tmp_path / 'w.conf').write_text(text.format(folder=tmp_path))
+        conf = Options()
+        options.register(conf)
+        log.register_options(conf)
+        conf(['--config-file', str(tmp_path / 'w.conf')])
+        return upgrade.permissions_result(conf)
+
+    return judged
+
+
+@pytest.mark.parametrize(
+    'text',
+    [
+        '',
+        '[DEFAULT]\nlog_file = w.log\nlog_dir = {folder}\n[worker]\nliveness_file = '
+        '{folder}/liveness\n',
+        '[decision_log]\nfile = {folder}/d.jsonl\n[metrics]\nport = 9100\nfolder = '
+        '{folder}/metrics\n',
+    ],
+)
+def test_files_in_a_writable_folder_pass(check, text):
+    """The result names the user whose permissions were judged."""
+    result = check(text)
+
+    assert (result.code, result.details) == (
+        Code.SUCCESS,
+        f'Checked the permissions of user {upgrade._own_name()}',
+    )
+
+
+def test_a_folder_that_the_unit_creates_is_a_warning(check, tmp_path, monkeypatch):
+    """/run/placement-worker does not exist before the first start."""
+    monkeypatch.setattr(upgrade, 'UNIT_FOLDERS', (str(tmp_path / 'run'),))
+
+    result = check(
+        '[DEFAULT]\nlog_file = {folder}/run/log\n'
+        '[metrics]\nport = 9100\nfolder = {folder}/run/metrics\n'
+    )
+
+    ending = f'folder {tmp_path}/run does not exist; placement-worker.service creates it'
+    assert (result.code, result.details) == (
+        Code.WARNING,
+        f'[DEFAULT] log_file: {ending}; [metrics] folder: {ending}',
+    )
+
+
+def test_folders_that_the_unit_creates_are_those_of_the_check():
+    """The check excuses a missing folder only if the unit creates it."""
+    unit = (ROOT / 'conf' / 'placement-worker.service').read_text()
+    created = dict(re.findall('(RuntimeDirectory|LogsDirectory)=(.+)', unit))
+
+    folders = (f'/run/{created["RuntimeDirectory"]}', f'/var/log/{created["LogsDirectory"]}')
+    assert folders == upgrade.UNIT_FOLDERS
+
+
+@pytest.mark.parametrize(
+    ('text', 'option', 'code'),
+    [
+        ('[decision_log]\nfile = {folder}/no/d\n', '[decision_log] file', Code.FAILURE),
+        ('[decision_log]\nfile = {folder}/no/such/d\n', '[decision_log] file', Code.FAILURE),
+        ('[DEFAULT]\nlog_file = {folder}/no/log\n', '[DEFAULT] log_file', Code.FAILURE),
+        ('[DEFAULT]\nlog_dir = {folder}/no\n', '[DEFAULT] log_dir', Code.FAILURE),
+        ('[worker]\nliveness_file = {folder}/no/f\n', '[worker] liveness_file', Code.WARNING),
+        ('[oslo_reports]\nlog_dir = {folder}/no\n', '[oslo_reports] log_dir', Code.WARNING),
+    ],
+)
+def test_a_folder_that_nobody_creates_fails_if_a_start_needs_it(check, text, option, code):
+    """The exit status is 2 if the worker does not start, and 1 if it starts without the file."""
+    result = check(text)
+
+    assert result.code == code
+    assert result.details.startswith(f'{option}: folder ')
+    assert ' does not exist, or user ' in result.details
+
+
+def test_a_folder_of_metrics_in_missing_folders_passes(check):
+    """A worker creates this folder, those above it included."""
+    assert check('[metrics]\nport = 9100\nfolder = {folder}/a/b/c\n').code == Code.SUCCESS
+
+
+def test_files_that_fail_and_files_that_warn_are_named_at_once(check):
+    """An operator repairs all files after one run of the check."""
+    result = check(
+        '[decision_log]\nfile = {folder}/no/d.jsonl\n'
+        '[worker]\nliveness_file = {folder}/no/liveness\n'
+    )
+
+    assert result.code == Code.FAILURE
+    assert result.details.startswith('[decision_log] file: folder ')
+    assert '; [worker] liveness_file: folder ' in result.details
+
+
+@pytest.mark.parametrize('option', ['[DEFAULT] log_file', '[decision_log] file'])
+def test_a_folder_in_place_of_a_file_fails(check, tmp_path, option):
+    """A worker cannot open a folder as its log or decision log."""
+    result = check(f'{option.replace(" ", chr(10))} = {{folder}}\n')
+
+    assert (result.code, result.details) == (
+        Code.FAILURE,
+        f'{option}: {tmp_path} is a folder; name a file in it',
+    )
+
+
+def test_the_permissions_of_an_unknown_user_cannot_be_judged():
+    """A slip in --user is an error, not a check as root."""
+    with pytest.raises(ConfigurationError, match=r"Unknown user 'no\\x1bbody'; correct --user"):
+        upgrade.become_user('no\x1bbody')
+
+
+def test_the_own_user_needs_no_rights_of_root():
+    """An unprivileged user may name itself in --user."""
+    before = os.getresuid()
+
+    upgrade.become_user(pwd.getpwuid(os.geteuid()).pw_name)
+
+    assert os.getresuid() == before
+
+
+HEAT = '[trustee]\nusername = {}\n'
+SENLIN = '[authentication]\nservice_username = {}\n'
+
+
+@pytest.fixture
+def worker(tmp_path):
+    """Return a function that reads the configuration of a worker with some [service_auth]."""
+
+    def read(service_auth):
+        file = tmp_path / 'worker.conf'
+        file.write_text(f'[service_auth]\nauth_url = http://keystone\n{service_auth}')
+        conf = cfg.ConfigOpts()
+        options.register(conf)
+        conf([], default_config_files=[str(file)], default_config_dirs=[])
+        return conf
+
+    return read
+
+
+@pytest.fixture
+def engine(tmp_path):
+    """Return a function that writes the configuration of an engine, and returns its path."""
+
+    def write(name, text):
+        file = tmp_path / name
+        file.write_text(text)
+        return str(file)
+
+    return write
+
+
+@pytest.fixture
+def conf(worker):
+    return worker('auth_type = password\nusername = common\n')
+
+
+def test_common_user_of_two_engines_passes(conf, engine):
+    """Workers can serve two engines whose trustee is their service user."""
+    files = [
+        engine('heat.conf', HEAT.format('common')), engine('senlin.conf', SENLIN.format('common')),
+    ]  # fmt: skip
+
+    result = upgrade.trustee_result(conf, files)
+
+    assert (result.code, result.details) == (
+        Code.SUCCESS, 'User common is the trustee of each engine',
+    )  # fmt: skip
+
+
+def test_other_trustee_of_one_engine_fails_with_both_users(conf, engine):
+    """The failure names the file, the option and both users, and no other engine."""
+    heat = engine('heat.conf', HEAT.format('heat'))
+    senlin = engine('senlin.conf', SENLIN.format('common'))
+
+    result = upgrade.trustee_result(conf, [heat, senlin])
+
+    assert result.code == Code.FAILURE
+    assert result.details.startswith(
+        f'[service_auth] username is common, but {heat}: [trustee] username is heat. A trust'
+    )
+
+
+def test_user_in_the_section_of_auth_section_is_compared(worker, engine):
+    """The service user may be in another section, which `auth_section` names."""
+    conf = worker(
+        'auth_section = keystone\n[keystone]\nauth_url = http://keystone\nauth_type = password\n'
+        'username = heat\n'
+    )
+
+    result = upgrade.trustee_result(conf, [engine('heat.conf', HEAT.format('heat'))])
+
+    assert result.code == Code.SUCCESS
+
+
+def test_service_user_without_a_name_is_a_warning(worker, engine):
+    """A user that is given by its id cannot be compared."""
+    conf = worker('auth_type = password\nuser_id = 5\n')
+
+    result = upgrade.trustee_result(conf, [engine('heat.conf', HEAT.format('heat'))])
+
+    assert result.code == Code.WARNING
+    assert 'has no username' in result.details
+
+
+def test_file_without_a_trustee_is_refused(conf, engine):
+    """A file of another program is refused with the names of the options."""
+    file = engine('nova.conf', '[DEFAULT]\n')
+
+    with pytest.raises(ConfigurationError, match=r'neither \[trustee\] username nor'):
+        upgrade.trustee_result(conf, [file])
+
+
+def test_missing_file_is_refused(conf, tmp_path):
+    """A file that does not exist is refused by its path."""
+    with pytest.raises(cfg.ConfigFilesNotFoundError, match=r'none\.conf'):
+        upgrade.trustee_result(conf, [str(tmp_path / 'none.conf')])
+
+
+REQUIREMENTS = ['oslo.messaging<19,>=17.1', 'kombu>=5.5', 'pytest>=99; extra == "test"']
+
+
+@pytest.mark.parametrize(
+    ('present', 'found'),
+    [
+        ({'oslo.messaging': '18.3.1', 'kombu': '5.7.0'}, []),
+        ({'oslo.messaging': '17.1.0', 'kombu': '5.7.0rc1'}, []),
+        (
+            {'oslo.messaging': '17.0.0', 'kombu': '5.7.0'},
+            ['oslo.messaging 17.0.0 is installed; <19,>=17.1 is required'],
+        ),
+        (
+            {'oslo.messaging': '19.0.0', 'kombu': '5.4'},
+            [
+                'oslo.messaging 19.0.0 is installed; <19,>=17.1 is required',
+                'kombu 5.4 is installed; >=5.5 is required',
+            ],
+        ),
+        ({'kombu': '5.5'}, ['oslo.messaging is missing; <19,>=17.1 is required']),
+    ],
+)
+def test_unmet_with_other_versions_names_them(present, found):
+    """A missing library or a wrong version is reported with the required version."""
+
+    def installed(name):
+        if name not in present:
+            raise metadata.PackageNotFoundError(name)
+        return present[name]
+
+    assert upgrade.unmet_requirements(REQUIREMENTS, installed) == found
+
+
+def test_unmet_without_a_specifier_names_only_the_library():
+    """A missing library of any version is reported without a version."""
+
+    def installed(name):
+        raise metadata.PackageNotFoundError(name)
+
+    assert upgrade.unmet_requirements(['amqp'], installed) == ['amqp is missing']
+
+
+def test_unmet_of_this_package_is_empty_here():
+    """The requirements of this package bound oslo.messaging and are met here."""
+    requirements = metadata.requires('placement-worker')
+
+    assert [one for one in requirements if one.startswith('oslo.messaging<19,>=17.1')]
+    assert upgrade.unmet_requirements(requirements, metadata.version) == []
+
+
+@pytest.mark.parametrize(
+    ('version', 'code', 'words'),
+    [
+        ('3.10.8', Code.SUCCESS, 'RabbitMQ 3.10.8'),
+        ('4.1.0+rc.2', Code.SUCCESS, 'RabbitMQ 4.1.0'),
+        ('3.9.29', Code.FAILURE, 'RabbitMQ 3.9.29; 3.10 or newer is required'),
+        ('', Code.WARNING, 'reports no version'),
+        ('4.0.0~beta', Code.WARNING, 'reports the unknown version 4.0.0~beta'),
+        ('3.x', Code.WARNING, 'reports the unknown version 3.x'),
+        ('4.1.1.dirty\x1b', Code.WARNING, r'reports the unknown version 4.1.1.dirty\u001b;'),
+    ],
+)
+def test_of_broker_too_old_is_a_failure(version, code, words):
+    """An old broker is a failure, and an unknown version is a warning."""
+    result = upgrade.broker_result(version)
+
+    assert result.code == code
+    assert words in result.details

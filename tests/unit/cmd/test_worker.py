@@ -43,3 +43,25 @@ def test_import_of_the_program_loads_no_messaging():
     code = f'import {worker.__name__}, sys; sys.exit("oslo_messaging" in sys.modules)'
 
     assert subprocess.run([sys.executable, '-c', code], check=False).returncode == 0
+
+
+CODE = """
+from placement_worker.cmd import threading_backend
+threading_backend.choose()
+from oslo_service import backend
+import sys
+print(backend.get_backend_type().name, 'eventlet' in sys.modules)
+"""
+
+
+def test_choose_before_oslo_messaging_selects_threads_without_output():
+    """The choice of threads prints nothing, and imports no eventlet where it is not installed."""
+    # Older releases of oslo.log import a deprecated module of oslo.utils.
+    warnings = ['-W', 'error', '-W', 'ignore:eventletutils module is deprecated:DeprecationWarning']
+
+    done = subprocess.run(
+        [sys.executable, *warnings, '-c', CODE], capture_output=True, text=True, check=False
+    )
+
+    assert done.stderr == ''
+    assert done.stdout.startswith('THREADING ')

@@ -10,7 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator, FormatChecker
 
 from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.cmd import schema
+from placement_worker.cmd import types
 from placement_worker.contract.model import BindReply, BindRequest, CheckReply, CheckRequest
 from placement_worker.contract.rpc import METHODS
 from placement_worker.errors import InvalidSpec, error_object
@@ -36,7 +36,9 @@ PAYLOADS = {
 
 
 def validator(name):
-    return Draft202012Validator(json.loads(schema.text(name)), format_checker=FormatChecker())
+    return Draft202012Validator(
+        json.loads(types.message_schema(name)), format_checker=FormatChecker()
+    )
 
 
 def problems(name, message):
@@ -55,13 +57,13 @@ def test_shipped_schemas_are_the_generated_ones(tmp_path):
     subprocess.run([sys.executable, 'tools/schemas.py', tmp_path], cwd=ROOT, check=True)
 
     generated = {path.stem: path.read_text() for path in tmp_path.iterdir()}
-    assert {name: schema.text(name) for name in schema.names()} == generated
+    assert {name: types.message_schema(name) for name in types.message_names()} == generated
 
 
-@pytest.mark.parametrize('name', schema.names())
+@pytest.mark.parametrize('name', types.message_names())
 def test_schema_is_valid_and_describes_every_key(name):
     """Each schema is valid, has an id of its own, and describes all objects and their keys."""
-    document = json.loads(schema.text(name))
+    document = json.loads(types.message_schema(name))
 
     Draft202012Validator.check_schema(document)
     assert document['$schema'] == 'https://json-schema.org/draft/2020-12/schema'
@@ -74,14 +76,14 @@ def test_schema_is_valid_and_describes_every_key(name):
         if not value.get('description')
     ]
     assert undescribed == []
-    assert r'\Z' not in schema.text(name)
+    assert r'\Z' not in types.message_schema(name)
 
 
 def test_every_method_has_a_schema_of_request_and_reply():
     """No message of the table of methods lacks its schema."""
     named = {f'{one.name}.{part}' for one in METHODS for part in ('request', 'reply')}
 
-    assert named <= set(schema.names())
+    assert named <= set(types.message_names())
 
 
 @pytest.mark.parametrize('method', PAYLOADS)

@@ -7,8 +7,7 @@ import pytest
 from cliff import sphinxext
 
 from placement_worker.cmd.base import LocalCommand
-from placement_worker.cmd.cli import PlacementPolicy
-from placement_worker.cmd.summaries import SUMMARIES
+from placement_worker.cmd.cli import SUMMARIES, PlacementPolicy
 from tests.unit.cmd.inputs import COMMANDS
 
 FOLDER = Path(__file__).parents[3] / 'doc' / 'ext'

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from placement_worker.cmd import schema
+from placement_worker.cmd import types
 
 ROOT = Path(__file__).parents[3]
 FOLDER = ROOT / 'doc' / 'source' / 'exchanges'
@@ -52,7 +52,7 @@ def test_shown_message_fits_its_schema(path):
     name, part = path.stem.split('.')
     method = 'policy_check' if name in PHASES + OTHERS else f'policy_{name}'
 
-    Draft202012Validator(json.loads(schema.text(f'{method}.{part}'))).validate(
+    Draft202012Validator(json.loads(types.message_schema(f'{method}.{part}'))).validate(
         json.loads(path.read_text(encoding='utf-8'))
     )
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement_worker import errors
-from placement_worker.cmd.colors import Paint
+from placement_worker.cmd.output import Paint
 from placement_worker.formats.text import (
     counted,
     enumerated,
