@@ -15,10 +15,8 @@ from placement_worker.cmd.base import OK, LocalCommand
 from placement_worker.cmd.output import Paint
 from placement_worker.formats.text import counted, escaped
 from placement_worker.policies.registry import Registry
-from placement_worker.simulation import greedy, scenario_files
-from placement_worker.simulation.history import History, Moment
-from placement_worker.simulation.run import Record, play
-from placement_worker.simulation.scenario import Scenario
+from placement_worker.simulation.run import History, Moment, Record, moments
+from placement_worker.simulation.scenario import Scenario, load_scenario
 
 UNEXPECTED = 1
 MAX_SHOWN_STEPS = 100  # the default of --every shows each step up to this length
@@ -75,12 +73,15 @@ class Simulate(LocalCommand):
         for path in filter(None, (args.plot, args.report)):
             _check_folder(path)
         if args.plot:
-            from placement_worker.simulation import plot  # noqa: PLC0415  # a slow import
+            from placement_worker.simulation import report  # noqa: PLC0415  # a slow import
 
-            plot.check(args.plot)
-        scenario = scenario_files.load(args.scenario)
-        history = History(args.explained if args.report else 0)
-        for moment in _moments(scenario, args):
+            report.check_picture_name(args.plot)
+        scenario = load_scenario(args.scenario)
+        explained = args.explained if args.report else 0
+        history = History(explained)
+        for moment in moments(
+            scenario, Registry.installed(), explained, compared=bool(args.compare)
+        ):
             history.add(moment)
             number, length = moment.worker.number, scenario.length
             if self.progress:
@@ -114,9 +115,9 @@ class Simulate(LocalCommand):
 
     def _write_files(self, scenario: Scenario, history: History, args: argparse.Namespace) -> None:
         if args.plot:
-            from placement_worker.simulation import plot  # noqa: PLC0415
+            from placement_worker.simulation import report  # noqa: PLC0415
 
-            plot.draw(scenario, history, args.plot)
+            report.write_picture(scenario, history, args.plot)
         if args.report:
             from placement_worker.simulation import report  # noqa: PLC0415
 
@@ -124,14 +125,6 @@ class Simulate(LocalCommand):
         for path in filter(None, (args.plot, args.report)):
             if args.format == 'table':
                 self.write(escaped(f'Wrote {path}'))
-
-
-def _moments(scenario: Scenario, args: argparse.Namespace) -> Iterator[Moment]:
-    installed, explained = Registry.installed(), args.explained if args.report else 0
-    worker = play(scenario, installed, explained)
-    if not args.compare:
-        return map(Moment, worker)
-    return map(Moment, worker, play(scenario, greedy.registry(installed), explained))
 
 
 def _is_shown(number: int, length: int, every: int | None) -> bool:

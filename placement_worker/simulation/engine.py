@@ -1,4 +1,8 @@
-"""The simulated engine: it asks the worker about each action, and runs what the worker allows."""
+"""The simulated engine: it asks the worker about each action, and runs what the worker allows.
+
+The worker is the real one, called with encoded requests, so that a scenario meets the same checks
+as a request of Senlin. Its clocks are simulated: a measured time would make two runs differ.
+"""
 
 import itertools
 from collections.abc import Iterator, Mapping
@@ -7,8 +11,9 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import structs
 
-from placement_worker.contract import actions
+from placement_worker.contract import actions, rpc
 from placement_worker.contract.action_data import CREATION, DELETION, ActionData
+from placement_worker.contract.codec import decoder
 from placement_worker.contract.model import (
     Action,
     Binding,
@@ -26,13 +31,16 @@ from placement_worker.contract.model import (
     RebalanceReply,
     RebalanceRequest,
 )
+from placement_worker.contract.rpc import A, Limits, Method, Q
+from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.handlers.verifying_registry import VerifyingRegistry
 from placement_worker.planning import sizing, victims
+from placement_worker.policies.base import Policy
 from placement_worker.policies.registry import Registry
-from placement_worker.simulation.balanced_pools import is_load_balancing
-from placement_worker.simulation.decider import Decider
-from placement_worker.simulation.policy_changes import normalized
 from placement_worker.simulation.scenario import InvalidScenario, Rebalancing, Scenario
-from placement_worker.simulation.world import PROFILE_TYPE, World, placement
+from placement_worker.simulation.world import PROFILE_TYPE, World, is_load_balancing, placement
+
+_ANY_SIZE = 2**62  # bytes of a request
 
 
 class Checked(NamedTuple):
@@ -62,44 +70,44 @@ class Engine:
         :raises InvalidScenario: a policy cannot be attached.
         """
         policies = [
-            normalized(binding, registry.policy(binding.spec, f'$.policies[{i}].spec'))
+            _normalized(binding, registry.policy(binding.spec, f'$.policies[{i}].spec'))
             for i, binding in enumerate(scenario.policies)
         ]
         self.world = world = World(scenario, policies)
         self._scenario = scenario
         self._actions = 0
-        self._decider = Decider(
+        self._endpoints = Endpoints(
             world.cloud,
-            registry,
-            world.pools.settings,
-            scenario.max_nodes,
-            lambda: world.now,
-            world.cordons_at,
+            VerifyingRegistry(registry),
+            limits=lambda: Limits(scenario.max_nodes, _ANY_SIZE),
+            octavia_settings=lambda: world.pools.settings,
+            cordons=world.cordons_at,
+            now=lambda: world.now,
+            clock=lambda: 0.0,
         )
         world.policies = [self._attached(binding) for binding in policies]
 
     def check(self, action: str, inputs: Mapping[str, Any], explain: Explain) -> Iterator[Checked]:
         """Check an action; run it if the check is OK, and check new nodes that need a member."""
         self.world.probe_members()
-        asked = Action(self._next_id(), action, inputs=dict(inputs))
-        request = self._request('BEFORE', asked, explain)
-        reply = self._decided(request)
+        before = Action(self._next_id(), action, inputs=dict(inputs))
+        reply = self._decided('BEFORE', before, explain)
         if reply.action.data['status'] != 'OK':
             yield Checked('BEFORE', reply)
             return
-        made, deleted = self._run(request, reply)
+        made, deleted = self._run(before, reply.action.data)
         created = [node_id for node_id in made if self._has_server(node_id)]
         yield Checked('BEFORE', reply, len(created), deleted, len(made) - len(created))
         if created and self.world.balances_load:
             creation = {**reply.action.data.get(CREATION, {}), 'nodes': created}
-            done = structs.replace(asked, data={**reply.action.data, CREATION: creation})
-            yield Checked('AFTER', self._decided(self._request('AFTER', done, explain)))
+            after = structs.replace(before, data={**reply.action.data, CREATION: creation})
+            yield Checked('AFTER', self._decided('AFTER', after, explain))
 
     def create_at(self, place: PlaceOfNode, explain: Explain) -> Iterator[Checked]:
         """Create a node with a profile that names its place, and check its phases."""
         new = Node(id='new', profile=_profile_at(place))
-        action = Action(self._next_id(), actions.NODE_CREATE, node=new)
-        reply = self._decider.check(self._request('BEFORE', action, explain))
+        before = Action(self._next_id(), actions.NODE_CREATE, node=new)
+        reply = self._ask(rpc.POLICY_CHECK, self._request('BEFORE', before, explain))
         if reply.action.data['status'] != 'OK':
             yield Checked('BEFORE', reply)
             return
@@ -108,15 +116,14 @@ class Engine:
         yield Checked('BEFORE', reply, int(is_created), 0, int(not is_created))
         if is_created and self.world.balances_load:
             node = self.world.nodes.by_id[created]
-            done = structs.replace(action, data=reply.action.data, node=node)
-            yield Checked('AFTER', self._decided(self._request('AFTER', done, explain)))
+            after = structs.replace(before, data=reply.action.data, node=node)
+            yield Checked('AFTER', self._decided('AFTER', after, explain))
 
     def rebalance(self, options: Rebalancing) -> RebalanceReply:
         """Plan a rebalance of the cluster."""
         converted = msgspec.convert(options, RebalanceOptions, from_attributes=True)
-        return self._decider.rebalance(
-            RebalanceRequest(self.world.cluster, list(self.world.policies), converted)
-        )
+        request = RebalanceRequest(self.world.cluster, list(self.world.policies), converted)
+        return self._ask(rpc.POLICY_REBALANCE, request)
 
     def _next_id(self) -> str:
         self._actions += 1
@@ -126,9 +133,13 @@ class Engine:
         world = self.world
         return CheckRequest(phase, action, world.cluster, list(world.policies), explain=explain)
 
-    def _decided(self, request: CheckRequest) -> CheckReply:
-        """Return the reply to a request, and store its data of cluster and nodes."""
-        reply = self._decider.check(request)
+    def _ask(self, method: Method[Q, A], request: Q) -> A:
+        encoded = getattr(self._endpoints, method.name)(msgspec.json.encode(request).decode())
+        return decoder(method.reply).decode(encoded)
+
+    def _decided(self, phase: Phase, action: Action, explain: Explain) -> CheckReply:
+        """Return the reply to a check, and store its data of cluster and nodes."""
+        reply = self._ask(rpc.POLICY_CHECK, self._request(phase, action, explain))
         self.world.store(reply.cluster, reply.nodes)
         return reply
 
@@ -139,7 +150,7 @@ class Engine:
         """
         if not is_load_balancing(binding):
             return binding
-        reply = self._decider.attach(BindRequest(self.world.cluster, binding))
+        reply = self._ask(rpc.POLICY_ATTACH, BindRequest(self.world.cluster, binding))
         if reply.status != 'OK':
             raise InvalidScenario(f'Policy {binding.id} cannot be attached: {reply.reason}')
         self.world.store(reply.cluster, reply.nodes)
@@ -148,7 +159,7 @@ class Engine:
     def _has_server(self, node_id: str) -> bool:
         return self.world.nodes.by_id[node_id].created_at is not None
 
-    def _run(self, request: CheckRequest, reply: CheckReply) -> tuple[list[str], int]:
+    def _run(self, action: Action, data: Mapping[str, Any]) -> tuple[list[str], int]:
         """Run the action like Senlin's engine: create the listed nodes, delete the candidates.
 
         Without candidates the engine deletes random nodes.
@@ -156,21 +167,25 @@ class Engine:
         :returns: the ids of the new nodes, and the number of deleted ones. Nodes for which the
             cloud has no room stay in the cluster in ERROR.
         """
-        data = reply.action.data
-        size = sizing.size_of(
-            request.action, ActionData(data), request.cluster, self._scenario.max_nodes
-        )
+        cluster = self.world.cluster
+        size = sizing.size_of(action, ActionData(data), cluster, self._scenario.max_nodes)
         if size.kind == CREATION:
             entries = data.get('placement', {}).get('placements') or [{}] * size.count
             return [self.world.create_node(entry) for entry in entries], 0
         chosen = data.get(DELETION, {}).get('candidates')
         if chosen is None:
-            order = victims.order(request.cluster.nodes, 'RANDOM', request.action.id)
-            chosen = request.action.inputs.get('candidates') or [
+            order = victims.order(cluster.nodes, 'RANDOM', action.id)
+            chosen = action.inputs.get('candidates') or [
                 node.id for node in itertools.islice(order, size.count)
             ]
         self.world.nodes.delete(chosen)
         return [], len(chosen)
+
+
+def _normalized(binding: Binding, policy: Policy[Any]) -> Binding:
+    """Return a binding with the property types of the schema, which the measures need."""
+    properties = msgspec.to_builtins(policy.properties)
+    return structs.replace(binding, spec=structs.replace(binding.spec, properties=properties))
 
 
 def _profile_at(place: PlaceOfNode) -> Profile:

@@ -1,4 +1,8 @@
-"""Measures of how far a cluster is from its ideal distribution by weight."""
+"""Measures of a simulated cluster: how far its nodes are from their ideal distribution by weight.
+
+The ideal of a place is its share of all nodes among the usable places; a plan can differ from it by
+less than a node. A whole node off is therefore uneven, and worth the name of its step.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,9 +12,12 @@ from msgspec import Struct
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.contract.model import Binding, Cluster, Node
+from placement_worker.formats.text import noun_for
 from placement_worker.planning.places import NO_PLACE, Place
+from placement_worker.policies.region_placement import RegionPlacement
+from placement_worker.policies.zone_placement import ZonePlacement
 
-ZONES, REGIONS = 'senlin.policy.zone_placement', 'senlin.policy.region_placement'
+_TOLERANCE = 1e-9
 
 
 class Standing(Struct, frozen=True):
@@ -47,7 +54,8 @@ def standings(cluster: Cluster, policies: Sequence[Binding], cloud: Inventory) -
 
     Nodes that were never created are in no place.
     """
-    zones, regions = _listed(policies, ZONES, 'zones'), _listed(policies, REGIONS, 'regions')
+    zones = _listed(policies, ZonePlacement.name, 'zones')
+    regions = _listed(policies, RegionPlacement.name, 'regions')
     found = Snapshot(cloud, cluster)
     created = [node for node in cluster.nodes if node.created_at]
     counts = Counter(
@@ -65,7 +73,6 @@ def standings(cluster: Cluster, policies: Sequence[Binding], cloud: Inventory) -
 
 
 def _listed(policies: Sequence[Binding], kind: str, key: str) -> dict[str, Place]:
-    """Return the places of the enabled policies of a type by name."""
     specs = [binding.spec for binding in policies if binding.enabled and binding.spec.type == kind]
     return {place['name']: Place(**place) for spec in specs for place in spec.properties[key]}
 
@@ -121,3 +128,86 @@ def _among(
             or {place.name: left * place.weight / weight for place in open_ones}
         )
     return {name: shares.get(name) for name in places}
+
+
+class Evenness(Struct):
+    """The verdict on a run: how uneven the nodes became, and whether they were even again.
+
+    Nodes are even if no place is a whole node or more off its ideal. Memory is constant.
+
+    :ivar is_measured: whether a place had an ideal, which takes a placement policy.
+    :ivar worst: the maximum of `misplaced` over the uneven steps, in nodes.
+    :ivar worst_step: the first step with that maximum; None if all steps were even.
+    :ivar was_even: whether nodes were even before the worst step.
+    :ivar even_again: the first even step after the worst one.
+    :ivar uneven_later: the number of uneven steps after `even_again`.
+    :ivar even_since: the step since which the nodes are even; None if they are uneven.
+    """
+
+    last: int = 0
+    is_measured: bool = False
+    worst: float = 0.0
+    worst_step: int | None = None
+    was_even: bool = False
+    even_again: int | None = None
+    uneven_later: int = 0
+    even_since: int | None = None
+    _ever_even: bool = False
+
+    def add(self, number: int, standings: Sequence[Standing]) -> None:
+        """Add the next step."""
+        self.last = number
+        self.is_measured |= any(one.ideal is not None for one in standings)
+        if all(abs(one.deviation) < 1 - _TOLERANCE for one in standings):
+            self._add_even(number)
+        else:
+            self._add_uneven(number, misplaced(standings))
+
+    def _add_even(self, number: int) -> None:
+        self._ever_even = True
+        if self.even_since is None:
+            self.even_since = number
+        if self.worst_step is not None and self.even_again is None:
+            self.even_again = number
+
+    def _add_uneven(self, number: int, misplaced: float) -> None:
+        self.even_since = None
+        self.uneven_later += self.even_again is not None
+        if misplaced > self.worst:
+            self.worst, self.worst_step, self.was_even = misplaced, number, self._ever_even
+            self.even_again, self.uneven_later = None, 0
+
+    @property
+    def verdict(self) -> str:
+        """One sentence about the run, without a full stop."""
+        if not self.is_measured:
+            return 'No placement policy is bound, so no place has an ideal number of nodes'
+        if self.worst_step is None:
+            return 'Even after every step: no place was ever a whole node off its ideal'
+        worst = round(self.worst, 1)
+        nodes = f'{worst:,g} {noun_for(worst, "node")}'
+        return f'Worst: {nodes} off {_at(self.worst_step)}{self._end}'
+
+    @property
+    def clause(self) -> str:
+        """The verdict as it follows a colon, e.g. after the name of a rule."""
+        return self.verdict[0].lower() + self.verdict[1:]
+
+    @property
+    def _end(self) -> str:
+        again = ' again' if self.was_even else ''
+        if self.worst_step == self.last:
+            return ', the last one'
+        if self.even_again is None:
+            return f'; not even{again} before the end'
+        end = f'; even{again} {_at(self.even_again)}'
+        if not self.uneven_later:
+            return end
+        steps = f'{self.uneven_later:,} {noun_for(self.uneven_later, "later step")}'
+        if self.even_since is None:
+            return f'{end}, but uneven after {steps} and at the end'
+        return f'{end}; uneven after {steps}, and even from step {self.even_since:,} on'
+
+
+def _at(number: int) -> str:
+    return f'at step {number:,}' if number else 'at the start'

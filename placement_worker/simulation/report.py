@@ -1,41 +1,60 @@
-"""A run as one self-contained HTML page: charts, all numbers, and every decision explained."""
+"""A run as one self-contained HTML page or as one picture (SVG).
 
-from collections.abc import Callable, Mapping, Sequence
-from importlib import metadata
+The page has charts, all numbers, and every decision explained. It works without a network and
+without scripts; names in a scenario may look like markup and must stay text.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import metadata, resources
+from pathlib import Path
 from typing import Any
 
 import jinja2
 import markupsafe
 import msgspec
 
+from placement_worker.errors import PlacementWorkerError
 from placement_worker.formats import details
 from placement_worker.formats.text import counted
-from placement_worker.simulation.history import History, Moment
-from placement_worker.simulation.run import Record
-from placement_worker.simulation.run_charts import GREEDY, WORKER, charts, steps
+from placement_worker.simulation.run import History, Moment, Record
+from placement_worker.simulation.run_charts import (
+    GREEDY,
+    WORKER,
+    Chart,
+    Steps,
+    charts,
+    steps,
+    svg_of,
+)
 from placement_worker.simulation.scenario import Scenario
-from placement_worker.simulation.svg_charts import Panel, Steps, draw
 
-OPEN_ROWS = 40  # a longer table is closed until a reader opens it
-PATH_WIDTH = 1000  # of paths, which the page stretches
+_OPEN_ROWS = 40  # a longer table is closed until a reader opens it
+_PATH_WIDTH = 1000  # of paths, which the page stretches
+_WIDTH, _MARGIN = 960, 16
+_LEFT, _RIGHT = 48, 16  # of a panel, for the text of its ticks
+_PANELS_PER_ROW = 3
+_LINE, _GAP = 20, 18
+_LETTER = 7.4  # the mean width of a letter of a legend, 13 pixels high
+_SWATCH = 28
+
+
+class CannotPlot(PlacementWorkerError):
+    """The picture cannot be drawn; the text says what to do."""
 
 
 def page(scenario: Scenario, history: History) -> str:
-    """Return the page as HTML 5."""
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader('placement_worker.simulation', 'page'), autoescape=True,
-        trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined,
-    )  # fmt: skip
+    environment = _environment()
     environment.filters.update(
-        number=_number,
-        cell=_cell,
-        columns=_columns,
-        held=_held,
-        label=_label,
+        number=_number, cell=_cell, columns=_columns, held=_held, label=_label,
         is_number=details.is_number,
-    )
+    )  # fmt: skip
     environment.tests['shown'] = details.is_shown
-    environment.globals['draw'] = _drawing(steps(history))
+    axis = steps(history)
+    environment.globals['draw'] = lambda panel: markupsafe.Markup(  # noqa: S704
+        svg_of(panel, axis, _PATH_WIDTH)
+    )
     moments = history.moments
     return environment.get_template('report.html.j2').render(
         scenario=scenario,
@@ -44,14 +63,53 @@ def page(scenario: Scenario, history: History) -> str:
         places=history.places,
         pools=history.pools,
         charts=charts(history),
-        open_rows=OPEN_ROWS,
+        open_rows=_OPEN_ROWS,
         data=_data(moments),
         version=metadata.version('placement-worker'),
     )
 
 
-def _drawing(axis: Steps) -> Callable[[Panel], markupsafe.Markup]:
-    return lambda panel: markupsafe.Markup(draw(panel, axis, PATH_WIDTH))  # noqa: S704
+def picture(scenario: Scenario, history: History) -> str:
+    """Return the charts of a run below each other, in the light colors of the report."""
+    style, colors = _style()
+    pieces = [_Piece(_MARGIN, 32, 'title', scenario.title)]
+    pieces.append(_Piece(_MARGIN, 32 + _LINE, 'name', f'{history.evenness.verdict}.'))
+    bottom = 32.0 + _LINE
+    axis = steps(history)
+    for chart in charts(history):
+        bottom += _GAP + _LINE
+        pieces.append(_Piece(_MARGIN, bottom, 'heading', chart.heading))
+        legend = list(_legend(chart.legend, bottom + _LINE))
+        panels = list(_panels(chart, axis, legend[-1].y + _LINE / 2))
+        pieces += [*legend, *panels]
+        bottom = panels[-1].y + panels[-1].height
+    return (
+        _environment()
+        .get_template('picture.svg.j2')
+        .render(
+            pieces=pieces, style=style, colors=colors, width=_WIDTH, height=round(bottom + _GAP)
+        )
+    )
+
+
+def check_picture_name(path: str) -> None:
+    """Check before a long run that its picture can be drawn.
+
+    :raises CannotPlot: the file name does not end in `.svg`.
+    """
+    if Path(path).suffix != '.svg':
+        raise CannotPlot(f'{path}: unknown picture format; use a file name that ends in .svg')
+
+
+def write_picture(scenario: Scenario, history: History, path: str) -> None:
+    Path(path).write_text(picture(scenario, history), encoding='utf-8')
+
+
+def _environment() -> jinja2.Environment:
+    return jinja2.Environment(
+        loader=jinja2.PackageLoader('placement_worker.simulation', 'page'), autoescape=True,
+        trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined,
+    )  # fmt: skip
 
 
 def _data(moments: Sequence[Moment]) -> markupsafe.Markup:
@@ -109,3 +167,54 @@ def _columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def _held(record: Record) -> dict[str, int]:
     return {one.name: one.nodes for one in record.standings}
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """A text or a panel of the picture at its position.
+
+    :ivar kind: the class of the text.
+    :ivar look: the class of the swatch in front of the text.
+    """
+
+    x: float
+    y: float
+    kind: str = ''
+    text: str = ''
+    look: str = ''
+    svg: str = ''
+    width: float = 0
+    height: float = 0
+
+
+def _legend(entries: Sequence[tuple[str, str]], y: float) -> Iterator[_Piece]:
+    """Yield the entries of a legend from left to right, then on the next line."""
+    x = float(_MARGIN)
+    for look, text in entries:
+        width = _SWATCH + _LETTER * len(text) + _GAP
+        if x > _MARGIN and x + width > _WIDTH:
+            x, y = _MARGIN, y + _LINE
+        yield _Piece(x, y, 'name', text, look)
+        x += width
+
+
+def _panels(chart: Chart, axis: Steps, y: float) -> Iterator[_Piece]:
+    count = _PANELS_PER_ROW if len(chart.panels) > 1 else 1
+    share = (_WIDTH - 2 * _MARGIN) / count
+    width = share - _LEFT - _RIGHT
+    for i, panel in enumerate(chart.panels):
+        title = _LINE if panel.small else 0
+        x = _MARGIN + i % count * share + _LEFT
+        top = y + i // count * (panel.height + title)
+        if panel.small:
+            yield _Piece(x, top + _LINE, 'name', panel.title)
+        drawn = svg_of(panel, axis, width)
+        yield _Piece(x, top + title, svg=drawn, width=width, height=panel.height)
+
+
+def _style() -> tuple[str, dict[str, str]]:
+    """Return the style of the charts and its colors by name; few viewers know CSS variables."""
+    css = (resources.files(__package__) / 'page' / 'charts.css').read_text(encoding='utf-8')
+    colors = dict(re.findall(r'--(\w+): (#\w+);', css))
+    rules = css.partition('}')[2]  # the first rule defines the colors
+    return re.sub(r'var\(--(\w+)\)', lambda found: colors[found[1]], rules).strip(), colors

@@ -1,4 +1,7 @@
-"""The effect of each kind of step on the world, and its description."""
+"""The kinds of steps of a scenario: the effect of each on the world, and its description.
+
+A step that needs a decision asks the worker through the engine; the others change the world alone.
+"""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -55,8 +58,10 @@ class Taken(Struct, frozen=True):
     changes_world: bool = False
 
 
-Ask = Callable[[str, Mapping[str, Any]], list[Check]]
-"""Check an action, given by name and inputs, and run it if the check is OK."""
+# Check an action, given by name and inputs, and run it if the check is OK.
+_Ask = Callable[[str, Mapping[str, Any]], list[Check]]
+# Take a step of one kind: the engine, the value of the step, and the seed of its random choices.
+_Take = Callable[[Engine, Any, _Ask, str], Taken]
 
 
 def take(engine: Engine, step: Step, seed: str, explain: Explain) -> Taken:
@@ -87,15 +92,15 @@ def _check(action: str, checked: Checked) -> Check:
     )
 
 
-def _scale_out(_: Engine, count: int, ask: Ask, __: str) -> Taken:
+def _scale_out(_: Engine, count: int, ask: _Ask, __: str) -> Taken:
     return Taken(f'scale out by {count}', ask(actions.CLUSTER_SCALE_OUT, {'count': count}))
 
 
-def _scale_in(_: Engine, count: int, ask: Ask, __: str) -> Taken:
+def _scale_in(_: Engine, count: int, ask: _Ask, __: str) -> Taken:
     return Taken(f'scale in by {count}', ask(actions.CLUSTER_SCALE_IN, {'count': count}))
 
 
-def _resize(_: Engine, to: int | Resize, ask: Ask, __: str) -> Taken:
+def _resize(_: Engine, to: int | Resize, ask: _Ask, __: str) -> Taken:
     resize = to if isinstance(to, Resize) else Resize(to)
     if resize.adjustment_type == 'EXACT_CAPACITY':
         what = f'resize to {resize.number}'
@@ -106,13 +111,13 @@ def _resize(_: Engine, to: int | Resize, ask: Ask, __: str) -> Taken:
     return Taken(what, ask(actions.CLUSTER_RESIZE, inputs))
 
 
-def _delete_nodes(engine: Engine, count: int, ask: Ask, seed: str) -> Taken:
+def _delete_nodes(engine: Engine, count: int, ask: _Ask, seed: str) -> Taken:
     chosen = engine.world.pick(count, seed)
     checks = ask(actions.CLUSTER_DEL_NODES, {'candidates': chosen}) if chosen else []
     return Taken(f'delete {counted(len(chosen), "node")} by name', checks)
 
 
-def _fail_nodes(engine: Engine, which: Any, _: Ask, seed: str) -> Taken:
+def _fail_nodes(engine: Engine, which: Any, _: _Ask, seed: str) -> Taken:
     failing = which if isinstance(which, Failing) else Failing(which)
     failed = engine.world.fail(failing, seed)
     verb = 'fails' if failed == 1 else 'fail'
@@ -124,7 +129,7 @@ def _in_place(which: Failing | Protecting) -> str:
     return f' in {place}' if place else ''
 
 
-def _protect(engine: Engine, which: Any, _: Ask, seed: str) -> Taken:
+def _protect(engine: Engine, which: Any, _: _Ask, seed: str) -> Taken:
     protecting = which if isinstance(which, Protecting) else Protecting(which)
     count = engine.world.protect(protecting, seed)
     verb = 'is' if count == 1 else 'are'
@@ -134,7 +139,7 @@ def _protect(engine: Engine, which: Any, _: Ask, seed: str) -> Taken:
     return Taken(what, [], True)
 
 
-def _replace_failed(engine: Engine, _: bool, ask: Ask, __: str) -> Taken:
+def _replace_failed(engine: Engine, _: bool, ask: _Ask, __: str) -> Taken:
     """Create as many nodes as have failed, then delete the failed ones.
 
     In this order the failed nodes are evidence of a shortage when their replacements are placed.
@@ -148,7 +153,7 @@ def _replace_failed(engine: Engine, _: bool, ask: Ask, __: str) -> Taken:
     return Taken(f'replace {counted(len(failed), "failed node")}', checks)
 
 
-def _rebalance(engine: Engine, which: Any, ask: Ask, _: str) -> Taken:
+def _rebalance(engine: Engine, which: Any, ask: _Ask, _: str) -> Taken:
     """Plan a rebalance, and take its steps until a check or the creation of a node fails."""
     plan = engine.rebalance(which if isinstance(which, Rebalancing) else Rebalancing())
     reason = plan.reason.removesuffix('.')
@@ -163,7 +168,7 @@ def _rebalance(engine: Engine, which: Any, ask: Ask, _: str) -> Taken:
     return Taken(f'rebalance: {reason[:1].lower()}{reason[1:]}', checks)
 
 
-def _created(engine: Engine, step: RebalanceStep, ask: Ask) -> list[Check]:
+def _created(engine: Engine, step: RebalanceStep, ask: _Ask) -> list[Check]:
     """Create the nodes of a step by a scale-out, or else one by one with profiles."""
     if step.scale_out:
         return ask(actions.CLUSTER_SCALE_OUT, {'count': len(step.create)})
@@ -174,13 +179,13 @@ def _created(engine: Engine, step: RebalanceStep, ask: Ask) -> list[Check]:
     ]
 
 
-def _member_status(engine: Engine, wanted: MemberStatus, _: Ask, seed: str) -> Taken:
+def _member_status(engine: Engine, wanted: MemberStatus, _: _Ask, seed: str) -> Taken:
     members = counted(engine.world.set_member_status(wanted, seed), 'member')
     return Taken(f'{members} in operating status {wanted.status}', [], True)
 
 
-def _zone(available: bool) -> Callable[[Engine, str, Ask, str], Taken]:
-    def taken(engine: Engine, name: str, _: Ask, __: str) -> Taken:
+def _zone(available: bool) -> _Take:
+    def taken(engine: Engine, name: str, _: _Ask, __: str) -> Taken:
         engine.world.cloud.set_zone(name, available)
         if available:
             engine.world.cloud.set_capacity(name, has_room=True)
@@ -189,12 +194,12 @@ def _zone(available: bool) -> Callable[[Engine, str, Ask, str], Taken]:
     return taken
 
 
-def _exhaust(engine: Engine, name: str, _: Ask, __: str) -> Taken:
+def _exhaust(engine: Engine, name: str, _: _Ask, __: str) -> Taken:
     engine.world.cloud.set_capacity(name, has_room=False)
     return Taken(f'zone {name} is out of capacity', [], True)
 
 
-def _cordon(engine: Engine, which: Cordoning, _: Ask, __: str) -> Taken:
+def _cordon(engine: Engine, which: Cordoning, _: _Ask, __: str) -> Taken:
     added = engine.world.cordon(which)
     end = f' for {counted(which.minutes, "minute")}'
     reason = f' ({which.reason})' if which.reason else ''
@@ -202,7 +207,7 @@ def _cordon(engine: Engine, which: Cordoning, _: Ask, __: str) -> Taken:
     return Taken(f'{added.place} is {verb}{end}{reason}', [], True)
 
 
-def _uncordon(engine: Engine, which: CordonedPlace, _: Ask, __: str) -> Taken:
+def _uncordon(engine: Engine, which: CordonedPlace, _: _Ask, __: str) -> Taken:
     engine.world.uncordon(which)
     place = ' of '.join(
         f'{kind} {name}' for kind, name in (('zone', which.zone), ('region', which.region)) if name
@@ -210,16 +215,16 @@ def _uncordon(engine: Engine, which: CordonedPlace, _: Ask, __: str) -> Taken:
     return Taken(f'{place} is open again', [], True)
 
 
-def _region(known: bool) -> Callable[[Engine, str, Ask, str], Taken]:
-    def taken(engine: Engine, name: str, _: Ask, __: str) -> Taken:
+def _region(known: bool) -> _Take:
+    def taken(engine: Engine, name: str, _: _Ask, __: str) -> Taken:
         engine.world.cloud.set_region(name, known)
         return Taken(f'region {name} {"is back" if known else "is lost"}', [], True)
 
     return taken
 
 
-def _properties(key: str, plural: str) -> Callable[[Engine, Mapping[str, int], Ask, str], Taken]:
-    def taken(engine: Engine, values: Mapping[str, int], _: Ask, __: str) -> Taken:
+def _properties(key: str, plural: str) -> _Take:
+    def taken(engine: Engine, values: Mapping[str, int], _: _Ask, __: str) -> Taken:
         engine.world.set_property(key, values)
         return Taken(
             f'{plural}: {", ".join(f"{name} {value}" for name, value in values.items())}', [], True
@@ -228,7 +233,7 @@ def _properties(key: str, plural: str) -> Callable[[Engine, Mapping[str, int], A
     return taken
 
 
-_TAKEN: Mapping[str, Callable[[Engine, Any, Ask, str], Taken]] = {
+_TAKEN: Mapping[str, _Take] = {
     'scale_out': _scale_out,
     'scale_in': _scale_in,
     'resize': _resize,

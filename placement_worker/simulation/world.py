@@ -1,33 +1,50 @@
-"""The simulated world: a cluster, its policies, its cloud, and the cordons of its operators."""
+"""The world of a simulation: a cluster, its cloud, its load balancers, and cordons of operators.
+
+Nothing here decides anything, and nothing depends on the time of day or on an unseeded choice: two
+runs of a scenario must give the same report, byte for byte.
+"""
 
 import datetime
-from collections.abc import Collection, Mapping, Sequence
+import ipaddress
+import math
+import random
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from types import MappingProxyType
 from typing import Any
 
+from msgspec import Struct, structs
+from typing_extensions import override
+
+from placement_worker.cloud.embedded.inventory import Inventory, Region
+from placement_worker.cloud.embedded.octavia_simulator import OperatingStatus, Settings
+from placement_worker.cloud.ports import Cloud, Clouds, OctaviaSettings
 from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.contract.model import (
+    Address,
     Binding,
     Cluster,
     ClusterPatch,
+    Credentials,
     Data,
+    Node,
     NodeMetadata,
     NodePatch,
     Profile,
     ProfileContext,
     ProfileProperties,
+    ServerDetails,
 )
-from placement_worker.planning import cordon
+from placement_worker.events.listener import Listener
+from placement_worker.events.types import Event, LoadBalancerUpdated
+from placement_worker.planning import cordon, protection
 from placement_worker.planning.cordon import Cordon
-from placement_worker.simulation import random_choice
-from placement_worker.simulation.balanced_pools import (
-    BalancedPools,
-    is_load_balancing,
-    without_delays,
-)
-from placement_worker.simulation.changing_cloud import ChangingCloud
-from placement_worker.simulation.cluster_nodes import ClusterNodes
-from placement_worker.simulation.policy_changes import with_property
+from placement_worker.planning.exceptional import exceptional
+from placement_worker.policies.load_balancing.properties import NAME
+from placement_worker.policies.load_balancing.stored import StoredLoadBalancer
+from placement_worker.policies.region_placement import RegionPlacement
+from placement_worker.policies.zone_placement import ZonePlacement
 from placement_worker.simulation.scenario import (
     CordonedPlace,
     Cordoning,
@@ -35,22 +52,27 @@ from placement_worker.simulation.scenario import (
     MemberStatus,
     Protecting,
     Scenario,
+    regions_of,
 )
 
-TICK = datetime.timedelta(minutes=1)
+TICK = datetime.timedelta(minutes=1)  # the simulated time of a step
 PROFILE_TYPE = 'os.nova.server-1.0'
+_FAILED: OperatingStatus = 'ERROR'  # the status of a failed node, and of its members
+_NO_ROOM = 'No valid host was found. There are not enough hosts available.'
+_DEFAULT_CIDR = {4: '10.0.0.0/8', 6: 'fd00::/64'}
+_RESERVED = 10  # the first addresses of a subnet: gateway, DHCP, load balancers
+_NO_DATA: Mapping[str, Any] = MappingProxyType({})
 
 
 class World:
     """One cluster under one set of policies.
 
-    :ivar policies: the policies of the cluster; attaching a policy or changing its properties
-        replaces it.
+    :ivar policies: attaching a policy or changing its properties replaces the binding.
     :ivar now: the simulated time.
     """
 
     def __init__(self, scenario: Scenario, policies: Sequence[Binding]) -> None:
-        self.cloud = ChangingCloud(without_delays(scenario.inventory))
+        self.cloud = ChangingCloud(_without_delays(scenario.inventory))
         self.policies = policies
         self.nodes = ClusterNodes(scenario.cluster.name, scenario.inventory, scenario.start)
         self.now = scenario.start.astimezone(datetime.UTC)
@@ -82,42 +104,35 @@ class World:
         """Store the data of a reply."""
         if cluster:
             self._cluster_data = cluster.data
-        self.nodes.patch(nodes)
+        for node_id, patch in nodes.items():
+            self.nodes.change([node_id], data=patch.data)
 
-    def create_node(
-        self, placed: Mapping[str, str], data: Mapping[str, Any] = MappingProxyType({})
-    ) -> str:
-        """Create a node, in ERROR if its place has no room.
+    def create_node(self, placed: Mapping[str, str], data: Mapping[str, Any] = _NO_DATA) -> str:
+        """Create a node, in ERROR if its place has no room, and return its id.
 
         :param data: the data of the node besides its place.
-        :returns: its id.
         """
         region = placed.get('region_name') or self._described.region
         has_room = self.cloud.has_room(region, placed.get('zone'))
         return self.nodes.create(placed, self.now, has_room=has_room, data=data).id
 
     def fail(self, which: Failing, seed: str) -> int:
-        """Make healthy nodes fail; the seed chooses them.
-
-        :returns: the number of nodes that fail.
-        """
+        """Make healthy nodes fail, and return their number."""
         chosen = self._some(which, seed, except_ids=self.nodes.failed)
-        self.nodes.fail(chosen)
+        self.nodes.change(chosen, status=_FAILED)
         return len(chosen)
 
     @property
     def protected(self) -> Collection[str]:
         """The ids of the nodes that are protected now."""
-        return self.nodes.protected(self.now)
+        return protection.in_force(exceptional(self.nodes.by_id.values()), {}, self.now)
 
     def protect(self, which: Protecting, seed: str) -> int:
-        """Protect nodes from deletion; the seed chooses them.
-
-        :returns: the number of nodes that become protected.
-        """
+        """Protect nodes from deletion that are not protected yet, and return their number."""
         until = which.minutes and (self.now + which.minutes * TICK).isoformat()
         chosen = self._some(which, seed, except_ids=self.protected)
-        self.nodes.protect(chosen, NodeMetadata({'until': until, 'reason': which.reason}))
+        metadata = NodeMetadata({'until': until, 'reason': which.reason})
+        self.nodes.change(chosen, metadata=metadata)
         return len(chosen)
 
     def _some(
@@ -133,11 +148,11 @@ class World:
             and which.zone in (None, found.zone_of(node))
             and which.region in (None, found.region_of(node))
         ]
-        return random_choice.sample(eligible, which.count, f'{seed}/{which.seed}')
+        return _sample(eligible, which.count, f'{seed}/{which.seed}')
 
     def pick(self, count: int | str, seed: str) -> list[str]:
         """Return the ids of some nodes; the seed chooses them."""
-        return random_choice.sample(sorted(self.nodes.by_id), count, seed)
+        return _sample(sorted(self.nodes.by_id), count, seed)
 
     @property
     def cordons(self) -> Sequence[Cordon]:
@@ -172,10 +187,7 @@ class World:
         return any(map(is_load_balancing, self.policies))
 
     def set_member_status(self, wanted: MemberStatus, seed: str) -> int:
-        """Set the operating status of the members of some nodes; the seed chooses them.
-
-        :returns: the number of nodes.
-        """
+        """Set the operating status of the members of some nodes, and return their number."""
         chosen = self.pick(wanted.count, seed)
         self.pools.set_status(chosen, wanted.status)
         return len(chosen)
@@ -188,9 +200,314 @@ class World:
 
     def set_property(self, key: str, values: Mapping[str, int]) -> None:
         """Set the `weight` or `cap` of places in the placement policies."""
-        self.policies = [with_property(binding, key, values) for binding in self.policies]
+        self.policies = [
+            _with_property(binding, key, values)
+            if binding.spec.type in (ZonePlacement.name, RegionPlacement.name)
+            else binding
+            for binding in self.policies
+        ]
 
 
 def placement(zone: str | None, region: str | None) -> dict[str, str]:
     """Return the placement of a node in a place, as the data of an action has it."""
     return {key: name for key, name in (('region_name', region), ('zone', zone)) if name}
+
+
+def is_load_balancing(binding: Binding) -> bool:
+    """Return whether a policy has to be attached before it is checked."""
+    return binding.enabled and binding.spec.type == NAME
+
+
+def _with_property(binding: Binding, key: str, values: Mapping[str, int]) -> Binding:
+    properties = {
+        name: [
+            {**place, key: values[place['name']]} if place.get('name') in values else place
+            for place in places
+        ]
+        for name, places in binding.spec.properties.items()
+    }
+    return structs.replace(binding, spec=structs.replace(binding.spec, properties=properties))
+
+
+def _sample(ids: Sequence[str], count: int | str, seed: str) -> list[str]:
+    """Return a number of ids, or a percentage, rounded to the nearest number but at least 1."""
+    if isinstance(count, str):
+        percent = float(count.rstrip('% '))
+        count = max(1 if percent else 0, math.floor(len(ids) * percent / 100 + 0.5))
+    return random.Random(seed).sample(ids, min(count, len(ids)))  # noqa: S311
+
+
+class ClusterNodes:
+    """The nodes of the cluster; each has an address on each network of the cloud.
+
+    :ivar by_id: the nodes in the order of their creation.
+    """
+
+    def __init__(self, cluster_name: str, inventory: Inventory, start: datetime.datetime) -> None:
+        """Start without nodes.
+
+        :param start: the time at which the profile was created.
+        """
+        self.by_id: dict[str, Node] = {}
+        self._cluster_name = cluster_name
+        self._subnets = {
+            subnet.network: _Subnet(subnet.cidr or _DEFAULT_CIDR[subnet.ip_version])
+            for subnet in inventory.subnets.values()
+        }
+        self._start = start
+        self._serial = 0
+
+    @property
+    def failed(self) -> list[str]:
+        """The ids of the failed nodes."""
+        return [node.id for node in self.by_id.values() if node.status == _FAILED]
+
+    def create(
+        self,
+        placement: Mapping[str, str],
+        now: datetime.datetime,
+        *,
+        has_room: bool,
+        data: Mapping[str, Any] = _NO_DATA,
+    ) -> Node:
+        """Create a node; without room for it in the cloud, it is in ERROR and has no server."""
+        self._serial += 1
+        node = Node(
+            id=f'n{self._serial}',
+            name=f'{self._cluster_name}-{self._serial}',
+            index=self._serial,
+            profile_created_at=self._start,
+            data={**data, **({'placement': dict(placement)} if placement else {})},
+            updated_at=now,
+        )
+        if has_room:
+            taken = {network: subnet.take() for network, subnet in self._subnets.items()}
+            details = ServerDetails(addresses=taken) if taken else None
+            node = structs.replace(node, status='ACTIVE', created_at=now, details=details)
+        else:
+            node = structs.replace(node, status=_FAILED, status_reason=_NO_ROOM)
+        self.by_id[node.id] = node
+        return node
+
+    def delete(self, node_ids: Iterable[str]) -> None:
+        """Delete nodes, and release their addresses."""
+        for node_id in node_ids:
+            details = self.by_id.pop(node_id).details
+            for network, addresses in (details.addresses if details else {}).items():
+                self._subnets[network].released.extend(addresses)
+
+    def change(self, node_ids: Iterable[str], **fields: Any) -> None:
+        """Set fields of nodes."""
+        for node_id in node_ids:
+            self.by_id[node_id] = structs.replace(self.by_id[node_id], **fields)
+
+
+class _Subnet:
+    """Released addresses are used again only when the subnet has no other ones."""
+
+    def __init__(self, cidr: str) -> None:
+        self._unused = islice(ipaddress.ip_network(cidr).hosts(), _RESERVED, None)
+        self.released: deque[Address] = deque()
+
+    def take(self) -> list[Address]:
+        """Return one free address, or none."""
+        unused = next(self._unused, None)
+        if unused is not None:
+            return [Address(str(unused), unused.version)]
+        return [self.released.popleft()] if self.released else []
+
+
+class ChangingCloud(Clouds):
+    """The embedded cloud, which loses and regains zones, regions and capacity.
+
+    :ivar inventory: what the cloud shows now.
+    """
+
+    def __init__(self, inventory: Inventory) -> None:
+        self.inventory = inventory
+        self._whole = inventory  # with the lost regions
+        self._lost_regions: set[str] = set()
+        self._exhausted: set[str] = set()
+        self._ever_available = _available(inventory)
+
+    @override
+    def acting_for(self, credentials: Credentials, project: str | None) -> Cloud:
+        return self.inventory
+
+    @override
+    def acting_as_service(self) -> Cloud:
+        return self.inventory
+
+    @property
+    def outages(self) -> list[str]:
+        """The zones and regions that are unavailable now but were before, and exhausted zones."""
+        lost = self._lost_regions | (self._ever_available - _available(self._whole))
+        return sorted(lost | {f'{zone} (no capacity)' for zone in self._exhausted})
+
+    def set_capacity(self, name: str, has_room: bool) -> None:
+        """Set whether a zone has room for new nodes; `name` is that of `set_zone`."""
+        self._exhausted = self._exhausted - {name} if has_room else self._exhausted | {name}
+
+    def has_room(self, region: str | None, zone: str | None) -> bool:
+        """Return whether a zone has room for a new node; no zone stands for any zone."""
+        return self._exhausted.isdisjoint({zone, f'{region}/{zone}'})
+
+    def set_zone(self, name: str, available: bool) -> None:
+        """Set whether Nova reports a zone as available.
+
+        :param name: a zone of one region (`RegionOne/az1`), or a zone of all regions.
+        """
+        whole = self._whole
+        regions = whole.region_map
+        if isinstance(regions, dict):
+            regions = {
+                key: structs.replace(
+                    region, zones=_with_zone(region.zones, name.removeprefix(f'{key}/'), available)
+                )
+                if region.zones
+                else region
+                for key, region in regions.items()
+            }
+        zones = _with_zone(whole.zone_list, name, available)
+        self._show(whole.changed(zone_list=zones, region_map=regions))
+
+    def set_region(self, name: str, known: bool) -> None:
+        """Set whether Keystone knows a region."""
+        self._lost_regions = self._lost_regions - {name} if known else self._lost_regions | {name}
+        self._show(self._whole)
+
+    def set_member_statuses(self, by_address: Mapping[str, OperatingStatus]) -> None:
+        """Set what the health monitors of pools find; other members are ONLINE."""
+        settings = structs.replace(self._whole.load_balancer, member_status=dict(by_address))
+        self._show(self._whole.changed(load_balancer=settings))
+
+    def _show(self, whole: Inventory) -> None:
+        self._whole = whole
+        self._ever_available |= _available(whole)
+        regions, lost = whole.region_map, self._lost_regions
+        if isinstance(regions, dict):
+            regions = {name: region for name, region in regions.items() if name not in lost}
+        else:
+            regions = [name for name in regions if name not in lost]
+        self.inventory = whole.changed(region_map=regions)
+
+
+def _available(inventory: Inventory) -> set[str]:
+    """Return the names of the available zones; zones of one region include its name."""
+    of_regions = {
+        f'{name}/{zone}': available
+        for name, region in regions_of(inventory).items()
+        for zone, available in (region.zones or {}).items()
+    }
+    zones = {**inventory.zone_list, **of_regions}
+    return {zone for zone, available in zones.items() if available}
+
+
+def _with_zone(zones: dict[str, bool], zone: str, available: bool) -> dict[str, bool]:
+    return {**zones, zone: available} if zone in zones else zones
+
+
+def _without_delays(inventory: Inventory) -> Inventory:
+    """Return the cloud with load balancers in memory that change at once."""
+    settings = structs.replace(inventory.load_balancer, pending_s=0, state=None)
+    return structs.replace(inventory, load_balancer=settings)
+
+
+def without_evacuated(inventory: Inventory, cordons: Sequence[Cordon]) -> Inventory:
+    """Return the part of a cloud that keeps nodes: all but the places that are evacuated.
+
+    Evacuated regions are unknown there, and evacuated zones unavailable.
+    """
+    cordons = [one for one in cordons if one.evacuate]
+    if not cordons:
+        return inventory
+    shared = inventory.zone_list
+    opened = {
+        name: Region(_open(shared if region.zones is None else region.zones, name, cordons))
+        for name, region in regions_of(inventory).items()
+        if not any(one.covers(name, None) for one in cordons)
+    }
+    zones = _open(shared, inventory.home_region, cordons)
+    return inventory.changed(zone_list=zones, region_map=opened)
+
+
+def _open(
+    zones: Mapping[str, bool], region: str | None, cordons: Sequence[Cordon]
+) -> dict[str, bool]:
+    return {
+        name: is_available and not any(one.covers(region, name) for one in cordons)
+        for name, is_available in zones.items()
+    }
+
+
+class PoolState(Struct, frozen=True):
+    """The pool of a load-balancing policy after a step."""
+
+    policy: str
+    members: int
+
+
+class BalancedPools(Listener):
+    """The load balancers of the cluster: their members, and the updates sent to Octavia.
+
+    Octavia changes a load balancer at once, and waits take no time.
+    """
+
+    def __init__(self) -> None:
+        self._updates = 0
+        self._clock_s = 0.0
+        self._statuses: dict[str, OperatingStatus] = {}
+        self.settings = OctaviaSettings(sleep=self._sleep, clock=lambda: self._clock_s, events=self)
+
+    @override
+    def handle(self, event: Event) -> None:
+        self._updates += isinstance(event, LoadBalancerUpdated)
+
+    def take_updates(self) -> int:
+        """Return the number of updates since the last call."""
+        updates, self._updates = self._updates, 0
+        return updates
+
+    def set_status(self, node_ids: Iterable[str], status: OperatingStatus) -> None:
+        """Set the operating status of the members of nodes."""
+        self._statuses |= dict.fromkeys(node_ids, status)
+
+    def probed(
+        self, nodes: Mapping[str, Node], failed: Iterable[str]
+    ) -> dict[str, OperatingStatus]:
+        """Return what health monitors find, by address; members of failed nodes are in ERROR.
+
+        A status ends with its node, because a later node may get the address.
+
+        :param nodes: the existing nodes by id.
+        """
+        kept = ((node_id, one) for node_id, one in self._statuses.items() if node_id in nodes)
+        self._statuses = dict(kept)
+        found = self._statuses | dict.fromkeys(failed, _FAILED)
+        return {
+            address: status
+            for node_id, status in found.items()
+            for address in _addresses(nodes[node_id])
+        }
+
+    def states(
+        self, policies: Sequence[Binding], cloud: Inventory, region: str | None
+    ) -> list[PoolState]:
+        """Return the pools of the attached policies."""
+        pools = [
+            (binding.name or binding.id, stored.pool_id)
+            for binding in policies
+            if (stored := StoredLoadBalancer.of(binding))
+        ]
+        if not pools:
+            return []
+        octavia = cloud.changed(load_balancer=Settings()).octavia(region)  # without faults
+        return [PoolState(name, len(octavia.members(pool_id))) for name, pool_id in pools]
+
+    def _sleep(self, seconds: float) -> None:
+        self._clock_s += seconds
+
+
+def _addresses(node: Node) -> Iterator[str]:
+    for addresses in (node.details.addresses if node.details else {}).values():
+        yield from (address.addr for address in addresses)

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from placement_worker.policies.registry import Registry
-from placement_worker.simulation import greedy, report, scenario_files
-from placement_worker.simulation.history import History, Moment
-from placement_worker.simulation.run import play
+from placement_worker.simulation import report
+from placement_worker.simulation.run import History, moments
+from placement_worker.simulation.scenario import load_scenario, shipped_scenarios
 
 HERE = Path(__file__).parent
 NAMES = ('chromium', 'chromium-browser', 'google-chrome')
@@ -44,15 +44,13 @@ def chromium():
         browser.close()
 
 
-@pytest.fixture(scope='session', params=sorted(scenario_files.shipped()))
+@pytest.fixture(scope='session', params=shipped_scenarios())
 def report_file(request, tmp_path_factory):
     """Return the report of each shipped scenario, compared with the greedy rule."""
-    registry = Registry.installed()
-    scenario = scenario_files.load(request.param)
+    scenario = load_scenario(request.param)
     history = History(1000)
-    worker, other = play(scenario, registry, 1000), play(scenario, greedy.registry(registry), 1000)
-    for pair in zip(worker, other, strict=True):
-        history.add(Moment(*pair))
+    for moment in moments(scenario, Registry.installed(), 1000, compared=True):
+        history.add(moment)
     file = tmp_path_factory.mktemp('report') / 'report.html'
     file.write_text(report.page(scenario, history))
     return file

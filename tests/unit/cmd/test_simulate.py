@@ -10,7 +10,7 @@ import pytest
 from placement_worker.cmd import base
 from placement_worker.cmd.base import Progress
 from placement_worker.cmd.cli import PlacementPolicy
-from placement_worker.simulation import scenario_files
+from placement_worker.simulation.scenario import shipped_scenarios
 from tests.factories import deletion_policy, spreading, zone_policy
 
 SCENARIO = {
@@ -173,8 +173,8 @@ def test_simulate_with_an_error_prints_the_cause_first(program, arguments, messa
 
 def test_shipped_scenarios_are_named_after_their_files():
     """The name of a shipped scenario is its file name without the suffix."""
-    assert sorted(path.name for path in scenario_files.shipped().values()) == [
-        f'{name}.yaml' for name in scenario_files.shipped()
+    assert sorted(path.name for path in shipped_scenarios().values()) == [
+        f'{name}.yaml' for name in shipped_scenarios()
     ]
 
 

@@ -4,10 +4,9 @@ import json
 
 import pytest
 
-from placement_worker.simulation import greedy, scenario_files
-from placement_worker.simulation.history import History, Moment
 from placement_worker.simulation.measures import Standing
-from placement_worker.simulation.run import Record, play
+from placement_worker.simulation.run import History, Record, moments, play
+from placement_worker.simulation.scenario import load_scenario
 from placement_worker.simulation.steps import Check
 from tests.factories import deletion_policy, region_policy, zone_policy
 
@@ -16,14 +15,11 @@ REGIONS = {'regions': {'R1': {'zones': {'a': True, 'b': True}}, 'R2': {'zones': 
 
 
 def played(scenario, registry, *, compared=True, explained=1000):
-    """Play a scenario, and return its history."""
+    """Play a scenario, or the shipped scenario of that name, and return its history."""
+    scenario = load_scenario(scenario) if isinstance(scenario, str) else scenario
     history = History(explained)
-    worker = play(scenario, registry, explained)
-    other = (
-        play(scenario, greedy.registry(registry), explained) if compared else iter(lambda: None, 0)
-    )
-    for pair in zip(worker, other, strict=False):
-        history.add(Moment(*pair))
+    for moment in moments(scenario, registry, explained, compared=compared):
+        history.add(moment)
     return history
 
 
@@ -36,7 +32,7 @@ def load(tmp_path):
         policies = [zone_policy('a', 'b', 'c'), deletion_policy()] if policies is None else policies
         scenario = {'title': 'Test', 'cloud': ZONES, 'policies': policies, 'steps': steps, **more}
         file.write_text(json.dumps(scenario))
-        return scenario_files.load(str(file))
+        return load_scenario(str(file))
 
     return loaded
 
@@ -45,10 +41,10 @@ def load(tmp_path):
 def run(load, registry):
     """Return a function that plays steps and returns the records after the start."""
 
-    def played(steps, policies=None, explained=0, **more):
+    def records(steps, policies=None, explained=0, **more):
         return list(play(load(steps, policies, **more), registry, explained))[1:]
 
-    return played
+    return records
 
 
 @pytest.fixture
@@ -78,26 +74,20 @@ def over_regions():
 
 def record(number, **more):
     """Return the record of a step."""
-    checks = [Check('CLUSTER_SCALE_OUT', 'BEFORE', 'OK', 'fine', 2, 1, 0, 0, [])] if number else []
+    check = Check('CLUSTER_SCALE_OUT', 'BEFORE', 'OK', 'fine', 2, 1, 0, 0, [])
     fields = {
         'number': number,
         'what': 'x',
         'note': '',
-        'checks': checks,
+        'checks': [check] if number else [],
         'status': 'OK' if number else '',
         'changes_world': False,
         'as_expected': True,
         'standings': [Standing('a', number, float(number), True)],
         'size': number,
-        'failed': 0,
-        'protected': 0,
-        'misplaced': 0.0,
-        'skew': 0.0,
-        'outages': [],
-        'cordons': [],
-        'pools': [],
-        'updates': 0,
-        'grace_period_s': 0,
+        **dict.fromkeys(('failed', 'protected', 'updates', 'grace_period_s'), 0),
+        **dict.fromkeys(('misplaced', 'skew'), 0.0),
+        **dict.fromkeys(('outages', 'cordons', 'pools'), ()),
     }
     return Record(**{**fields, **more})
 

@@ -65,6 +65,13 @@ def test_engine_with_an_invalid_policy_is_refused_before_the_first_step(
         Engine(load([{'scale_out': 1}], [policy]), registry)
 
 
+def test_play_beyond_the_largest_size_of_a_scenario_fails(run):
+    """The limit of the scenario is the limit of the worker."""
+    first, second = run([{'scale_out': 1}, {'scale_out': 1}], max_nodes=1)
+
+    assert (first.status, second.status, second.size) == ('OK', 'ERROR', 1)
+
+
 def test_check_that_is_refused_runs_nothing(load, registry):
     """An action whose check ends in ERROR has one phase, and the cluster stays as it is."""
     engine = Engine(load([{'scale_out': 1}], [zone_policy('unknown')]), registry)

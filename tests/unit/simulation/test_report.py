@@ -1,16 +1,23 @@
-"""The HTML report of a run."""
+"""The report and the picture of a run, and the page of the manual about simulations."""
 
+import json
 import re
 from html.parser import HTMLParser
+from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
+import yaml
 
-from placement_worker.simulation import report, scenario_files
+from placement_worker.simulation import report
+from placement_worker.simulation.scenario import VERBS, load_scenario, shipped_scenarios
 from tests.factories import region_policy, spreading, zone_policy
 from tests.unit.simulation.conftest import played
 
 EVIL = '<script>alert("1")</script>'
 VOID = {'meta', 'link', 'rect', 'path', 'line'}
+DOC = Path(__file__).parents[3] / 'doc' / 'source'
+TEXT = (DOC / 'simulate.rst').read_text()
 
 
 class Elements(HTMLParser):
@@ -34,23 +41,33 @@ class Elements(HTMLParser):
         self.found.append((tag, dict(attrs)))
 
 
-@pytest.fixture(params=sorted(scenario_files.shipped()))
-def page(request, registry):
-    scenario = scenario_files.load(request.param)
-    return report.page(scenario, played(scenario, registry))
+@pytest.fixture
+def page_of(registry):
+    """Return a function that returns the page of a scenario, or of a shipped one by name."""
+
+    def page(scenario, **options):
+        scenario = load_scenario(scenario) if isinstance(scenario, str) else scenario
+        return report.page(scenario, played(scenario, registry, **options))
+
+    return page
+
+
+@pytest.fixture(params=shipped_scenarios())
+def page(request, page_of):
+    return page_of(request.param)
 
 
 def test_page_is_well_formed_and_its_references_resolve(page):
     """Elements are closed in order, ids are unique, and each reference has a target."""
-    elements = Elements(page).found
-    ids = [attributes['id'] for _, attributes in elements if 'id' in attributes]
+    attributes = [attributes for _, attributes in Elements(page).found]
+    ids = [one['id'] for one in attributes if 'id' in one]
     references = [
         name
-        for _, attributes in elements
+        for one in attributes
         for key in ('aria-labelledby', 'aria-describedby', 'for')
-        for name in attributes.get(key, '').split()
+        for name in one.get(key, '').split()
     ]
-    references += [a['href'][1:] for _, a in elements if a.get('href', '').startswith('#')]
+    references += [one['href'][1:] for one in attributes if one.get('href', '').startswith('#')]
 
     assert len(ids) == len(set(ids))
     assert set(references) <= set(ids)
@@ -58,26 +75,21 @@ def test_page_is_well_formed_and_its_references_resolve(page):
 
 def test_page_has_no_external_resource(page):
     """The page works offline, and its policy forbids external resources."""
-    elements = Elements(page).found
-    addresses = [
-        a[key]
-        for _, a in elements
-        for key in ('src', 'href', 'action', 'data', 'srcset')
-        if key in a
-    ]
+    attributes = [attributes for _, attributes in Elements(page).found]
+    keys = ('src', 'href', 'action', 'data', 'srcset')
+    addresses = [one[key] for one in attributes for key in keys if key in one]
 
     assert [address for address in addresses if not address.startswith(('#', 'data:,'))] == []
     assert re.findall(r'url\((?!#)|@import|https?:', page) == []
     (policy,) = [
-        a['content'] for tag, a in elements if a.get('http-equiv') == 'Content-Security-Policy'
+        one['content'] for one in attributes if one.get('http-equiv') == 'Content-Security-Policy'
     ]
     assert policy.startswith("default-src 'none';")
 
 
 def test_page_explains_each_step_and_lists_its_numbers(page):
     """Each step has an explanation and a row of numbers."""
-    elements = Elements(page).found
-    details = [a['id'] for tag, a in elements if tag == 'details' and 'id' in a]
+    details = [a['id'] for tag, a in Elements(page).found if tag == 'details' and 'id' in a]
 
     assert details == [f'step-{number}' for number in range(1, len(details) + 1)]
     assert len(details) >= 12
@@ -96,73 +108,60 @@ def test_page_charts_have_title_and_description(page):
         assert re.search(rf'<desc id="{description}">[^<]+</desc>', page)
 
 
-def test_page_begins_with_the_verdict(registry):
+def test_page_begins_with_the_verdict(page_of):
     """The verdict on both rules is above the facts and the charts."""
-    scenario = scenario_files.load('zone-outage')
-
-    page = report.page(scenario, played(scenario, registry))
+    page = page_of('zone-outage')
 
     verdict = '<p class="verdict">Worst: 12 nodes off at step 11; even again at step 15.</p>'
     assert page.index(verdict) < page.index('<dl class="facts">')
     assert 'greedy rule:</b> worst: 12 nodes off at step 11; even again at step 15.</p>' in page
 
 
-def test_page_of_a_load_balancer_has_members_updates_and_grace_periods(registry):
+def test_page_of_a_load_balancer_has_members_updates_and_grace_periods(page_of):
     """The numbers, the decisions and the terms include the load balancer."""
-    scenario = scenario_files.load('load-balancer')
+    page = page_of('load-balancer')
 
-    page = report.page(scenario, played(scenario, registry))
-
-    assert '<th scope="col" class="n">Members</th><th scope="col" class="n">Updates</th>' in page
-    assert '<td class="n">18 | 18</td><td class="n">2 | 2</td></tr>' in page
-    assert '<h3>CLUSTER_SCALE_OUT, after the action: <span class="good">OK</span></h3>' in page
-    assert '<p>Added: n1, n2, n3, n4, n5, n6, n7, n8, n9, n10, n11, n12</p>' in page
-    assert '<p>API calls: ' in page
-    assert '3 deleted after a grace period of 30 s.' in page
-    assert '<dt>Grace period</dt>' in page
-    assert 'balance has 18 members.' in page
-
-
-def test_page_joins_the_checks_of_the_greedy_rule_in_one_sentence(registry):
-    """The checks of the greedy rule are separated by semicolons, without full stops in between."""
-    scenario = scenario_files.load('load-balancer')
-
-    text = report.page(scenario, played(scenario, registry))
-
-    assert 'CLUSTER_SCALE_OUT: OK, Completed policy checking; CLUSTER_SCALE_OUT: OK' in text
-    assert '.;' not in text
+    for text in (
+        '<th scope="col" class="n">Members</th><th scope="col" class="n">Updates</th>',
+        '<td class="n">18 | 18</td><td class="n">2 | 2</td></tr>',
+        '<h3>CLUSTER_SCALE_OUT, after the action: <span class="good">OK</span></h3>',
+        '<p>Added: n1, n2, n3, n4, n5, n6, n7, n8, n9, n10, n11, n12</p>',
+        '<p>API calls: ',
+        '3 deleted after a grace period of 30 s.',
+        '<dt>Grace period</dt>',
+        'balance has 18 members.',
+        'CLUSTER_SCALE_OUT: OK, Completed policy checking; CLUSTER_SCALE_OUT: OK',
+    ):
+        assert text in page
+    assert '.;' not in page
 
 
-def test_page_of_an_unexpected_outcome_says_so_at_the_top(load, registry):
+def test_page_of_an_unexpected_outcome_says_so_at_the_top(load, page_of):
     """Steps that did not end as expected are announced above the charts."""
-    scenario = load([{'scale_out': 1, 'expect': 'ERROR'}])
-
-    page = report.page(scenario, played(scenario, registry))
+    page = page_of(load([{'scale_out': 1, 'expect': 'ERROR'}]))
 
     sentence = '<p class="bad">1 of 1 steps did not end as the scenario expects.</p>'
     assert page.index(sentence) < page.index('<dl class="facts">')
 
 
-def test_page_of_the_same_scenario_is_the_same(registry):
-    """Two runs of a scenario give the same page, to the byte."""
-    scenario = scenario_files.load('zone-outage')
+def test_page_and_picture_of_the_same_scenario_are_the_same(page_of, registry):
+    """Two runs of a scenario give the same page and the same picture, to the byte."""
+    scenario = load_scenario('zone-outage')
+    first, second = (report.picture(scenario, played(scenario, registry)) for _ in range(2))
 
-    assert report.page(scenario, played(scenario, registry)) == report.page(
-        scenario, played(scenario, registry)
-    )
+    assert page_of(scenario) == page_of(scenario)
+    assert first == second
 
 
-def test_page_without_comparison_does_not_mention_the_greedy_rule(registry):
+def test_page_without_comparison_does_not_mention_the_greedy_rule(page_of):
     """The page mentions the greedy rule only in a comparison."""
-    scenario = scenario_files.load('zone-outage')
-
-    page = report.page(scenario, played(scenario, registry, compared=False))
+    page = page_of('zone-outage', compared=False)
 
     assert 'greedy' not in page
     assert page.count('<figure>') == 3
 
 
-def test_page_with_markup_in_names_escapes_it(load, registry, balanced):
+def test_page_and_picture_with_markup_in_names_escape_it(load, page_of, registry, balanced):
     """Names that look like markup stay text."""
     balancing = {**balanced['policies'][2], 'name': EVIL}
     policies = [{**zone_policy('a', EVIL), 'name': EVIL}, balancing]
@@ -170,30 +169,31 @@ def test_page_with_markup_in_names_escapes_it(load, registry, balanced):
     steps = [{'scale_out': 3, 'note': EVIL}, {'lose_zone': EVIL}]
     scenario = load(steps, policies, cloud=cloud, title=EVIL, description=EVIL)
 
-    page = report.page(scenario, played(scenario, registry))
+    page = page_of(scenario)
 
     assert 'alert' in page
     assert EVIL not in page
     assert [tag for tag, _ in Elements(page).found].count('script') == 2
+    assert '<script' not in report.picture(scenario, played(scenario, registry))
 
 
-def test_page_of_an_infeasible_step_shows_that_no_node_was_possible(load, registry):
+def test_page_of_an_infeasible_step_shows_that_no_node_was_possible(load, page_of):
     """The page says how many nodes were asked for and how many are possible, even if none is."""
     policy = region_policy('R1')
     policy['spec']['properties']['regions'][0]['cap'] = 0
-    scenario = load([{'scale_out': 3, 'expect': 'ERROR'}], [policy], cloud={'regions': ['R1']})
+    steps = [{'scale_out': 3, 'expect': 'ERROR'}]
 
-    page = report.page(scenario, played(scenario, registry))
+    page = page_of(load(steps, [policy], cloud={'regions': ['R1']}))
 
     assert '<p>Asked: 3</p>' in page
     assert '<p>Possible: 0</p>' in page
 
 
-def test_page_of_a_long_run_names_the_omitted_steps(load, registry):
+def test_page_of_a_long_run_names_the_omitted_steps(load, page_of):
     """The page of a long run names the steps that it draws and explains."""
     scenario = load([{'repeat': 700, 'steps': [{'scale_out': 1}, {'scale_in': 1}]}])
 
-    page = report.page(scenario, played(scenario, registry, explained=5))
+    page = page_of(scenario, explained=5)
 
     assert 'The first 5 of 1,400 steps are explained.' in page
     assert 'Of this long run, one step in 4 is drawn, and the worst one.' in page
@@ -201,34 +201,20 @@ def test_page_of_a_long_run_names_the_omitted_steps(load, registry):
     assert len(page) < 500_000
 
 
-def test_page_of_10000_steps_has_a_bounded_size(load, registry):
+def test_page_of_10000_steps_has_a_bounded_size(load, page_of):
     """The page of ten thousand steps with an outage each fits into two megabytes."""
     turn = [{'scale_out': 3}, {'lose_zone': 'a'}, {'scale_in': 3}, {'restore_zone': 'a'}]
-    scenario = load([{'repeat': 2500, 'steps': turn}])
 
-    page = report.page(scenario, played(scenario, registry, compared=False, explained=0))
+    page = page_of(load([{'repeat': 2500, 'steps': turn}]), compared=False, explained=0)
 
     assert len(page) < 2_000_000
 
 
-def test_page_with_more_places_than_colors_groups_the_rest(load, registry):
-    """Places beyond the number of colors share the last color."""
-    names = [f'z{number}' for number in range(12)]
-    scenario = load(
-        [{'scale_out': 30}], [zone_policy(*names)], cloud={'zones': dict.fromkeys(names, True)}
-    )
-
-    page = report.page(scenario, played(scenario, registry))
-
-    assert re.findall(r'</svg>(\w+)</li>', page)[:8] == [*names[:7], 'others']
-
-
-def test_page_of_a_skewed_plan_has_its_warning(load, registry):
+def test_page_of_a_skewed_plan_has_its_warning(load, page_of):
     """The explanation of a step has the warnings of its check."""
     steps = [{'lose_zone': 'b'}, {'scale_out': 6}]
-    scenario = load(steps, [spreading(zone_policy('a', 'b', 'c'))])
 
-    page = report.page(scenario, played(scenario, registry))
+    page = page_of(load(steps, [spreading(zone_policy('a', 'b', 'c'))]))
 
     assert (
         '<p><b>Warning:</b> Zone b would hold 0 nodes, ideal 2.0, allowed skew 1: '
@@ -236,25 +222,69 @@ def test_page_of_a_skewed_plan_has_its_warning(load, registry):
     ) in page
 
 
-def test_page_of_protected_nodes_has_their_number_and_end(load, registry):
+def test_page_of_protected_nodes_has_their_number_and_end(load, page_of):
     """The page says how many nodes are protected after a step, and why some are spared."""
-    steps = [{'scale_out': 3}, {'protect': {'count': 2, 'reason': 'batch job'}}, {'resize': 0}]
+    protect = {'protect': {'count': 2, 'reason': 'batch job'}}
 
-    scenario = load(steps)
-    page = report.page(scenario, played(scenario, registry))
+    page = page_of(load([{'scale_out': 3}, protect, {'resize': 0}]))
 
     assert '3 nodes, 2 protected, skew' in page
     assert '2 nodes are protected (batch job)' in page
     assert '<caption>Protected nodes</caption>' in page
 
 
-def test_report_of_a_shortage_shades_it_and_counts_the_failed_nodes(registry):
+def test_page_of_a_shortage_shades_it_and_counts_the_failed_nodes(page_of):
     """The report has the period without capacity, and the failed nodes in total and per step."""
-    scenario = scenario_files.load('zone-shortage')
+    page = page_of('zone-shortage')
 
-    html = report.page(scenario, played(scenario, registry))
+    assert 'outage: az2 (no capacity) (steps 2 to 7)' in page
+    assert '<dt>Failed for lack of capacity</dt><dd>2 <small>greedy 5</small></dd>' in page
+    assert '2 created. 1 failed for lack of capacity.' in page
+    assert 'short of capacity until 2026-01-01T00:06:00Z' in page
 
-    assert 'outage: az2 (no capacity) (steps 2 to 7)' in html
-    assert '<dt>Failed for lack of capacity</dt><dd>2 <small>greedy 5</small></dd>' in html
-    assert '2 created. 1 failed for lack of capacity.' in html
-    assert 'short of capacity until 2026-01-01T00:06:00Z' in html
+
+@pytest.mark.parametrize('name', shipped_scenarios())
+def test_manual_shows_each_shipped_scenario_and_its_picture(registry, name):
+    """Each picture in the manual is the output of `simulate NAME --compare greedy --plot FILE`."""
+    picture = (DOC / 'images' / f'{name}.svg').read_text(encoding='utf-8')
+
+    assert f'``{name}``' in TEXT
+    assert f'.. image:: images/{name}.svg' in TEXT
+    assert len(picture) < 200_000
+    assert picture == report.picture(load_scenario(name), played(name, registry))
+
+
+def test_picture_is_well_formed_and_needs_neither_a_browser_nor_a_network():
+    """The picture is valid XML, names its charts and places, and has no variable or address."""
+    picture = (DOC / 'images' / 'zone-outage.svg').read_text(encoding='utf-8')
+
+    root = ElementTree.fromstring(picture)  # noqa: S314
+
+    texts = [text.text for text in root.iter('{http://www.w3.org/2000/svg}text')]
+    assert texts[0] == load_scenario('zone-outage').title
+    assert {'Nodes by place: placement-worker', 'Nodes off their ideal', 'az1'} <= set(texts)
+    assert not re.search(r'var\(|href', picture)
+    assert picture.count('http') == 1
+
+
+def test_manual_describes_each_kind_of_step():
+    """The manual describes each kind of step."""
+    assert [verb for verb in VERBS if f'``{verb}: ' not in TEXT] == []
+
+
+def test_table_in_the_manual_is_the_printed_table(program):
+    """The table in the manual is the output of the command."""
+    shown = re.search(r'    Step 6: .*?\n\n', TEXT, re.DOTALL).group()
+
+    _, out, _ = program('simulate', 'zone-outage')
+
+    assert '\n'.join(line.removeprefix('    ') for line in shown.splitlines()).rstrip() in out
+
+
+def test_scenario_in_the_manual_ends_as_it_expects(program):
+    """The scenario in the manual is valid and ends as it expects."""
+    text = re.search(r'(    title: Two zones.*?max_nodes: 1000\n)', TEXT, re.DOTALL).group()
+
+    status, _, err = program('simulate', 's', s=json.dumps(yaml.safe_load(text)))
+
+    assert (status, err) == (0, '')

@@ -1,44 +1,60 @@
-"""The steps of a run and their records."""
+"""The steps of a run, their history in bounded memory, and the greedy rule beside it."""
 
 import itertools
+import json
+import subprocess
+import sys
 
+import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from placement_worker import errors
+from placement_worker.cloud.embedded.inventory import Inventory
+from placement_worker.contract.action_data import CREATION, DELETION
+from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.planning.places import Held, Place
+from placement_worker.planning.sizing import Size
+from placement_worker.policies.base import skipped
 from placement_worker.policies.registry import Registry
-from placement_worker.simulation.run import play
-from tests.factories import deletion_policy, region_policy, zone_policy
+from placement_worker.simulation.measures import Standing
+from placement_worker.simulation.run import (
+    MOST_MARKS,
+    POINTS,
+    History,
+    Moment,
+    Outage,
+    Timeline,
+    greedy_plan,
+    greedy_registry,
+    moments,
+    play,
+)
+from tests.factories import deletion_policy, region_policy, request, spreading, zone_policy
 from tests.unit.policies.good_policy import Good
-from tests.unit.simulation import failing_policies
-from tests.unit.simulation.conftest import held
+from tests.unit.simulation.conftest import held, record
 
 
 def test_play_of_scaling_steps_distributes_nodes_by_policy(run):
     """Growth, shrinkage and resizes follow the decisions of the policies."""
     records = run([{'scale_out': 7}, {'scale_in': 2}, {'resize': 9}, {'resize': {'number': 6}}])
 
-    assert [held(record) for record in records] == [
-        {'a': 3, 'b': 2, 'c': 2},
-        {'a': 2, 'b': 1, 'c': 2},
-        {'a': 3, 'b': 3, 'c': 3},
-        {'a': 2, 'b': 2, 'c': 2},
+    shown = [
+        (record.what, list(held(record).values()), check.created, check.deleted)
+        for record in records
+        for check in record.checks
     ]
-    assert [record.what for record in records] == [
-        'scale out by 7',
-        'scale in by 2',
-        'resize to 9',
-        'resize to 6',
-    ]
-    assert [(check.created, check.deleted) for record in records for check in record.checks] == [
-        (7, 0),
-        (0, 2),
-        (4, 0),
-        (0, 3),
+    assert shown == [
+        ('scale out by 7', [3, 2, 2], 7, 0),
+        ('scale in by 2', [2, 1, 2], 0, 2),
+        ('resize to 9', [3, 3, 3], 4, 0),
+        ('resize to 6', [2, 2, 2], 0, 3),
     ]
 
 
 def test_play_with_another_seed_fails_other_nodes(load, registry):
-    """The seed selects the failing nodes."""
+    """The same seed gives the same records, and another one fails other nodes."""
 
     def failed(**more):
         policies = [zone_policy('a', 'b', 'c'), deletion_policy()]
@@ -88,25 +104,259 @@ def test_play_of_a_million_repetitions_yields_steps_one_by_one(load, registry):
     assert [record.size for record in records] == [0, 2, 0, 2, 0]
 
 
+class Raising(Good):
+    interface = (2, 0)
+
+    def check(self, request, state):
+        raise KeyError('zone')
+
+
+class RaisingAtStart(Good):
+    interface = (2, 0)
+
+    def __init__(self, properties):
+        raise KeyError('zone')
+
+
+class Changing(Good):
+    interface = (2, 0)
+
+    def check(self, request, state):
+        request.action.inputs['count'] = 99
+        return skipped('The action has another count.')
+
+
 @pytest.mark.parametrize(
     ('policy', 'error'),
     [
-        (failing_policies.Raising, "Step 2 (scale_out) failed: KeyError: 'zone'"),
-        (failing_policies.RaisingAtStart, "The start failed: KeyError: 'zone'"),
-        (
-            failing_policies.Changing,
-            'Step 2 (scale_out) failed: RuntimeError: check must not change what it receives; it '
-            'changed request.action.inputs.count',
-        ),
+        (Raising, "Step 2 (scale_out) failed: KeyError: 'zone'"),
+        (RaisingAtStart, "The start failed: KeyError: 'zone'"),
+        (Changing, 'Step 2 (scale_out) failed: RuntimeError: check must not change what it '
+         'receives; it changed request.action.inputs.count'),
     ],
-)
+)  # fmt: skip
 def test_play_of_a_policy_that_fails_names_step_type_and_package(load, policy, error):
     """An author learns which step of the scenario failed, and which policy type is the cause."""
-    steps = [{'fail_nodes': 1}, {'scale_out': 1}]
-    scenario = load(steps, [failing_policies.GOOD])
+    good = {'id': 'p', 'spec': {'type': Good.name, 'version': '1.0', 'properties': {}}}
+    scenario = load([{'fail_nodes': 1}, {'scale_out': 1}], [good])
 
     with pytest.raises(errors.WorkerFailed) as raised:
         list(play(scenario, Registry([(f'{Good.name}-1.0', policy)])))
 
-    named = f'(in {Good.name}-1.0, a plugin of {failing_policies.__name__})'
-    assert str(raised.value) == f'{error} {named}'
+    assert str(raised.value) == f'{error} (in {Good.name}-1.0, a plugin of {__name__})'
+
+
+# The greedy rule
+
+
+def plan(kind, count, weights, current=(), caps=()):
+    """Return the change of each place."""
+    caps = caps or [-1] * len(weights)
+    places = [Place(str(i), *pair) for i, pair in enumerate(zip(weights, caps, strict=True))]
+    located = {str(i): count for i, count in enumerate(current)}
+    return [row.planned for row in greedy_plan(Size(kind, count), places, Held([located])).rows]
+
+
+@pytest.mark.parametrize(
+    ('kind', 'count', 'weights', 'current', 'moved'),
+    [
+        (CREATION, 4, [1, 1, 1], [], [2, 2, 0]),
+        (CREATION, 3, [1, 1, 1], [], [1, 1, 1]),
+        (CREATION, 5, [1, 3], [], [1, 4]),
+        (CREATION, 2, [1, 1], [5, 0], [0, 2]),
+        (DELETION, 2, [1, 1, 1], [2, 2, 2], [1, 1, 0]),
+        (DELETION, 3, [3, 1], [6, 4], [0, 3]),
+    ],
+)
+def test_greedy_plan_fills_the_heaviest_place_and_empties_the_lightest(
+    kind, count, weights, current, moved
+):
+    """A place changes up to its share by weight: rounded up for growth, down for shrinkage."""
+    assert plan(kind, count, weights, current) == moved
+
+
+def test_greedy_plan_for_growth_beyond_a_cap_fails():
+    """A cap fails the plan even if other places have room."""
+    with pytest.raises(errors.NoFeasiblePlan, match='no feasible plan'):
+        plan(CREATION, 6, [1, 1], caps=[2, -1])
+
+
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=5), st.integers(1, 40))
+def test_greedy_plan_for_an_empty_cluster_without_caps_places_all_nodes(weights, count):
+    """Without caps an empty cluster grows by the whole count."""
+    assert sum(plan(CREATION, count, weights)) == count
+
+
+def test_greedy_registry_refuses_no_plan_because_of_its_skew(registry):
+    """Senlin's rule does not know `spread`, and so it cannot refuse a plan."""
+    policies = [region_policy('R1', 'R2'), zone_policy('a', 'b')]
+    strict = [spreading(policy, mode='strict') for policy in policies]
+    asked = request('CLUSTER_SCALE_OUT', strict, inputs={'count': 6})
+    cloud = Inventory.parse({'regions': {'R1': {'zones': {'a': True, 'b': False}}}}, 'test')
+
+    reply = Endpoints(cloud, greedy_registry(registry)).policy_check(asked)
+
+    assert reply['action']['data']['creation']['places'] == [
+        {'region_name': 'R1', 'zone': 'a', 'count': 6}
+    ]
+
+
+def test_moments_of_a_comparison_have_both_rules(load, registry):
+    """The real chain decides by the installed rule, and beside it by the greedy one."""
+    scenario = load([{'scale_out': 4}])
+
+    _, moment = moments(scenario, registry, compared=True)
+    _, alone = moments(scenario, registry)
+
+    assert held(moment.worker) == held(alone.worker) == {'a': 2, 'b': 1, 'c': 1}
+    assert held(moment.other) == {'a': 2, 'b': 2, 'c': 0}
+    assert alone.other is None
+
+
+# The history
+
+
+def filled(steps, explained=0):
+    history = History(explained)
+    for number in range(steps + 1):
+        history.add(Moment(record(number)))
+    return history
+
+
+@pytest.mark.parametrize('steps', [20, 599, 600, 601, 5000, 100_001])
+def test_moments_of_a_run_are_evenly_spaced(steps):
+    """A short run keeps each step, a long one the first, the last and evenly spaced ones."""
+    history = filled(steps)
+
+    numbers = [moment.worker.number for moment in history.moments]
+    assert (numbers[0], numbers[-1]) == (0, steps)
+    assert len(numbers) <= POINTS + 1
+    assert all(number % history.stride == 0 for number in numbers[:-1])
+    assert len(numbers) > min(steps, POINTS // 2)
+    assert numbers == sorted(set(numbers))
+
+
+def test_moments_of_a_long_run_include_the_worst_step():
+    """The worst step of a run is drawn even if the steps around it are not."""
+    history = History()
+    for number in range(5001):
+        deviation = 7.0 if number == 3333 else 0.0
+        history.add(Moment(record(number, standings=[Standing('a', 10, 10 - deviation, True)])))
+
+    numbers = [moment.worker.number for moment in history.moments]
+
+    assert history.stride == 16
+    assert 3333 in numbers
+    assert numbers == sorted(set(numbers))
+
+
+def test_history_keeps_decisions_of_the_first_steps_only():
+    """Only the first steps keep their decisions."""
+    history = filled(50, explained=3)
+
+    assert [moment.worker.number for moment in history.explained] == [1, 2, 3]
+    assert all(moment.worker.checks for moment in history.explained)
+    assert not any(moment.worker.checks for moment in history.moments)
+
+
+def test_totals_include_every_step():
+    """The totals include steps that the history does not keep."""
+    history = History()
+    history.add(Moment(record(0), record(0)))
+    failed = record(1, status='ERROR', as_expected=False, misplaced=1.0)
+    history.add(Moment(record(1, misplaced=3.0), failed))
+    history.add(Moment(record(2, misplaced=1.0), record(2)))
+
+    none = dict.fromkeys(('errors', 'unexpected', 'refused', 'updates'), 0)
+    sums = {'steps': 2, 'checks': 2, 'created': 4, 'deleted': 2, 'worst': 3.0, 'misplaced': 4.0}
+    assert msgspec.to_builtins(history.worker) == {**none, **sums}
+    assert (history.worker.mean, history.other.errors, history.other.unexpected) == (2.0, 1, 1)
+
+
+def test_places_are_unique_and_in_order():
+    """Each place is named once, in the order of its first appearance."""
+    history = History()
+    standings = [[Standing(name, 1, None, True) for name in names] for names in ('ba', 'bc', 'd')]
+    history.add(Moment(record(0, standings=standings[0]), record(0, standings=standings[1])))
+    history.add(Moment(record(1, standings=standings[2])))
+
+    assert history.places == ['b', 'a', 'c', 'd']
+
+
+@pytest.mark.parametrize(
+    ('outages', 'periods'),
+    [
+        (['', 'a', 'a', '', ''], [Outage('a', 1, 2)]),
+        (['a', 'ab', 'b'], [Outage('a', 0, 1), Outage('b', 1, 2)]),
+        (['a', '', 'a'], [Outage('a', 0, 0), Outage('a', 2, 2)]),
+    ],
+)
+def test_outages_of_each_place_have_a_first_and_a_last_step(outages, periods):
+    """Outages may overlap; a place that was available in between has two of them."""
+    timeline = Timeline()
+    for number, places in enumerate(outages):
+        timeline.add(record(number, outages=list(places)))
+
+    assert timeline.outages == periods
+
+
+def test_timeline_of_a_long_run_is_bounded_and_counts_all():
+    """A long run keeps the first outages and flags, and counts the others."""
+    long = Timeline()
+    for number in range(1000):
+        places = ['a'] if number % 2 else []
+        long.add(record(number, outages=places, changes_world=True))
+
+    assert (len(long.outages), long.outage_count) == (MOST_MARKS, 500)
+    assert (len(long.flags), long.flag_count) == (MOST_MARKS, 1000)
+    assert long.flags[1].number == 1
+
+
+def test_cordon_and_outage_of_one_place_are_periods_of_their_own():
+    """A zone that is lost while it is cordoned has both in the legend."""
+    timeline = Timeline()
+    timeline.add(record(0, cordons=['zone a']))
+    timeline.add(record(1, cordons=['zone a'], outages=['zone a']))
+
+    assert timeline.outages == [Outage('zone a', 0, 1, True), Outage('zone a', 1, 1)]
+
+
+MEASURED = (
+    'import resource, sys; from placement_worker.cmd.cli import main; sys.argv[0] = "p"; status '
+    '= main(); '
+    'print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr); sys.exit(status)'
+)
+
+
+def measured(folder, turns):
+    """Return the output of a run with six steps per turn, and its peak memory in KiB."""
+    turn = [
+        {'scale_out': 7},
+        {'fail_nodes': '5%'},
+        {'lose_zone': 'b'},
+        {'replace_failed': True},
+        {'restore_zone': 'b'},
+        {'scale_in': 7},
+    ]
+    once = [{'resize': 40}, {'scale_in': 1}, {'scale_in': 1}]
+    scenario = {
+        'title': 'Long',
+        'cloud': {'zones': {'a': True, 'b': True, 'c': True}},
+        'policies': [zone_policy(('a', 3), ('b', 2), 'c'), deletion_policy('RANDOM')],
+        'steps': [{'scale_out': 20}, {'repeat': turns, 'steps': turn}, *once],
+    }
+    (folder / 'scenario').write_text(json.dumps(scenario))
+    options = ['--report', 'report.html', '--compare', 'greedy']
+    command = [sys.executable, '-c', MEASURED, 'simulate', 'scenario', *options]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+    return done.stdout, int(done.stderr)
+
+
+@pytest.mark.long
+def test_simulate_of_100_000_steps_needs_the_memory_of_1_000(tmp_path):
+    """The memory of a run does not depend on its length."""
+    _, few = measured(tmp_path, 166)
+    printed, many = measured(tmp_path, 16666)
+
+    assert '\n100000 steps, 66668 checks, 0 of them with errors; ' in printed
+    assert many < few + 10 * 1024

@@ -1,17 +1,32 @@
-"""The charts of a run."""
+"""The charts of a run: their legends, their values, and their drawing."""
+
+import re
+from xml.etree import ElementTree
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from placement_worker.simulation import run_charts, scenario_files
-from placement_worker.simulation.run_charts import charts, grouped
+from placement_worker.simulation.run import MOST_MARKS, Timeline
+from placement_worker.simulation.run_charts import (
+    FLAGS_NAMED,
+    TOP,
+    Frame,
+    Panel,
+    Scale,
+    Series,
+    Steps,
+    charts,
+    svg_of,
+)
 from tests.factories import deletion_policy, zone_policy
-from tests.unit.simulation.conftest import played
+from tests.unit.simulation.conftest import played, record
 
 
 @pytest.fixture
 def lost(registry):
-    """Return the history of a run in which a zone is lost, compared with the greedy rule."""
-    return played(scenario_files.load('zone-outage'), registry)
+    """Return the charts of a run in which a zone is lost, compared with the greedy rule."""
+    return charts(played('zone-outage', registry))
 
 
 def wide(load, count, steps):
@@ -20,12 +35,8 @@ def wide(load, count, steps):
     return load(steps, [zone_policy(*names)], cloud={'zones': dict.fromkeys(names, True)})
 
 
-@pytest.mark.parametrize(('compared', 'count'), [(True, 4), (False, 3)])
-def test_charts_of_a_comparison_have_one_more_chart(registry, compared, count):
-    """A comparison adds a chart of the nodes under the other rule."""
-    history = played(scenario_files.load('zone-outage'), registry, compared=compared)
-
-    assert len(charts(history)) == count
+def shading(chart):
+    return [text for look, text in chart.legend if look == 'outage']
 
 
 def test_charts_without_a_placement_policy_show_only_the_nodes(load, registry):
@@ -35,9 +46,9 @@ def test_charts_without_a_placement_policy_show_only_the_nodes(load, registry):
     assert [chart.heading for chart in charts(history)] == ['Nodes by place']
 
 
-def test_legend_of_the_first_chart_names_places_outages_and_flags(lost):
-    """The first chart explains each place, each outage and each flag."""
-    assert charts(lost)[0].legend == [
+def test_legend_explains_places_outages_and_flags(lost):
+    """The first chart explains each place and each flag, and each chart its shading."""
+    assert lost[0].legend == [
         ('c1', 'az1'),
         ('c2', 'az2'),
         ('c3', 'az3'),
@@ -47,20 +58,14 @@ def test_legend_of_the_first_chart_names_places_outages_and_flags(lost):
         ('flag', 'step 7: 10 nodes fail in az2'),
         ('flag', 'step 11: zone az2 is back'),
     ]
-
-
-def test_legend_of_each_chart_explains_the_shading(lost):
-    """No chart has a shading without a legend."""
-    assert all(('outage', 'outage: az2 (steps 5 to 10)') in one.legend for one in charts(lost))
+    assert all(shading(chart) == ['outage: az2 (steps 5 to 10)'] for chart in lost)
 
 
 def test_legend_names_each_cordon_with_its_period(registry):
     """The shading of a cordon is explained apart from that of an outage."""
-    history = played(scenario_files.load('zone-cordon'), registry, compared=False)
+    chart, *_ = charts(played('zone-cordon', registry, compared=False))
 
-    assert [text for look, text in charts(history)[0].legend if look == 'outage'] == [
-        'cordon: zone az2 (steps 2 to 10), zone az3 (steps 13 to 14)'
-    ]
+    assert shading(chart) == ['cordon: zone az2 (steps 2 to 10), zone az3 (steps 13 to 14)']
 
 
 def test_legend_names_outages_and_cordons_of_one_run(load, registry):
@@ -70,7 +75,7 @@ def test_legend_names_outages_and_cordons_of_one_run(load, registry):
 
     history = played(load([*steps, {'repeat': 3, 'steps': turn}]), registry, compared=False)
 
-    assert [text for look, text in charts(history)[0].legend if look == 'outage'] == [
+    assert shading(charts(history)[0]) == [
         'outage: a (steps 1 to 2), a (step 4)',
         'cordon: zone b (steps 2 to 6) and 2 more',
     ]
@@ -78,9 +83,7 @@ def test_legend_names_outages_and_cordons_of_one_run(load, registry):
 
 def test_legend_explains_crosses_where_a_check_failed(registry):
     """The legend explains the crosses of a chart that has some."""
-    history = played(scenario_files.load('capped-regions'), registry)
-
-    nodes, greedy, *others = charts(history)
+    nodes, greedy, *others = charts(played('capped-regions', registry))
 
     assert nodes.panels[0].crosses == [10, 12]
     assert all('cross' in dict(one.legend) for one in (nodes, greedy))
@@ -98,13 +101,13 @@ def test_legend_of_many_outages_and_flags_counts_the_rest(load, registry):
     shading, *flags = legend(15)
     assert shading[1] == 'outage: a (step 2), a (step 4), a (step 6) and 12 more'
     assert (flags[0], flags[-1]) == (('flag', 'step 2: zone a is lost'), ('flag', 'and 10 more'))
-    assert len(flags) == run_charts.FLAGS_NAMED + 1
+    assert len(flags) == FLAGS_NAMED + 1
     assert legend(50)[1:] == [('', 'not flagged: 100 changes of the cloud or a policy')]
 
 
 def test_deviations_have_a_panel_per_place_with_a_line_per_rule(lost):
     """Each place has a panel of its own; all panels have the same scale."""
-    panels = charts(lost)[-1].panels
+    panels = lost[-1].panels
 
     assert [panel.title for panel in panels] == ['az1', 'az2', 'az3']
     assert all(panel.scale == panels[0].scale for panel in panels)
@@ -123,53 +126,214 @@ def test_deviations_of_many_places_show_those_that_deviate_most(load, registry):
 
 def test_load_balancers_have_panels_of_members_updates_and_grace_periods(registry):
     """A run with a load balancer shows its members beside the healthy nodes, and its updates."""
-    history = played(scenario_files.load('load-balancer'), registry)
+    members, updates, grace = charts(played('load-balancer', registry))[-1].panels
 
-    chart = charts(history)[-1]
-
-    members, updates, grace = chart.panels
-    assert [panel.title for panel in chart.panels] == [
+    assert (members.title, updates.title, grace.title) == (
         'Members of balance',
         'Updates per step',
         'Grace period in seconds',
-    ]
-    assert [(line.name, line.values[6]) for line in members.lines] == [
-        ('members', 18),
-        ('healthy nodes', 10),
-    ]
+    )
+    values = [(line.name, line.values[6]) for line in members.lines]
+    assert values == [('members', 18), ('healthy nodes', 10)]
     assert (updates.areas[0].values[7], grace.areas[0].values[7]) == (2, 30)
 
 
 def test_panels_describe_their_values_in_words(lost):
     """The description of a panel has its values."""
-    nodes, _, misplaced, deviations = charts(lost)
+    nodes, _, misplaced, deviations = (chart.panels for chart in lost)
 
-    assert nodes.panels[0].described.endswith(
-        'After the last step 30 nodes: az1 10, az2 10, az3 10'
-    )
-    assert 'placement-worker between 0.0 and 12.0' in misplaced.panels[0].described
-    described = deviations.panels[1].described
-    assert described.startswith(
-        'Deviation of az2 in nodes: placement-worker between -12.0 and 10.0'
-    )
+    assert nodes[0].described.endswith('After the last step 30 nodes: az1 10, az2 10, az3 10')
+    assert 'placement-worker between 0.0 and 12.0' in misplaced[0].described
+    between = 'Deviation of az2 in nodes: placement-worker between -12.0 and 10.0'
+    assert deviations[1].described.startswith(between)
 
 
 def test_values_of_all_charts_are_within_their_scales(lost):
     """No scale cuts off a value."""
-    for chart in charts(lost):
-        for panel in chart.panels:
-            areas = [one.values for one in panel.areas]
-            stacked = [sum(values) for values in zip(*areas, strict=True)]
-            values = [*stacked, *(value for line in panel.lines for value in line.values)]
-            assert panel.scale.ticks[0] <= min(values) <= max(values) <= panel.scale.ticks[-1]
+    for panel in (panel for chart in lost for panel in chart.panels):
+        stacked = [sum(values) for values in zip(*(one.values for one in panel.areas), strict=True)]
+        values = [*stacked, *(value for line in panel.lines for value in line.values)]
+        assert panel.scale.ticks[0] <= min(values) <= max(values) <= panel.scale.ticks[-1]
 
 
-@pytest.mark.parametrize(('count', 'groups'), [(8, 8), (9, 8), (20, 8)])
-def test_grouped_with_more_names_than_colors_joins_the_rest(count, groups):
+@pytest.mark.parametrize(('count', 'others'), [(8, None), (9, 2), (12, 5)])
+def test_more_places_than_colors_share_the_last_one(load, registry, count, others):
     """There are at most eight colors, and no place is lost."""
-    names = [str(number) for number in range(count)]
+    scenario = wide(load, count, [{'scale_out': count}])
 
-    found = grouped(names)
+    areas = charts(played(scenario, registry, compared=False))[0].panels[0].areas
 
-    assert len(found) == groups
-    assert [name for members in found.values() for name in members] == names
+    assert len(areas) == 8
+    assert sum(area.values[-1] for area in areas) == count
+    assert others is None or (areas[-1].name, areas[-1].values[-1]) == ('others', others)
+
+
+# Coordinates
+
+
+def frame(numbers, scale=None):
+    return Frame(numbers, scale or Scale([0, 10]), width=100, height=144)
+
+
+@pytest.mark.parametrize(
+    ('lowest', 'highest', 'ticks'),
+    [
+        (0, 0, [0, 1]),
+        (0, 12, [0, 5, 10, 15]),
+        (0, 1000, [0, 200, 400, 600, 800, 1000]),
+        (0, 120, [0, 25, 50, 75, 100, 125]),
+        (-12, 9, [-15, -10, -5, 0, 5, 10]),
+        (0, 0.7, [0, 0.2, 0.4, 0.6, 0.8]),
+        (-3, -1, [-3, -2, -1, 0]),
+    ],
+)
+def test_scale_over_values_has_round_ticks_around_them(lowest, highest, ticks):
+    """The ticks are round numbers, begin below all values and end above them."""
+    assert Scale.over(lowest, highest, 5).ticks == ticks
+
+
+@given(st.floats(-1e6, 1e6), st.floats(-1e6, 1e6), st.sampled_from([3, 5]))
+def test_scale_over_any_values_contains_them_with_few_ticks(one, other, count):
+    """Every value is between the first and the last tick, and there are few ticks."""
+    lowest, highest = sorted((round(one, 3), round(other, 3)))
+
+    ticks = Scale.over(lowest, highest, count).ticks
+
+    assert ticks[0] <= min(lowest, 0) + 1e-6
+    assert ticks[-1] >= max(highest, 0) - 1e-6
+    assert 2 <= len(ticks) <= count + 2
+
+
+def test_frame_places_values_and_columns_at_its_edges():
+    """The scale fills the height, and text and paths of a column are at the same position."""
+    drawn = frame(range(8), Scale([-5, 0, 5]))
+
+    assert (drawn.y(-5), drawn.y(5)) == (drawn.bottom, TOP)
+    assert (drawn.percent(3), drawn.x(3)) == ('37.5%', 37.5)
+
+
+@pytest.mark.parametrize(
+    ('number', 'column'), [(0, 0), (4, 1), (6, 1.5), (8, 2), (9, 3), (10, 4), (11, 4)]
+)
+def test_column_of_a_step_between_columns_is_between_them(number, column):
+    """A step without a column of its own is between its neighbors; the last column ends a run."""
+    assert frame([0, 4, 8, 9]).column(number) == column
+
+
+@pytest.mark.parametrize(('columns', 'between'), [(5, 1), (17, 2), (130, 20), (601, 100)])
+def test_columns_between_ticks_leave_at_most_the_asked_ticks(columns, between):
+    """A chart of any length has at most the given number of ticks."""
+    assert frame(range(columns)).columns_between_ticks(12) == between
+
+
+# The drawing
+
+
+def drawn(columns=4, timeline=None, **fields):
+    """Return a panel as an element; by default it has neither columns nor lines."""
+    panel = {'title': 'T', 'described': 'D', 'scale': Scale([0, 5, 10]), 'height': 144, **fields}
+    axis = Steps(range(columns), timeline or Timeline())
+    return ElementTree.fromstring(svg_of(Panel('id', **panel), axis, 100))  # noqa: S314
+
+
+def classes(element, name):
+    return [one for one in element.iter() if name in one.get('class', '').split()]
+
+
+def flagged(*numbers):
+    """Return a timeline with flags at these steps."""
+    timeline = Timeline()
+    for number in numbers:
+        timeline.add(record(number, changes_world=True))
+    return timeline
+
+
+def test_svg_has_a_path_per_series_and_escapes_its_title():
+    """Each series is one path, and title and description are text."""
+    areas = [Series('a', [1, 0, 2, 3], 'c1'), Series('b', [1, 1, 1, 1], 'c2')]
+    lines = [Series('x', [1, 2, 2, 3], 'l1')]
+
+    panel = drawn(title='<T>', described='<D>', areas=areas, lines=lines)
+
+    assert [one.get('class') for one in panel.iter('path')] == ['fill c1', 'fill c2', 'line l1']
+    assert [panel.find(tag).text for tag in ('title', 'desc')] == ['<T>', '<D>.']
+
+
+def test_svg_stacks_columns_and_omits_empty_ones():
+    """A column stands on the columns before it, and an empty one is not drawn."""
+    areas = [Series('a', [5, 0], 'c1'), Series('b', [5, 5], 'c2')]
+
+    lower, upper = drawn(columns=2, areas=areas).iter('path')
+
+    assert lower.get('d') == 'M6.0 120.0V70.0H44.0V120.0Z'
+    assert upper.get('d') == 'M6.0 70.0V20.0H44.0V70.0ZM56.0 120.0V70.0H94.0V120.0Z'
+
+
+def test_svg_of_a_line_has_a_corner_per_change_of_value():
+    """A line has a step where its value changes, and ends at the right edge."""
+    (line,) = drawn(lines=[Series('a', [0, 5, 5, 10], 'l1')]).iter('path')
+
+    assert line.get('d') == 'M0 120.0H25.0V70.0H75.0V20.0H100'
+
+
+def test_svg_of_negative_values_has_its_zero_line_inside():
+    """The zero line of a scale with negative values is above the lower edge."""
+    (zero,) = classes(drawn(scale=Scale([-5, 0, 5])), 'zero')
+
+    assert zero.get('y1') == zero.get('y2') == '70.0'
+
+
+def test_svg_shades_an_outage_from_its_first_to_its_last_step():
+    """The shading begins with the first column of an outage and ends with the last one."""
+    timeline = Timeline()
+    for number, places in enumerate(['', 'a', 'a', '']):
+        timeline.add(record(number, outages=list(places)))
+
+    (outage,) = classes(drawn(timeline=timeline), 'outage')
+
+    assert (outage.get('x'), outage.get('width')) == ('25%', '50%')
+
+
+@pytest.mark.parametrize(
+    ('columns', 'flags', 'spacious', 'fine'),
+    [(40, (5, 6, 20), ['6', '20', 'step'], ''), (16, (5, 6, 10), ['6', '10', 'step'], '5')],
+)
+def test_svg_flags_steps_and_numbers_those_with_room(columns, flags, spacious, fine):
+    """A number is omitted if the next flag is too close, or hidden in a narrow chart."""
+    panel = drawn(columns=columns, timeline=flagged(*flags))
+
+    assert len(classes(panel, 'flag')) == 3
+    assert [one.text for one in classes(panel, 'spacious')] == spacious
+    assert not fine or fine in [one.text for one in classes(panel, 'fine')]
+
+
+def test_svg_with_too_many_flags_omits_all():
+    """More flags than a chart can show are omitted."""
+    assert classes(drawn(columns=601, timeline=flagged(*range(MOST_MARKS + 1))), 'flag') == []
+
+
+def test_svg_has_a_cross_above_the_column_of_a_failed_check():
+    """A cross is above the column of a failed check."""
+    panel = drawn(areas=[Series('a', [1, 5, 5, 5], 'c1')], crosses=[1])
+
+    (holder,) = [one for one in panel.iter('svg') if classes(one, 'cross') and one is not panel]
+    assert (holder.get('x'), holder.get('y')) == ('37.5%', '61.0')
+
+
+@pytest.mark.parametrize(
+    ('ticks', 'texts'),
+    [([0, 5000], ['0', '5000']), ([0, 20_000], ['0', '20k']), ([0, 2_500_000], ['0', '2.5M'])],
+)
+def test_svg_of_large_values_shortens_their_ticks(ticks, texts):
+    """The text of a tick fits into the margin."""
+    assert [one.text for one in classes(drawn(scale=Scale(ticks)), 'tick')][:2] == texts
+
+
+@pytest.mark.parametrize('columns', [1, 17, 81, 130, 601])
+def test_svg_of_any_length_has_few_numbers_for_narrow_charts(columns):
+    """A narrow chart shows two to six numbers of steps, and a wide one at most twelve."""
+    panel = svg_of(Panel('id', 'T', 'D', Scale([0, 1]), 144), Steps(range(columns), Timeline()), 9)
+
+    numbers = re.findall(r'class="tick( fine)?"[^>]*"middle"', panel)
+    assert len(numbers) <= 12
+    assert min(columns, 2) <= numbers.count('') <= 6

@@ -1,8 +1,25 @@
-"""The content of a scenario."""
+"""The content of scenarios, and the files that hold them."""
+
+import json
 
 import pytest
 
-from placement_worker.simulation.scenario import Step
+from placement_worker import errors
+from placement_worker.formats import documents
+from placement_worker.simulation.run import play
+from placement_worker.simulation.scenario import InvalidScenario, load_scenario, shipped_scenarios
+from tests.factories import zone_policy
+
+GOOD = {
+    'title': 'T',
+    'cloud': {'zones': {'a': True}},
+    'policies': [zone_policy('a')],
+    'steps': [{'scale_out': 1}],
+}
+OWN_ZONES = (
+    'unknown places: Region R has no zones of its own; name zone a, or add zones to the region '
+    '(line 1, column '
+)
 
 
 def test_unrolled_expands_nested_repetitions(load):
@@ -16,8 +33,122 @@ def test_unrolled_expands_nested_repetitions(load):
     assert scenario.length == len(verbs)
 
 
-@pytest.mark.parametrize('keys', [{}, {'scale_out': 1, 'scale_in': 1}])
-def test_step_without_exactly_one_kind_is_refused(keys):
-    """A step has exactly one kind."""
-    with pytest.raises(ValueError, match='Expected one of scale_out'):
-        Step(**keys)
+@pytest.mark.parametrize(
+    ('steps', 'message'),
+    [
+        ([], 'Expected `array` of length >= 1'),
+        ([{'scale_up': 1}],
+         'Unknown key `scale_up` (did you mean `scale_out`?) - at `$.steps[0]`'),
+        ([{}], 'Expected one of scale_out, scale_in, '),
+        ([{}], 'got none - at `$.steps[0]`'),
+        ([{'scale_out': 1, 'scale_in': 1}], 'got scale_out and scale_in - at `$.steps[0]`'),
+        ([{'scale_out': -1}], 'Expected `int` >= 0, got `-1` - at `$.steps[0].scale_out`'),
+        ([{'scale_out': 'x'}], 'Expected `int | null`, got `str` - at `$.steps[0].scale_out`'),
+        ([{'fail_nodes': '5 percent'}], 'at `$.steps[0].fail_nodes`'),
+        ([{'fail_nodes': '101%'}], 'at `$.steps[0].fail_nodes`'),
+        ([{'repeat': 2}], 'Expected `repeat` and `steps` together, got'),
+        ([{'repeat': 2, 'steps': [{'x': 1}]}], 'Unknown key `x`, expected one of'),
+        ([{'lose_zone': 'z'}, {'restore_zone': 'R/a'}],
+         'unknown places: The cloud does not know zone "z"; it has "a" (line 1, column 253) and 1 '
+         'more error'),
+        ([{'lose_region': 'R'}],
+         'unknown places: The cloud does not know region "R"; it has none'),
+        ([{'repeat': 1, 'steps': [{'weights': {'z': 1}}]}],
+         'unknown places: No policy lists place "z"'),
+        ([{'cordon': {'zone': 'z', 'minutes': 1}}, {'uncordon': {'region': 'R'}}],
+         'The cloud does not know zone "z"; it has "a" (line 1, column 259) and 1 more error'),
+    ],
+)  # fmt: skip
+def test_load_with_a_wrong_step_names_its_path_or_position(load, steps, message):
+    """An error in a step is reported with its path, and an unknown place with its position."""
+    with pytest.raises(InvalidScenario) as raised:
+        load(steps, [zone_policy('a')], title='T', cloud=GOOD['cloud'])
+
+    assert message in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ('change', 'message'),
+    [
+        ({'titel': 'x'}, 'Unknown key `titel` (did you mean `title`?) - at `$`'),
+        ({'start': '2026-11-23T09:00:00'}, 'Expected an ISO 8601 time'),
+        ({'cloud': {'zone': 1}}, 'does not describe a cloud: Object contains unknown field `zone`'),
+        ({'cloud': {'zones': {'a': True}, 'regions': ['R']}}, OWN_ZONES),
+        ({'cloud': {'zones': {'a': True}, 'regions': {'R': {}}}}, OWN_ZONES),
+        ({'policies': [{'id': 'x'}]}, 'Object missing required field `spec` - at `$.policies[0]`'),
+    ],
+)
+def test_load_with_a_wrong_field_names_its_path(load, change, message):
+    """An error outside of the steps is reported as well."""
+    with pytest.raises((InvalidScenario, errors.InvalidInventory)) as raised:
+        load(**{**GOOD, 'steps': [{'lose_zone': 'R/a'}], **change})
+
+    assert message in str(raised.value)
+
+
+def test_load_with_misspelled_places_gives_the_position_of_each(tmp_path):
+    """Each unknown place of a step has its position and a similar name."""
+    file = tmp_path / 'f.json'
+    steps = [
+        {'lose_zone': 'zone-x'},
+        {'repeat': 2, 'steps': [{'weights': {'zoen-a': 1}}]},
+        {'cordon': {'zone': 'zoen-a', 'minutes': 1}},
+    ]
+    cloud = {'zones': {'zone-a': True, 'zone-b': True}}
+    changed = {'cloud': cloud, 'policies': [zone_policy('zone-a')], 'steps': steps}
+    file.write_text(json.dumps({**GOOD, **changed}, indent=1))
+
+    with pytest.raises(InvalidScenario) as raised:
+        load_scenario(str(file))
+
+    lines = file.read_text().splitlines()
+    shown = {
+        lines[problem.position.line - 1].strip(' ,'): problem.text
+        for problem in raised.value.__cause__.problems
+    }
+    has = '; it has "zone-a", "zone-b"'
+    assert shown == {
+        '"lose_zone": "zone-x"': f'The cloud does not know zone "zone-x"{has}',
+        '"zoen-a": 1': 'No policy lists place "zoen-a" (did you mean "zone-a"?)',
+        '"zone": "zoen-a"': 'The cloud does not know zone "zoen-a" (did you mean "zone-a"?)' + has,
+    }
+
+
+@pytest.mark.parametrize(
+    ('name', 'message'),
+    [
+        ('none', 'none: no such file; name a file or a shipped scenario: capped-regions, '),
+        ('zone-outge', 'zone-outge: no such file (did you mean "zone-outage"?); name'),
+    ],
+)
+def test_load_of_an_unknown_name_lists_the_shipped_scenarios(name, message):
+    """An unknown name is reported with the names of the shipped scenarios, and a similar one."""
+    with pytest.raises(InvalidScenario) as raised:
+        load_scenario(name)
+
+    assert str(raised.value).startswith(message)
+
+
+def test_load_of_several_documents_is_refused(tmp_path):
+    """A scenario file contains exactly one document."""
+    file = tmp_path / 'f.yaml'
+    file.write_text(f'{json.dumps(GOOD)}\n---\n{json.dumps(GOOD)}\n')
+
+    with pytest.raises(InvalidScenario, match='contains 2 documents'):
+        load_scenario(str(file))
+
+
+def test_load_of_malformed_text_is_refused(tmp_path):
+    """A scenario file is YAML or JSON."""
+    (tmp_path / 'f').write_text('a: [')
+
+    with pytest.raises(documents.Malformed):
+        load_scenario(str(tmp_path / 'f'))
+
+
+@pytest.mark.parametrize('name', shipped_scenarios())
+def test_shipped_scenarios_end_as_they_expect(name, registry):
+    """Each step of the shipped scenarios ends as it expects."""
+    records = list(play(load_scenario(name), registry))
+
+    assert all(record.as_expected for record in records)

@@ -1,14 +1,27 @@
-"""The simulated cluster."""
+"""The world of a simulation: its cluster, its cloud, its load balancers and its cordons."""
 
 import pytest
 
+from placement_worker.cloud.embedded.inventory import Inventory
+from placement_worker.contract.model import Address, Node, ServerDetails
 from placement_worker.errors import Rejected
+from placement_worker.planning.cordon import Cordon
 from placement_worker.policies.registry import Registry
 from placement_worker.simulation.run import play
-from placement_worker.simulation.scenario import InvalidScenario
-from tests.factories import deletion_policy, region_policy, zone_policy
+from placement_worker.simulation.scenario import START, InvalidScenario
+from placement_worker.simulation.world import (
+    BalancedPools,
+    ChangingCloud,
+    ClusterNodes,
+    without_evacuated,
+)
+from tests.factories import NOW, deletion_policy, region_policy, zone_policy
 from tests.unit.policies.good_policy import Good
 from tests.unit.simulation.conftest import held, ideals
+
+
+def cloud(raw):
+    return Inventory.parse(raw, 'test')
 
 
 def test_spec_with_values_of_other_types_is_read_as_a_check_reads_it(run):
@@ -48,12 +61,9 @@ def test_play_gives_a_policy_the_time_and_the_data_of_the_scenario(load):
     registry = Registry([('test.good-1.0', Watching)])
     policies = [{'id': 'p', 'spec': {'type': 'test.good', 'version': '1.0'}}]
     nodes = [{'count': 1, 'zone': 'b', 'data': {'rack': 7}}]
-    scenario = load(
-        [{'scale_out': 1, 'expect': 'ERROR'}] * 2,
-        policies,
-        cluster={'nodes': nodes},
-        start='2026-11-23T09:00:00+01:00',
-    )
+    steps = [{'scale_out': 1, 'expect': 'ERROR'}] * 2
+    start = '2026-11-23T09:00:00+01:00'
+    scenario = load(steps, policies, cluster={'nodes': nodes}, start=start)
 
     _, *records = play(scenario, registry)
 
@@ -61,12 +71,6 @@ def test_play_gives_a_policy_the_time_and_the_data_of_the_scenario(load):
         f"2026-11-23 {time} [{{'rack': 7, 'placement': {{'zone': 'b'}}}}]"
         for time in ('08:01', '08:02')
     ]
-
-
-def test_start_without_a_time_zone_is_refused(load):
-    """The simulated time does not depend on the host."""
-    with pytest.raises(InvalidScenario, match='Expected an ISO 8601 time'):
-        load([{'scale_out': 1}], start='2026-11-23T09:00:00')
 
 
 def test_nodes_of_the_region_of_the_profile_stand_there_and_fail_there(run):
@@ -83,13 +87,13 @@ def test_nodes_of_the_region_of_the_profile_stand_there_and_fail_there(run):
 
 
 def test_play_with_new_weights_and_caps_applies_them_to_later_steps(run):
-    """New weights and caps apply to the following steps."""
+    """New weights and caps apply to the following steps, and to the named places only."""
     weights = run(
         [{'scale_out': 4}, {'weights': {'a': 300}}, {'scale_out': 6}], [zone_policy('a', 'b')]
     )[-1]
     caps = run(
         [{'caps': {'R1': 1}}, {'scale_out': 4}],
-        [region_policy('R1', 'R2')],
+        [region_policy('R1', 'R2'), deletion_policy()],
         cloud={'regions': ['R1', 'R2']},
     )[-1]
 
@@ -105,3 +109,290 @@ def test_play_without_policies_creates_nodes_in_no_known_place(run):
     assert [held(record) for record in records] == [{'(no known place)': n} for n in (5, 3, 2)]
     assert ideals(records[-1]) == {'(no known place)': None}
     assert (records[-1].misplaced, records[-1].skew) == (0, 0)
+
+
+# Nodes
+
+
+def nodes(**subnet):
+    """Return the nodes of an empty cluster, in a cloud with one subnet."""
+    networks = {'networks': {'n': {'id': 'n1'}}}
+    subnets = {'s': {'id': 's1', 'network': 'n', **subnet}}
+    return ClusterNodes('web', cloud({**networks, 'subnets': subnets}), START)
+
+
+def test_nodes_have_addresses_of_the_subnet_and_leave_them_to_later_ones():
+    """Each node has its own address; a full subnet gives those of deleted nodes to new ones."""
+    cluster = nodes(cidr='192.0.2.0/28')
+
+    first, second, *_ = [cluster.create({}, START, has_room=True) for _ in range(4)]
+    late = cluster.create({}, START, has_room=True)
+    cluster.delete([second.id])
+
+    assert first.details.addresses == {'n': [Address('192.0.2.11', 4)]}
+    assert second.details.addresses == {'n': [Address('192.0.2.12', 4)]}
+    assert late.details.addresses == {'n': []}
+    assert cluster.create({}, START, has_room=True).details == second.details
+
+
+def test_addresses_of_a_subnet_of_version_6_have_that_version():
+    """A subnet of IPv6 without a range of its own has addresses of version 6."""
+    node = nodes(ip_version=6).create({}, START, has_room=True)
+
+    assert node.details.addresses == {'n': [Address('fd00::b', 6)]}
+
+
+def test_create_without_room_returns_a_failed_node_without_a_server():
+    """A node for which the cloud has no room stays in the cluster in ERROR."""
+    cluster = nodes()
+
+    node = cluster.create({}, START, has_room=False)
+
+    assert (node.status, node.created_at, node.details, node.data) == ('ERROR', None, None, {})
+    assert node.status_reason.startswith('No valid host was found.')
+    assert cluster.failed == ['n1']
+
+
+# The cloud
+
+
+def test_play_with_a_lost_zone_creates_no_node_there(run):
+    """A lost zone gets no new node until it is restored."""
+    grow = {'scale_out': 2}
+    steps = [{'scale_out': 3}, {'lose_zone': 'b'}, grow, {'restore_zone': 'b'}, {'scale_out': 1}]
+
+    records = run(steps)
+
+    assert [held(record)['b'] for record in records] == [1, 1, 1, 1, 2]
+    assert [record.changes_world for record in records] == [False, True, False, True, False]
+    assert ideals(records[1]) == {'a': 1.5, 'b': 0.0, 'c': 1.5}
+
+
+def test_play_with_a_lost_region_creates_no_node_there(run, over_regions):
+    """A lost region gets no new node until it is restored."""
+    grow, lose, restore = {'scale_out': 2}, {'lose_region': 'R2'}, {'restore_region': 'R2'}
+
+    records = run([{'scale_out': 6}, lose, grow, restore, grow], **over_regions)
+
+    assert [held(record)['R2/a'] for record in records] == [3, 3, 3, 3, 5]
+    assert ideals(records[1]) == {'R1/a': 3.0, 'R1/b': 3.0, 'R2/a': 0.0}
+
+
+def test_play_with_a_lost_zone_of_one_region_affects_that_region_only(run, over_regions):
+    """A zone named with its region is lost in that region, otherwise in all regions."""
+    grow = {'scale_out': 2}
+
+    alone = run([grow, {'lose_zone': 'R1/a'}, {'scale_out': 4}], **over_regions)[-1]
+    everywhere = run([grow, {'lose_zone': 'a'}, {'scale_out': 4}], **over_regions)[-1]
+
+    assert held(alone) == {'R1/a': 1, 'R1/b': 2, 'R2/a': 3}
+    assert held(everywhere) == {'R1/a': 1, 'R1/b': 4, 'R2/a': 1}
+    assert ideals(everywhere) == {'R1/a': 0.0, 'R1/b': 6.0, 'R2/a': 0.0}
+
+
+def test_play_with_a_slash_in_a_zone_name_finds_the_zone(run):
+    """A zone whose name contains a slash is lost with and without its region."""
+    policies = [region_policy('R/1', 'R2'), zone_policy('hall/1', 'b')]
+    zones = {'hall/1': True, 'b': True}
+    two = {'regions': {'R/1': {'zones': zones}, 'R2': {'zones': zones}}}
+
+    def lost(name, policies, cloud):
+        return held(run([{'lose_zone': name}, {'scale_out': 4}], policies, cloud=cloud)[-1])
+
+    assert lost('R/1/hall/1', policies, two) == {
+        'R/1/hall/1': 0, 'R/1/b': 2, 'R2/hall/1': 1, 'R2/b': 1,
+    }  # fmt: skip
+    assert lost('hall/1', policies, two) == {
+        'R/1/hall/1': 0, 'R/1/b': 2, 'R2/hall/1': 0, 'R2/b': 2,
+    }  # fmt: skip
+    assert lost('hall/1', policies[1:], {'zones': zones}) == {'hall/1': 0, 'b': 4}
+
+
+def test_outages_name_places_that_were_available_before(over_regions):
+    """A place is an outage while it is unavailable, if it was available at any time before."""
+    raw = {'zones': {'a': True, 'b': False}, 'regions': over_regions['cloud']['regions']}
+    changing = ChangingCloud(cloud(raw))
+    assert changing.outages == []
+
+    changing.set_zone('a', available=False)
+    changing.set_region('R2', known=False)
+    assert changing.outages == ['R1/a', 'R2', 'R2/a', 'a']
+    changing.set_zone('a', available=True)
+    assert changing.outages == ['R2']
+    changing.set_region('R2', known=True)
+    changing.set_zone('b', available=True)
+    changing.set_zone('b', available=False)
+    assert changing.outages == ['R1/b', 'b']
+
+
+def test_exhausted_zone_is_an_outage_until_it_is_restored(over_regions):
+    """The outages name a zone without capacity, in one region or in all."""
+    changing = ChangingCloud(cloud(over_regions['cloud']))
+
+    changing.set_capacity('a', has_room=False)
+    changing.set_capacity('R2/b', has_room=False)
+
+    assert changing.outages == ['R2/b (no capacity)', 'a (no capacity)']
+    places = [('R1', 'a'), ('R2', 'b'), ('R1', 'b'), ('R1', None)]
+    assert [changing.has_room(*place) for place in places] == [False, False, True, True]
+    changing.set_capacity('a', has_room=True)
+    assert changing.has_room(None, 'a')
+
+
+SHARED = {'zones': {'a': True, 'b': True}, 'regions': ['R1', 'R2'], 'home_region': 'R1'}
+OWN = {'regions': {'R1': {'zones': {'a': True}}, 'R2': {'zones': {'a': True, 'b': True}}}}
+
+
+@pytest.mark.parametrize(
+    ('raw', 'place', 'expected'),
+    [
+        (SHARED, {'zone': 'a'}, {'R1': ['b'], 'R2': ['b']}),
+        (SHARED, {'zone': 'a', 'region': 'R2'}, {'R1': ['a', 'b'], 'R2': ['b']}),
+        (SHARED, {'region': 'R2'}, {'R1': ['a', 'b']}),
+        (OWN, {'zone': 'a'}, {'R1': [], 'R2': ['b']}),
+        (OWN, {'zone': 'b', 'region': 'R1'}, {'R1': ['a'], 'R2': ['a', 'b']}),
+    ],
+)
+def test_evacuated_places_are_not_usable(raw, place, expected):
+    """A cordon covers its zone in each region, its region, or its zone in one region."""
+    found = without_evacuated(cloud(raw), [Cordon(until=NOW, evacuate=True, **place)])
+
+    usable = {
+        region: sorted(name for name, is_usable in found.zones(region).items() if is_usable)
+        for region in found.regions()
+    }
+    assert usable == expected
+
+
+def test_place_with_a_cordon_that_does_not_evacuate_keeps_its_nodes():
+    """Such a place keeps its share, so the cloud stays the same."""
+    shared = cloud(SHARED)
+
+    assert without_evacuated(shared, [Cordon(zone='a', until=NOW)]) is shared
+
+
+# Load balancers
+
+
+def members(record):
+    return [pool.members for pool in record.pools]
+
+
+def test_members_follow_the_nodes(run, balanced):
+    """New nodes become members, and members of deleted nodes are removed, in one update each."""
+    records = run([{'scale_out': 6}, {'scale_in': 2}, {'resize': 5}], **balanced)
+
+    assert [members(record) for record in records] == [[6], [4], [5]]
+    assert [record.updates for record in records] == [1, 1, 1]
+    assert [record.pools[0].policy for record in records] == ['lb'] * 3
+    assert [record.grace_period_s for record in records] == [0, 30, 0]
+
+
+def test_members_of_failed_nodes_stay_until_their_nodes_are_replaced(run, balanced):
+    """A failed node keeps its member; its replacement takes two updates."""
+    records = run([{'scale_out': 6}, {'fail_nodes': 2}, {'replace_failed': True}], **balanced)
+
+    assert [(members(record), record.failed, record.updates) for record in records] == [
+        ([6], 0, 1),
+        ([6], 2, 0),
+        ([6], 0, 2),
+    ]
+    assert [(check.action, check.phase) for check in records[-1].checks] == [
+        ('CLUSTER_SCALE_OUT', 'BEFORE'),
+        ('CLUSTER_SCALE_OUT', 'AFTER'),
+        ('CLUSTER_DEL_NODES', 'BEFORE'),
+    ]
+
+
+def test_members_survive_an_outage_of_a_zone(run, balanced):
+    """A lost zone changes neither the load balancer nor its members."""
+    steps = [{'scale_out': 6}, {'lose_zone': 'a'}, {'scale_out': 1}, {'restore_zone': 'a'}]
+
+    assert [members(record) for record in run(steps, **balanced)] == [[6], [6], [7], [7]]
+
+
+def test_nodes_at_the_start_become_members_when_the_policy_is_attached(load, registry, balanced):
+    """The nodes of the scenario are members before the first step."""
+    cluster = {'nodes': [{'count': 4, 'zone': 'a'}]}
+
+    start, _ = play(load([{'scale_in': 1}], cluster=cluster, **balanced), registry)
+
+    assert members(start) == [4]
+    assert start.updates > 0
+
+
+def test_lasting_refusals_of_octavia_fail_the_check_without_a_wait(run, balanced):
+    """Waits take simulated time, and nodes whose members are refused have none."""
+    refused = {'call': 'update_members', 'status': 409, 'times': -1}
+    balanced['cloud']['load_balancer'] = {'pending_s': 60, 'fail': [refused]}
+
+    (record,) = run([{'scale_out': 2, 'expect': 'ERROR'}], **balanced)
+
+    assert (record.status, record.as_expected, record.size) == ('ERROR', True, 2)
+    assert record.checks[-1].phase == 'AFTER'
+    assert members(record) == [0]
+
+
+def test_policy_that_cannot_be_attached_is_refused_before_the_first_step(load, registry, balanced):
+    """A load balancer that cannot be created ends the simulation with the cause."""
+    balanced['cloud']['subnets'] = {}
+
+    with pytest.raises(InvalidScenario, match=r'Policy lb cannot be attached: .*sub'):
+        next(play(load([{'scale_out': 1}], **balanced), registry))
+
+
+def test_disabled_policy_has_no_pool(run, balanced):
+    """A disabled load-balancing policy is not attached."""
+    balanced['policies'][2]['enabled'] = False
+
+    (record,) = run([{'scale_out': 1}], **balanced)
+
+    assert (record.pools, record.updates) == ([], 0)
+
+
+def test_load_balancers_of_a_simulation_leave_the_file_of_the_cloud_alone(run, balanced, tmp_path):
+    """A simulation keeps its load balancers in memory, even if the cloud names a file for them."""
+    balanced['cloud']['load_balancer'] = {'state': str(tmp_path / 'state.json')}
+
+    (record,) = run([{'scale_out': 2}], **balanced)
+
+    assert members(record) == [2]
+    assert list(tmp_path.glob('state*')) == []
+
+
+@pytest.fixture
+def floored(balanced):
+    """Return a scenario whose load balancer keeps four members online."""
+    spec = balanced['policies'][-1]['spec']
+    spec['version'] = '1.4'
+    spec['properties'] |= {'health_monitor': {}, 'min_online': 4}
+    return balanced
+
+
+@pytest.mark.parametrize(
+    ('change', 'size'),
+    [
+        ({'member_status': {'status': 'ONLINE'}}, 4),
+        ({'member_status': {'status': 'NO_MONITOR', 'count': 2}}, 4),
+        ({'member_status': {'status': 'OFFLINE'}}, 3),
+        ({'fail_nodes': 3}, 3),
+    ],
+)
+def test_scale_in_by_three_of_six_stops_at_the_floor_of_online_members(run, floored, change, size):
+    """Members that are not online leave, and of the others all but four."""
+    records = run([{'scale_out': 6}, change, {'scale_in': 3}], **floored)
+
+    assert (records[-1].size, members(records[-1])) == (size, [size])
+
+
+def test_probed_status_ends_with_its_node():
+    """A status is that of a node: another node at its address is online again."""
+    pools = BalancedPools()
+    at = ServerDetails(addresses={'net': [Address('10.0.0.9', 4)]})
+    first, second = (Node(node_id, details=at) for node_id in ('n1', 'n2'))
+    pools.set_status(['n1'], 'OFFLINE')
+
+    assert pools.probed({'n1': first}, []) == {'10.0.0.9': 'OFFLINE'}
+    assert pools.probed({'n1': first}, ['n1']) == {'10.0.0.9': 'ERROR'}
+    assert pools.probed({'n2': second}, []) == {}
+    assert pools.probed({'n1': first}, []) == {}
