@@ -16,7 +16,7 @@ from cliff import app, commandmanager, help  # noqa: A004  # cliff names it so
 from typing_extensions import override
 
 from placement_worker.formats.text import counted, escaped, shortened
-from placement_worker.worker import startup
+from placement_worker.worker import log_escaping
 
 SUMMARIES: Mapping[str, str] = {
     'attach': 'Attach policies to clusters; load balancing creates a load balancer and members.',
@@ -137,7 +137,7 @@ class PlacementPolicy(app.App):
             if handler not in others:
                 handler.addFilter(_is_not_printed)
                 handler.addFilter(self._plugin_messages)
-        startup.escape_records()
+        log_escaping.escape_records()
         if not self.options.debug:
             # stevedore also raises the error that it logs.
             logging.getLogger('stevedore').setLevel(logging.CRITICAL)

@@ -9,7 +9,7 @@ from typing import Any
 from oslo_config import cfg
 
 from placement_worker.config import validation
-from placement_worker.worker import startup
+from placement_worker.worker import log_escaping
 from placement_worker.worker.startup import STARTUP_ERRORS, describe_error
 
 LOG = logging.getLogger(__name__)
@@ -40,7 +40,7 @@ def reload(conf: cfg.ConfigOpts, *, logs_changes: bool = True) -> None:
         # oslo.config 10.7 clears its cache before it reads the files. A thread that reads an option
         # meanwhile puts the old value back into the cache; this call clears the cache again.
         conf.register_opts([])
-        startup.escape_records()  # the file of log_config_append may have created handlers
+        log_escaping.escape_records()  # the file of log_config_append may have created handlers
     shown = sorted(_shown(conf, group, name) for group, name in changed)
     path = conf.log_config_append
     LOG.log(

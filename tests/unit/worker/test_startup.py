@@ -12,7 +12,7 @@ from placement_worker import errors
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.errors import ConfigurationError
 from placement_worker.handlers.endpoints import Endpoints
-from placement_worker.worker import startup
+from placement_worker.worker import log_escaping, startup
 from tests import hostile_requests
 from tests.config_files import Options
 
@@ -177,8 +177,8 @@ def written(monkeypatch, caplog):
         handler.addFilter(lambda record: records.append(record) or True)
         handler.setFormatter(by_name[formatter])
         monkeypatch.setattr(logger, 'handlers', [handler])
-        startup.escape_records()
-        startup.escape_records()
+        log_escaping.escape_records()
+        log_escaping.escape_records()
         act(logger)
         return stream.getvalue(), len(records)
 
