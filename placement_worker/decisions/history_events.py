@@ -16,7 +16,7 @@ from placement_worker.decisions.records import Entry
 from placement_worker.formats import moments
 from placement_worker.formats.text import counted
 from placement_worker.planning.shortage import is_evidence
-from placement_worker.policies.load_balancing.node_patches import MEMBER
+from placement_worker.policies.load_balancing.member_change import MEMBER
 from placement_worker.policies.places import deleted_ids, stated_location
 
 Kind = Literal['placed', 'chosen', 'spared', 'unnamed', 'joined', 'left', 'failed', 'recorded']

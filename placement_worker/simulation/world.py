@@ -41,8 +41,8 @@ from placement_worker.events.types import Event, LoadBalancerUpdated
 from placement_worker.planning import cordon, protection
 from placement_worker.planning.cordon import Cordon
 from placement_worker.planning.exceptional import exceptional
+from placement_worker.policies.load_balancing.attachment import StoredLoadBalancer
 from placement_worker.policies.load_balancing.properties import NAME
-from placement_worker.policies.load_balancing.stored import StoredLoadBalancer
 from placement_worker.policies.region_placement import RegionPlacement
 from placement_worker.policies.zone_placement import ZonePlacement
 from placement_worker.simulation.scenario import (

@@ -1,35 +1,42 @@
-"""Take nodes out of the pool before the engine deletes them, down to the health floors."""
+"""Take nodes out of the pool before the engine deletes them, down to the health floors.
 
-from collections.abc import Mapping, Sequence
+A node that is deleted while it is a member fails the requests of its clients. Therefore this policy
+runs last, on the victims that the others chose, and chooses them if no policy did. The floors of
+all load-balancing policies of a check are applied before the first policy removes a member.
+Otherwise a node that the floor of a later pool spares would be missing in an earlier pool.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from placement_worker.contract import actions
+from placement_worker.contract import actions, codec
 from placement_worker.contract.action_data import DELETION, ActionData
-from placement_worker.contract.model import CheckRequest, Node
+from placement_worker.contract.model import Binding, CheckRequest, Node
 from placement_worker.errors import TooFewOnline
 from placement_worker.formats.text import listed, shortened
+from placement_worker.octavia.pools import Pool
 from placement_worker.planning import health_floor
-from placement_worker.planning.health_floor import Floor
+from placement_worker.planning.health_floor import ONLINE, Floor
 from placement_worker.planning.protection import ALL_PROTECTED
 from placement_worker.planning.victims import Choice
 from placement_worker.policies import victim_selection
 from placement_worker.policies.base import Outcome, State, skipped
-from placement_worker.policies.load_balancing import pool_floors, selection
-from placement_worker.policies.load_balancing.member_removal import MemberRemoval
-from placement_worker.policies.load_balancing.node_addresses import LateLookup
-from placement_worker.policies.load_balancing.pool_access import PoolAccess
+from placement_worker.policies.load_balancing.attachment import PoolAccess
+from placement_worker.policies.load_balancing.member_change import MemberRemoval, nodes_of
+from placement_worker.policies.load_balancing.node_addresses import AddressLookup
 from placement_worker.policies.load_balancing.properties import (
     LoadBalancingProperties,
     LoadBalancingProperties14,
+    type_of,
 )
+from placement_worker.policies.registry import normalized
 
-GRACE_PERIOD_S = 60
-"""The grace period of a deletion that this policy chooses.
-
-It exceeds Octavia's default timeouts of idle connections (50 s, `timeout_client_data` and
-`timeout_member_data` of a listener), so that only active connections are left at its end.
-"""
+# The grace period of a deletion that this policy chooses. It exceeds Octavia's default timeouts of
+# idle connections (50 s, `timeout_client_data` and `timeout_member_data` of a listener), so that
+# only active connections are left at its end.
+_GRACE_PERIOD_S = 60
 UNDRAINED = (
     'The deletion has no grace_period, so nodes are deleted as soon as their members leave the '
     'pool, and open connections break: set grace_period in the deletion policy'
@@ -52,48 +59,70 @@ class NodeRemoval:
             leave.
         """
         request, state = self.request, self.state
-        if self._has_hooks and not any(pool_floors.bound(request)):
+        if self._has_hooks and not any(floored(request)):
             return skipped(HOOKS)
-        named = selection.to_remove(request, state)
-        victim_selection.check_deletable(named or [], request, state)
-        count = len(named) if named is not None else selection.deleted_count(request, state)
+        victims = self._victims()
+        victim_selection.check_deletable(victims or [], request, state)
+        count = len(victims) if victims is not None else self._count()
         if not count:
-            return self._without_victims(named)
+            return self._without_victims(victims)
         refusal = victim_selection.min_size_refusal(request, count)
         if refusal:
             return skipped(refusal)
-        return self._choose() if named is None else self._leave(named, None)
+        return self._choose() if victims is None else self._leave(victims, None)
 
-    def _choose(self) -> Outcome:
-        """Choose victims at random after those that a resize names, and remove their members."""
-        request, state = self.request, self.state
-        named = request.action.candidate_inputs.candidates or []
-        victim_selection.check_deletable(named, request, state)
-        kept, _unknown = selection.find(request, named)
-        size = state.size(request)
-        choice, _ = victim_selection.choose(request, state, size.count, 'RANDOM', kept)
-        victims = [*named, *(node.id for node in choice.victims)]
-        outcome = self._leave(victims, self._with_candidates([*kept, *choice.victims]))
-        of_size = victim_selection.warnings(choice, victims, size.count, request.cluster)
-        return replace(outcome, warnings=(*outcome.warnings, *of_size))
+    def _victims(self) -> list[str] | None:
+        """Return the ids of the nodes that the action removes; None if none are chosen yet."""
+        action, state = self.request.action, self.state
+        if action.action == actions.CLUSTER_REPLACE_NODES:
+            return list(action.replace_inputs.candidates)
+        if action.action == actions.NODE_DELETE and action.node:
+            return [action.node.id]
+        is_resize = action.action == actions.CLUSTER_RESIZE
+        if is_resize and state.size(self.request).kind != DELETION:
+            return []
+        chosen = state.action_data.deletion.candidates
+        if chosen is not None:
+            return chosen
+        named = action.candidate_inputs.candidates
+        if named and is_resize and len(named) < state.size(self.request).count:
+            return None
+        return [] if named is None and action.action == actions.CLUSTER_DEL_NODES else named
 
-    def _without_victims(self, named: Sequence[str] | None) -> Outcome:
+    def _count(self) -> int:
+        """Return the number of victims to choose; protected nodes are none."""
+        size = self.state.size(self.request)
+        if size.kind != DELETION:
+            return 0
+        nodes, protected = self.request.cluster.nodes, self.state.protected(self.request)
+        return min(size.count, len(nodes) - len(protected))
+
+    def _without_victims(self, victims: Sequence[str] | None) -> Outcome:
         """Return the outcome of an action that removes no node.
 
         If all nodes are protected, the empty list of victims prevents a choice by the engine.
         """
         size = self.state.size(self.request)
         protected = self.state.protected(self.request) if size.kind == DELETION else {}
-        if named is not None or not (size.count and protected):
+        if victims is not None or not (size.count and protected):
             return skipped('No node is to be deleted.')
         choice = Choice((), (), protected=protected)
         warnings = victim_selection.warnings(choice, (), size.count, self.request.cluster)
         data = self._with_candidates(())
         return Outcome('APPLIED', ALL_PROTECTED, data=data, warnings=warnings)
 
-    @property
-    def _has_hooks(self) -> bool:
-        return bool(self.state.data.get('hooks'))
+    def _choose(self) -> Outcome:
+        """Choose victims at random after those that a resize names, and remove their members."""
+        request, state = self.request, self.state
+        named = request.action.candidate_inputs.candidates or []
+        victim_selection.check_deletable(named, request, state)
+        kept, _unknown = nodes_of(request, named)
+        size = state.size(request)
+        choice, _ = victim_selection.choose(request, state, size.count, 'RANDOM', kept)
+        victims = [*named, *(node.id for node in choice.victims)]
+        outcome = self._leave(victims, self._with_candidates([*kept, *choice.victims]))
+        of_size = victim_selection.warnings(choice, victims, size.count, request.cluster)
+        return replace(outcome, warnings=(*outcome.warnings, *of_size))
 
     def _leave(self, victims: Sequence[str], data: Mapping[str, Any] | None) -> Outcome:
         """Remove the members of the victims that the floors let leave.
@@ -102,43 +131,51 @@ class NodeRemoval:
         """
         warnings = self._warnings_of_connections(data or self.state.data)
         access = PoolAccess.of(self.properties, self.request, self.state)
-        pool_floors.check_attached(self.request, self.state)
+        for binding, properties in floored(self.request):  # each has a pool, or nothing changes
+            PoolAccess.of(properties, self.request, replace(self.state, binding=binding))
         removal = self._removal(access, victims)
         with removal.all_failed_on_error(access.stored.pool_id, access.updater.statistics):
             pool = access.pool()
-            floors = pool_floors.measured(self.request, self.state, removal.nodes, pool)
+            floors = self._floors(removal.nodes, pool)
         kept = health_floor.kept(victims, floors)
         reached = health_floor.reached(victims, floors)
         if reached:
             self._refuse_named(reached, victims, kept)
             removal = self._removal(access, kept)
-        lookup = LateLookup(self.state, self.request.cluster, self.properties)
-        outcome = skipped(HOOKS) if self._has_hooks else removal.run(pool, lookup)
+        members_of = _lookup(self.properties, self.request, self.state).members
+        outcome = skipped(HOOKS) if self._has_hooks else removal.run(pool, members_of)
         of_pool = next((one.details for one in floors if one.pool_id == pool.pool_id), {})
         outcome = replace(outcome, data=data, details={**outcome.details, **of_pool})
         if outcome.details.get('removed'):
             outcome = replace(outcome, warnings=[*outcome.warnings, *warnings])
         return self._trimmed(outcome, reached, victims, kept) if reached else outcome
 
+    @property
+    def _has_hooks(self) -> bool:
+        return bool(self.state.data.get('hooks'))
+
     def _removal(self, access: PoolAccess, node_ids: Sequence[str]) -> MemberRemoval:
-        """Return the removal of the members of these nodes."""
         request = self.request
-        nodes, _unknown = selection.find(request, node_ids)
+        nodes, _unknown = nodes_of(request, node_ids)
         alone = not access.stored.preexisting and request.action.action not in actions.OF_A_NODE
         return MemberRemoval(self.state, nodes, request.dry_run, alone)
 
-    def _warnings_of_connections(self, data: Mapping[str, Any]) -> list[str]:
-        """Return a warning if the engine breaks connections to members that leave.
+    def _floors(self, nodes: Sequence[Node], own: Pool) -> list[Floor]:
+        """Return the floor of each pool, with the effect of removing the members of nodes.
 
-        :raises InvalidInput: the grace period in the data is malformed.
+        One listing per pool and check gives the operating statuses; the snapshot keeps it.
+
+        :param own: the pool of the state's binding.
+        :raises LoadBalancerFailed: a preexisting load balancer cannot be looked up.
+        :raises ApiError: a pool cannot be read.
         """
-        return [] if not self._drains or ActionData(data).deletion.grace_period else [UNDRAINED]
-
-    @property
-    def _drains(self) -> bool:
-        """Whether the grace period matters: since 1.4, and for nodes that the engine deletes."""
-        is_replaced = self.request.action.action == actions.CLUSTER_REPLACE_NODES
-        return isinstance(self.properties, LoadBalancingProperties14) and not is_replaced
+        floors = []
+        for binding, properties in floored(self.request):
+            state = replace(self.state, binding=binding)
+            is_own = self.state.binding is not None and self.state.binding.id == binding.id
+            pool = own if is_own else PoolAccess.of(properties, self.request, state).pool()
+            floors.append(_measured(properties, self.request, state, nodes, pool))
+        return floors
 
     def _refuse_named(self, floor: Floor, victims: Sequence[str], kept: Sequence[str]) -> None:
         """Check that all victims leave that the user has named.
@@ -172,6 +209,19 @@ class NodeRemoval:
             warnings=(*outcome.warnings, warning),
         )
 
+    def _warnings_of_connections(self, data: Mapping[str, Any]) -> list[str]:
+        """Return a warning if the engine breaks connections to members that leave.
+
+        :raises InvalidInput: the grace period in the data is malformed.
+        """
+        return [] if not self._drains or ActionData(data).deletion.grace_period else [UNDRAINED]
+
+    @property
+    def _drains(self) -> bool:
+        """Whether the grace period matters: since 1.4, and for nodes that the engine deletes."""
+        is_replaced = self.request.action.action == actions.CLUSTER_REPLACE_NODES
+        return isinstance(self.properties, LoadBalancingProperties14) and not is_replaced
+
     def _with_candidates(self, nodes: Sequence[Node]) -> dict[str, Any]:
         """Return the action's data with the chosen victims, and with a grace period since 1.4."""
         deletion = self.state.action_data.deletion
@@ -181,5 +231,37 @@ class NodeRemoval:
             candidates=[node.id for node in nodes],
         )
         if self._drains:
-            chosen.setdefault('grace_period', GRACE_PERIOD_S)
+            chosen.setdefault('grace_period', _GRACE_PERIOD_S)
         return {**self.state.data, DELETION: chosen}
+
+
+def floored(request: CheckRequest) -> Iterator[tuple[Binding, LoadBalancingProperties14]]:
+    """Yield the enabled bindings whose pools have a floor, with their properties."""
+    for binding in request.policies:
+        kind = type_of(binding.spec.type_name) if binding.enabled else None
+        if kind and issubclass(kind, LoadBalancingProperties14):
+            properties = codec.decode(normalized(binding.spec.properties, kind), kind)
+            if properties.min_online is not None:
+                yield binding, properties
+
+
+def _measured(
+    properties: LoadBalancingProperties14,
+    request: CheckRequest,
+    state: State,
+    nodes: Sequence[Node],
+    pool: Pool,
+) -> Floor:
+    lookup = _lookup(properties, request, state)
+    plan = MemberRemoval(state, nodes).plan(pool, lookup.members)
+    state.cloud.pool_members[pool.pool_id] = plan.members.listed
+    present = plan.members.remaining().listed
+    online = {one['id'] for one in present if one.get('operating_status') in ONLINE}
+    leaving = Counter(node_id for member, node_id in plan.remove.items() if member in online)
+    return Floor(pool.pool_id, properties.min_online or 0, len(present), len(online), leaving)
+
+
+def _lookup(
+    properties: LoadBalancingProperties, request: CheckRequest, state: State
+) -> AddressLookup:
+    return AddressLookup(state.cloud, request.cluster.profile.region, properties.pool)

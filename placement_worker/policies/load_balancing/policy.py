@@ -3,7 +3,7 @@
 The policy removes members before their nodes are deleted and adds members after nodes are created.
 The binding's data holds the ids of the load balancer, a node's data the id of its member.
 
-:source: senlin/policies/lb_policy.py of Senlin 16, for the stored data and the texts of failures.
+:source: senlin/policies/lb_policy.py of Senlin 16.
 """
 
 from dataclasses import replace
@@ -12,12 +12,8 @@ from typing_extensions import override
 
 from placement_worker.cloud.ports import Cloud
 from placement_worker.contract import actions
-from placement_worker.contract.model import (
-    BindRequest,
-    CheckRequest,
-    SupportStatus,
-)
-from placement_worker.octavia.load_balancers import tags_of
+from placement_worker.contract.action_data import CREATION
+from placement_worker.contract.model import BindRequest, CheckRequest, Node, SupportStatus
 from placement_worker.policies.base import (
     AFTER,
     BEFORE,
@@ -28,21 +24,40 @@ from placement_worker.policies.base import (
     on,
     skipped,
 )
-from placement_worker.policies.load_balancing import missing_keys, named_resources, selection
-from placement_worker.policies.load_balancing.attach import Attachment
-from placement_worker.policies.load_balancing.detach import detach
-from placement_worker.policies.load_balancing.member_addition import MemberAddition
+from placement_worker.policies.load_balancing.attachment import (
+    STORED,
+    Attachment,
+    PoolAccess,
+    check_named_resources,
+    detach,
+    updater_for,
+)
+from placement_worker.policies.load_balancing.member_change import (
+    MEMBER,
+    RECOVERY,
+    RECREATED,
+    MemberAddition,
+    node_patch,
+    nodes_of,
+)
 from placement_worker.policies.load_balancing.node_addresses import AddressLookup
-from placement_worker.policies.load_balancing.node_patches import NodeChange, patches
 from placement_worker.policies.load_balancing.node_removal import NodeRemoval
-from placement_worker.policies.load_balancing.pool_access import PoolAccess, updater_for
 from placement_worker.policies.load_balancing.properties import (
     NAME,
     VERSIONS,
     LoadBalancingProperties,
 )
-from placement_worker.policies.load_balancing.stored import STORED, StoredLoadBalancer
 from placement_worker.policies.victim_selection import POOL_PROFILES
+
+NO_NODES = (
+    'The request has no `action.data.creation.nodes`, so no node is added to the pool: list the '
+    'ids of the created nodes there, or an empty list'
+)
+NO_RECOVERY = (
+    'The operation is RECREATE, but the node has no `data.recovery`, so its member in the pool '
+    'stays: set it to RECREATE'
+)
+_ALWAYS_CREATING = (actions.CLUSTER_SCALE_OUT, actions.CLUSTER_ADD_NODES)
 
 
 class LoadBalancing(Policy[LoadBalancingProperties]):
@@ -89,42 +104,67 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
     @override
     def attach(self, request: BindRequest, state: State) -> BindingOutcome:
         updater = updater_for(self.properties, state, request.cluster, request.policy.id)
-        tags = tags_of(request.cluster.id, request.policy.id)
-        return Attachment(self.properties, request, state, updater, tags).run()
+        return Attachment(self.properties, request, state, updater).run()
 
     @override
     def detach(self, request: BindRequest, state: State) -> BindingOutcome:
-        attached = StoredLoadBalancer.of(request.policy) or StoredLoadBalancer.named(
-            self.properties
-        )
-        updater = updater_for(self.properties, state, request.cluster, request.policy.id)
-        return detach(attached, request, state, updater)
+        return detach(self.properties, request, state)
 
     @override
     def check_resources(self, cloud: Cloud) -> None:
-        named_resources.check(self.properties, cloud)
+        check_named_resources(self.properties, cloud)
 
     def _add_members(self, request: CheckRequest, state: State) -> Outcome:
         if request.action.inputs.get('action_result') not in (None, 'OK'):
             return skipped('The action did not succeed.')
-        node_ids = selection.to_add(request, state)
+        node_ids = _created(request, state)
         if not node_ids:
-            warnings = missing_keys.of_creation(request, state)
+            warnings = _warnings_of_creation(request, state)
             return replace(skipped('No node was created.'), warnings=warnings)
-        nodes, unknown_ids = selection.find(request, node_ids)
+        nodes, unknown_ids = nodes_of(request, node_ids)
         recovered = request.action.action == actions.NODE_RECOVER
-        if recovered and not selection.needs_new_member(state, nodes[0]):
-            patch = patches(state, nodes[:1], {nodes[0].id: NodeChange(('recovery',))})
+        if recovered and not _needs_new_member(nodes[0], state):
             return replace(
                 skipped('The node is in the pool, and was not created again.'),
-                nodes=patch,
-                warnings=missing_keys.of_recovery(request),
+                nodes=node_patch(state, nodes[0], (RECOVERY,)),
+                warnings=_warnings_of_recovery(request),
             )
         access = PoolAccess.of(self.properties, request, state)
         addition = MemberAddition(
             state, nodes, request.dry_run, unknown_ids=unknown_ids, recreated=recovered
         )
+        lookup = AddressLookup(state.cloud, request.cluster.profile.region, self.properties.pool)
         with addition.all_failed_on_error(access.stored.pool_id, access.updater.statistics):
-            lookup = AddressLookup.of(state, request.cluster, self.properties)
             pool = access.pool(lookup.subnet.id)
-        return addition.run(pool, lookup)
+        return addition.run(pool, lookup.members)
+
+
+def _created(request: CheckRequest, state: State) -> list[str]:
+    """Return the ids of the nodes that may be new in the pool."""
+    action = request.action
+    if action.action in actions.OF_A_NODE and action.node:
+        return [action.node.id]
+    if action.action == actions.CLUSTER_REPLACE_NODES:
+        return list(action.replace_inputs.candidates.values())
+    return state.action_data.creation.nodes
+
+
+def _needs_new_member(recovered: Node, state: State) -> bool:
+    data = state.node_data(recovered)
+    return not data.get(MEMBER) or data.get(RECOVERY) == RECREATED
+
+
+def _warnings_of_creation(request: CheckRequest, state: State) -> list[str]:
+    """Return a sentence if an action that has created nodes does not list them."""
+    action, creation = request.action, state.data.get(CREATION)
+    if creation is None:
+        return [NO_NODES] if action.action in _ALWAYS_CREATING else []
+    return [] if 'nodes' in creation or creation.get('count') == 0 else [NO_NODES]
+
+
+def _warnings_of_recovery(request: CheckRequest) -> list[str]:
+    """Return a sentence if a recovered node lacks the sign that its server was created again."""
+    action = request.action
+    is_recreated = action.inputs.get('operation') == RECREATED
+    is_marked = action.node is not None and RECOVERY in action.node.data
+    return [NO_RECOVERY] if is_recreated and not is_marked else []

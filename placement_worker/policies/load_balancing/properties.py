@@ -1,4 +1,7 @@
-"""The properties of the load-balancing policy.
+"""The properties of the load-balancing policy: a load balancer, its pool, and its members.
+
+Specs that Senlin stored have to stay valid, so every value that Senlin accepts is accepted here,
+and values that only Octavia refuses are left to Octavia.
 
 :source: senlin/policies/lb_policy.py of Senlin 16; the values are those of
     https://docs.openstack.org/api-ref/load-balancer/v2/
@@ -14,17 +17,17 @@ from placement_worker.formats.text import shortened
 from placement_worker.policies.victim_selection import LOAD_BALANCING
 
 NAME = LOAD_BALANCING
-LONGEST_DELAY_S = 600
-"""The longest plausible delay. Octavia takes seconds, but Senlin documents milliseconds."""
 STATUS_TIMEOUT_S = 300
-LARGEST = 2**31 - 1
-"""The largest integer in Octavia's database."""
+# The longest plausible delay. Octavia takes seconds, but Senlin documents milliseconds.
+_LONGEST_DELAY_S = 600
+# The largest integer in Octavia's database.
+_LARGEST = 2**31 - 1
+# A percentage, or a number as a string, which Senlin accepts for any number.
+_NUMBER_OR_PERCENTAGE = r'^([0-9]{1,9}|(100|[0-9]{1,2}(\.[0-9]{1,9})?) ?%)$'
 Port = Annotated[int, Meta(ge=1, le=65535)]
 Text = Annotated[str, Meta(min_length=1)]
-Natural = Annotated[int, Meta(ge=0, le=LARGEST)]
-NUMBER_OR_PERCENTAGE = r'^([0-9]{1,9}|(100|[0-9]{1,2}(\.[0-9]{1,9})?) ?%)$'
-Percentage = Annotated[str, Meta(extra_json_schema={'pattern': NUMBER_OR_PERCENTAGE})]
-"""A percentage, or a number as a string, which Senlin accepts for any number."""
+Natural = Annotated[int, Meta(ge=0, le=_LARGEST)]
+Percentage = Annotated[str, Meta(extra_json_schema={'pattern': _NUMBER_OR_PERCENTAGE})]
 PoolProtocol = Literal['HTTP', 'HTTPS', 'TCP', 'PROXY', 'PROXYV2', 'UDP', 'SCTP']
 ListenerProtocol = Literal['HTTP', 'HTTPS', 'TCP', 'TERMINATED_HTTPS', 'UDP', 'SCTP', 'PROMETHEUS']
 Algorithm = Literal['ROUND_ROBIN', 'LEAST_CONNECTIONS', 'SOURCE_IP', 'SOURCE_IP_PORT']
@@ -82,7 +85,7 @@ class Vip(Struct, frozen=True, forbid_unknown_fields=True):
     ] = None
     connection_limit: Annotated[
         int,
-        Meta(ge=-1, le=LARGEST, description='Maximum number of connections; -1 means no limit.'),
+        Meta(ge=-1, le=_LARGEST, description='Maximum number of connections; -1 means no limit.'),
     ] = -1
     protocol: Annotated[ListenerProtocol, Meta(description='Protocol used for the VIP.')] = 'HTTP'
     protocol_port: Annotated[Port, Meta(description='Port to listen on.')] = 80
@@ -93,11 +96,11 @@ class HealthMonitor(Struct, frozen=True, forbid_unknown_fields=True):
     """The probes of members; Octavia takes delay and timeout in seconds."""
 
     type: Annotated[MonitorType, Meta(description='Type of probe.')] = 'PING'
-    delay: Annotated[int, Meta(ge=0, le=LARGEST, description='Seconds between probes.')] = 10
+    delay: Annotated[int, Meta(ge=0, le=_LARGEST, description='Seconds between probes.')] = 10
     timeout: Annotated[
         int,
         Meta(
-            ge=0, le=LARGEST, description='Seconds to wait for a response; use less than `delay`.'
+            ge=0, le=_LARGEST, description='Seconds to wait for a response; use less than `delay`.'
         ),
     ] = 5
     max_retries: Annotated[
@@ -170,7 +173,7 @@ class LoadBalancingProperties(Struct, frozen=True, forbid_unknown_fields=True):
     def doubtful_values(self) -> list[str]:
         """Return a warning for each valid value that is probably a mistake."""
         monitor = self.health_monitor
-        if monitor is None or monitor.delay <= LONGEST_DELAY_S:
+        if monitor is None or monitor.delay <= _LONGEST_DELAY_S:
             return []
         return [
             f'The health monitor has a delay of {monitor.delay} s and a timeout of '
@@ -193,7 +196,7 @@ class LoadBalancingProperties14(LoadBalancingProperties, frozen=True, forbid_unk
     def __post_init__(self) -> None:
         super().__post_init__()
         given = self.min_online
-        if isinstance(given, str) and not re.fullmatch(NUMBER_OR_PERCENTAGE, given):
+        if isinstance(given, str) and not re.fullmatch(_NUMBER_OR_PERCENTAGE, given):
             raise ValueError(
                 'Expected a `min_online` such as `2` or `75%`, up to `100%`, '
                 f'got `{shortened(given)}`'
@@ -204,7 +207,6 @@ VERSIONS: Mapping[str, type[LoadBalancingProperties]] = {
     **dict.fromkeys(('1.0', '1.1', '1.2', '1.3'), LoadBalancingProperties),
     '1.4': LoadBalancingProperties14,
 }
-"""The properties of each version of senlin.policy.loadbalance."""
 
 
 def type_of(type_name: str) -> type[LoadBalancingProperties] | None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from placement_worker.policies.load_balancing.missing_keys import NO_NODES, NO_RECOVERY
+from placement_worker.policies.load_balancing.policy import NO_NODES, NO_RECOVERY
 from tests.factories import connected
 from tests.unit.policies.load_balancing.building_blocks import after, decision
 

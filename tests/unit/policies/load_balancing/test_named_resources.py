@@ -7,14 +7,16 @@ import pytest
 
 from placement_worker.cloud.ports import ApiError
 from placement_worker.errors import CloudUnavailable, InvalidInput, InvalidSpec
-from placement_worker.policies.load_balancing import named_resources
+from placement_worker.policies.load_balancing import attachment
 from placement_worker.policies.load_balancing.properties import LoadBalancingProperties
 from tests.simulated_octavia import Lab
 
 
 def check(properties, lab=None):
     """Check the resources of these properties in a lab, or in an empty one."""
-    named_resources.check(msgspec.convert(properties, LoadBalancingProperties), lab or Lab())
+    attachment.check_named_resources(
+        msgspec.convert(properties, LoadBalancingProperties), lab or Lab()
+    )
 
 
 def test_check_names_all_missing_resources():
@@ -94,8 +96,10 @@ def test_check_accepts_ambiguous_names():
 def test_check_without_a_response_of_octavia_fails(monkeypatch):
     """The validation fails with the cause if Octavia does not respond."""
     lab = Lab()
-    settings = dataclasses.replace(named_resources.SETTINGS, sleep=lab.clock.sleep, clock=lab.clock)
-    monkeypatch.setattr(named_resources, 'SETTINGS', settings)
+    settings = dataclasses.replace(
+        attachment._LOOKUP_SETTINGS, sleep=lab.clock.sleep, clock=lab.clock
+    )
+    monkeypatch.setattr(attachment, '_LOOKUP_SETTINGS', settings)
 
     def fail(call):
         raise ApiError('http://octavia: connection refused')

@@ -4,7 +4,7 @@ import pytest
 
 from placement_worker.contract.model import Node, NodePatch
 from placement_worker.policies.base import State
-from placement_worker.policies.load_balancing.node_patches import NodeChange, patches
+from placement_worker.policies.load_balancing.member_change import node_patch
 from tests.factories import NOW
 
 FAILURE = 'Failed in adding node into lb pool.'
@@ -12,7 +12,7 @@ STATE = State({}, None, 10, NOW, nodes={'n2': NodePatch({'b': 2})})
 
 
 def patched(node, **change):
-    return patches(STATE, [node], {node.id: NodeChange(**change)})
+    return node_patch(STATE, node, **change)
 
 
 @pytest.mark.parametrize(

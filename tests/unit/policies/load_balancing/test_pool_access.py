@@ -10,7 +10,7 @@ from placement_worker.contract.action_data import ActionData
 from placement_worker.contract.model import CheckRequest
 from placement_worker.errors import NotAttached
 from placement_worker.policies.base import State
-from placement_worker.policies.load_balancing.pool_access import PoolAccess, updater_for
+from placement_worker.policies.load_balancing.attachment import PoolAccess, updater_for
 from placement_worker.policies.load_balancing.properties import (
     STATUS_TIMEOUT_S,
     LoadBalancingProperties,

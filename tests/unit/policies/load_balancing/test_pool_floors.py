@@ -5,7 +5,7 @@ import pytest
 
 from placement_worker.cloud.ports import ApiError
 from placement_worker.contract.model import CheckRequest
-from placement_worker.policies.load_balancing import pool_floors
+from placement_worker.policies.load_balancing import node_removal
 from tests.factories import changed, connected, load_balancing_policy, request
 from tests.simulated_octavia import Lab
 from tests.unit.policies.load_balancing.building_blocks import decision, left
@@ -31,11 +31,11 @@ def floored(min_online=2, **more):
         (changed(floored(), lambda one: one['spec']['properties'].update(vip={'subnet': 5})), [2]),
     ],
 )
-def test_bound_returns_enabled_policies_with_a_floor(policy, minimums):
+def test_floored_returns_enabled_policies_with_a_floor(policy, minimums):
     """Only enabled policies of version 1.4 with `min_online` have a floor."""
     check = msgspec.convert(request(SCALE_IN, [policy], []), CheckRequest)
 
-    assert [properties.min_online for _, properties in pool_floors.bound(check)] == minimums
+    assert [properties.min_online for _, properties in node_removal.floored(check)] == minimums
 
 
 @pytest.mark.parametrize(

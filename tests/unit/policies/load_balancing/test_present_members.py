@@ -9,8 +9,7 @@ from placement_worker.contract.model import Node
 from placement_worker.octavia.pools import Pool
 from placement_worker.octavia.updater import Updater
 from placement_worker.policies.base import State
-from placement_worker.policies.load_balancing.member_addition import MemberAddition
-from placement_worker.policies.load_balancing.node_addresses import ResolvedMembers
+from placement_worker.policies.load_balancing.member_change import MemberAddition
 from tests.factories import NOW, connected
 from tests.simulated_octavia import Lab
 from tests.unit.policies.load_balancing.building_blocks import after, created, decision, member_ids
@@ -131,7 +130,7 @@ def test_run_with_all_members_present_takes_linear_time():
     updater = Updater(lab.octavia(None), OctaviaSettings(), TimeBudget(60, lab.clock), '')
 
     pool = Pool(updater, 'lb', pool_id, ['x'])
-    outcome = MemberAddition(state, nodes).run(pool, ResolvedMembers({}))
+    outcome = MemberAddition(state, nodes).run(pool, lambda nodes: ([], {}))
 
     assert outcome.reason == f'{count} in the pool already'
     assert Id.compared < 10 * count

@@ -1,0 +1,484 @@
+"""The life of an attachment: a load balancer is found or created, filled, used, and removed.
+
+A policy has a load balancer of its own, or uses the preexisting one that its properties name. The
+binding's data holds the ids; a reply with them may be lost, so attaching and detaching go by the
+tags of what is there. A failed attachment is undone, because no binding names what it would leave;
+a binding is detached by its data alone, because a spec that Senlin stored may be invalid here.
+
+:source: senlin/policies/lb_policy.py of Senlin 16, for the stored data.
+"""
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import msgspec
+
+from placement_worker.cloud.ports import ApiError, Cloud, Kind, OctaviaSettings, Resource
+from placement_worker.cloud.time_budget import TimeBudget
+from placement_worker.contract.model import (
+    Binding,
+    BindRequest,
+    CheckRequest,
+    Cluster,
+    ClusterPatch,
+    NodePatch,
+)
+from placement_worker.contract.values import mapping_or_empty, text_or_none
+from placement_worker.errors import (
+    CloudUnavailable,
+    InvalidInput,
+    InvalidSpec,
+    LoadBalancerFailed,
+    LoadBalancerGone,
+    NotAttached,
+    Rejected,
+    RequestExpired,
+)
+from placement_worker.octavia.load_balancers import (
+    Layout,
+    LoadBalancer,
+    OwnLoadBalancers,
+    find_load_balancer,
+    find_object,
+    tags_of,
+)
+from placement_worker.octavia.pools import Pool
+from placement_worker.octavia.updater import Updater, cause
+from placement_worker.policies.base import PROPERTIES, BindingOutcome, State
+from placement_worker.policies.load_balancing.member_change import (
+    MEMBER,
+    MemberAddition,
+    MemberRemoval,
+    failure_text,
+    node_patch,
+)
+from placement_worker.policies.load_balancing.node_addresses import AddressLookup, MembersOf
+from placement_worker.policies.load_balancing.properties import (
+    STATUS_TIMEOUT_S,
+    HealthMonitor,
+    LoadBalancingProperties,
+    SessionPersistence,
+)
+
+# The key in a binding's data; it is the name of Senlin's class, which wrote it first.
+STORED = 'LoadBalancingPolicy'
+# The key in a cluster's data: policy id -> {vip_address}.
+IN_CLUSTER = 'loadbalancers'
+# The number of attempts if other workers replace the load balancer.
+_ATTEMPTS = 5
+# The longest name that Octavia accepts.
+_NAME_LENGTH = 255
+# For validation: a user waits for the result, and no load balancer changes.
+_LOOKUP_SETTINGS = OctaviaSettings(max_attempts=3)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredLoadBalancer:
+    """The load balancer and the pool in the data of a binding, written by any version.
+
+    :ivar load_balancer: the id; or the id or name in the properties, if it is preexisting.
+    :ivar preexisting: whether the load balancer existed before the policy was attached.
+    """
+
+    load_balancer: str
+    pool_id: str
+    preexisting: bool
+
+    @classmethod
+    def of(cls, binding: Binding | None) -> 'StoredLoadBalancer | None':
+        """Read it from a binding; return None if the binding has none."""
+        stored = mapping_or_empty(binding.data.get(STORED) if binding else None)
+        data = mapping_or_empty(stored.get('data'))
+        load_balancer = text_or_none(data.get('loadbalancer'))
+        pool_id = text_or_none(data.get('pool'))
+        if load_balancer is None or pool_id is None:
+            return None
+        return cls(load_balancer, pool_id, bool(data.get('preexisting')))
+
+    @classmethod
+    def named(cls, properties: LoadBalancingProperties | None) -> 'StoredLoadBalancer | None':
+        """Return the preexisting load balancer that the properties name, or None."""
+        if properties is None or properties.loadbalancer is None or properties.pool.id is None:
+            return None
+        return cls(properties.loadbalancer, properties.pool.id, preexisting=True)
+
+
+@dataclass(frozen=True, slots=True)
+class PoolAccess:
+    """Access to the pool of an attached policy."""
+
+    stored: StoredLoadBalancer
+    updater: Updater
+    tags: Sequence[str]
+    cluster: Cluster
+
+    @classmethod
+    def of(cls, properties: LoadBalancingProperties, request: CheckRequest, state: State) -> Self:
+        """Return the access to the pool of the state's binding.
+
+        :raises NotAttached: the binding holds no load balancer.
+        """
+        stored = StoredLoadBalancer.of(state.binding)
+        if stored is None or state.binding is None:
+            raise NotAttached(
+                'The binding holds no load balancer: attach the policy before it is checked.'
+            )
+        updater = updater_for(properties, state, request.cluster, request.action.id)
+        tags = tags_of(request.cluster.id, state.binding.id)
+        return cls(stored, updater, tags, request.cluster)
+
+    def pool(self, subnet_id: str | None = None) -> Pool:
+        """Return the pool, with the id of its load balancer.
+
+        :raises LoadBalancerFailed: the id of a preexisting load balancer cannot be looked up.
+        """
+        lb_id = self.stored.load_balancer
+        if self.stored.preexisting:  # Senlin stores the property, which may be a name
+            try:
+                balancer = find_load_balancer(self.updater, lb_id)
+            except ApiError as exc:
+                raise LoadBalancerFailed(cause(exc)) from exc
+            lb_id = balancer['id'] if balancer else lb_id
+        nodes = frozenset(node.id for node in self.cluster.nodes)
+        return Pool(self.updater, lb_id, self.stored.pool_id, self.tags, nodes, subnet_id)
+
+
+def updater_for(
+    properties: LoadBalancingProperties | None, state: State, cluster: Cluster, seed: str
+) -> Updater:
+    """Return an updater for the load balancer of a cluster.
+
+    :param properties: None if the spec is not valid.
+    :param seed: see `Updater.seed`.
+    """
+    timeout_s = properties.lb_status_timeout if properties else STATUS_TIMEOUT_S
+    octavia = state.cloud.octavia(cluster.profile.region)
+    settings = state.cloud.octavia_settings
+    return Updater(octavia, settings, TimeBudget(timeout_s, settings.clock, state.left_s), seed)
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """The request to attach a policy to a cluster."""
+
+    properties: LoadBalancingProperties
+    request: BindRequest
+    state: State
+    updater: Updater
+
+    @property
+    def tags(self) -> Sequence[str]:
+        return tags_of(self.request.cluster.id, self.request.policy.id)
+
+    def run(self) -> BindingOutcome:
+        """Attach the policy, or undo all changes of this attempt and of earlier ones.
+
+        :raises Rejected: the policy cannot be attached.
+        """
+        try:
+            members_of, subnet_id = self._resolve_members()
+            if self._is_preexisting:
+                balancer = self._find_preexisting()
+                nodes = self._add_members(balancer, members_of, subnet_id)
+            else:
+                balancer, nodes = self._ensure_filled(members_of, subnet_id)
+            # An attachment that completes after its request expires leaks a load balancer.
+            self.updater.budget.check_expiry()
+        except (ApiError, Rejected) as exc:
+            raise self._undo(exc) from exc
+        return BindingOutcome(
+            binding_data(self.request, balancer, preexisting=self._is_preexisting),
+            nodes,
+            cluster_with_vip(self.request, balancer.vip_address),
+            warnings=self.properties.doubtful_values(),
+        )
+
+    @property
+    def _is_preexisting(self) -> bool:
+        return self.properties.loadbalancer is not None
+
+    def _resolve_members(self) -> tuple[MembersOf, str]:
+        """Find the addresses of all nodes, and the id of the subnet of the pool.
+
+        :raises LoadBalancerFailed: a node has no address; no change was made.
+        """
+        cluster = self.request.cluster
+        lookup = AddressLookup(self.state.cloud, cluster.profile.region, self.properties.pool)
+        members, failed = lookup.members(cluster.nodes)
+        if failed:
+            text = failure_text(MemberAddition.failure, failed)
+            raise LoadBalancerFailed(text, {'failed': failed})
+        by_node = {member.node_id: member for member in members}
+        return lambda nodes: ([by_node[node.id] for node in nodes], {}), lookup.subnet.id
+
+    def _find_preexisting(self) -> LoadBalancer:
+        """Return the load balancer and the pool that the properties name.
+
+        :raises InvalidInput: an object does not exist, or the pool belongs to another load
+            balancer.
+        :raises LoadBalancerFailed: Octavia refused a lookup.
+        """
+        properties, updater = self.properties, self.updater
+        name, pool_id = properties.loadbalancer or '', properties.pool.id or ''
+        monitor = properties.health_monitor.id if properties.health_monitor else None
+        try:
+            balancer = find_load_balancer(updater, name)
+            pool = find_object(updater, 'pool', pool_id)
+            if monitor is not None and find_object(updater, 'healthmonitor', monitor) is None:
+                raise InvalidInput(f'The cloud has no health monitor {monitor}.')
+        except ApiError as exc:
+            raise LoadBalancerFailed(cause(exc)) from exc
+        if balancer is None:
+            raise InvalidInput(f'The cloud has no load balancer {name}.')
+        if pool is None or balancer['id'] not in _load_balancers(pool):
+            raise InvalidInput(f'Load balancer {name} has no pool {pool_id}.')
+        listener = next((one['id'] for one in pool.get('listeners') or ()), None)
+        return LoadBalancer(balancer['id'], listener, pool_id, monitor, balancer.get('vip_address'))
+
+    def _ensure_filled(
+        self, members_of: MembersOf, subnet_id: str
+    ) -> tuple[LoadBalancer, Mapping[str, NodePatch]]:
+        """Ensure the policy's own load balancer with all members, against other workers.
+
+        :raises Rejected: it failed.
+        :raises ApiError: Octavia refused a change.
+        """
+        layout = _layout(self.properties, self.request.cluster, self.state)
+        own = OwnLoadBalancers(self.updater, self.tags)
+        own.remove_failed()
+        gone: LoadBalancerGone | None = None
+        for _ in range(_ATTEMPTS):
+            try:
+                balancer = own.ensure(layout)
+                with own.gone_if_replaced(balancer.id):
+                    nodes = self._add_members(balancer, members_of, subnet_id)
+                    own.confirm(balancer)
+                return balancer, nodes
+            except LoadBalancerGone as exc:
+                gone = exc
+        raise LoadBalancerFailed(
+            f'Others keep removing the load balancer {layout.name}: {gone}'
+        ) from gone
+
+    def _add_members(
+        self, balancer: LoadBalancer, members_of: MembersOf, subnet_id: str
+    ) -> Mapping[str, NodePatch]:
+        """Add all nodes to the pool; return their patches."""
+        nodes = self.request.cluster.nodes
+        if not nodes:
+            return {}
+        ids = frozenset(node.id for node in nodes)
+        pool = Pool(self.updater, balancer.id, balancer.pool, self.tags, ids, subnet_id)
+        return MemberAddition(self.state, nodes).run(pool, members_of).nodes
+
+    def _undo(self, failure: ApiError | Rejected) -> Rejected:
+        """Undo the changes, and return the error to raise."""
+        reason = cause(failure)
+        has_expired = isinstance(failure, RequestExpired)
+        has_written = bool(self.updater.statistics.writes)
+        # The objects with the tags may belong to a completed attachment: the binding says so, or
+        # another worker has attached the policy again after this request expired.
+        is_attached = StoredLoadBalancer.of(self.request.policy) is not None
+        if not is_attached and (has_written or not has_expired):
+            try:
+                self._remove_all(self.updater.for_cleanup())
+            except (ApiError, Rejected) as exc:
+                made = 'was made for it' if has_written else 'an earlier try may have made'
+                return LoadBalancerFailed(
+                    f'{reason}; what {made} could not be removed: {cause(exc)}'
+                )
+        return RequestExpired(reason) if has_expired else LoadBalancerFailed(reason)
+
+    def _remove_all(self, updater: Updater) -> None:
+        """Remove the objects with the tags, or the members with them from a preexisting pool.
+
+        :raises Rejected: an object is still present.
+        :raises ApiError: Octavia refused.
+        """
+        if not self._is_preexisting:
+            OwnLoadBalancers(updater, self.tags).remove()
+            return
+        pool_id = self.properties.pool.id or ''
+        pool = find_object(updater, 'pool', pool_id)
+        for lb_id in _load_balancers(pool) if pool else ():
+            Pool(updater, lb_id, pool_id, self.tags).clear()
+
+
+def detach(
+    properties: LoadBalancingProperties | None, request: BindRequest, state: State
+) -> BindingOutcome:
+    """Remove all that attaching has created: the load balancer, or the members.
+
+    Objects with the tags of the policy are removed also if the binding stores no load balancer.
+
+    :param properties: None if the spec is not valid.
+    :raises LoadBalancerFailed: an object is still present.
+    """
+    cluster, binding = request.cluster, request.policy
+    stored = StoredLoadBalancer.of(binding) or StoredLoadBalancer.named(properties)
+    updater = updater_for(properties, state, cluster, binding.id)
+    tags = tags_of(cluster.id, binding.id)
+    try:
+        if stored is not None and stored.preexisting:
+            pool = PoolAccess(stored, updater, tags, cluster).pool()
+            MemberRemoval(state, cluster.nodes).run(pool, lambda _: ([], {}))
+            pool.clear()  # members left behind by deleted nodes
+        else:
+            OwnLoadBalancers(updater, tags).remove([stored.load_balancer] if stored else [])
+    except (ApiError, LoadBalancerFailed) as exc:
+        nodes = exc.nodes if isinstance(exc, Rejected) else {}
+        raise LoadBalancerFailed(cause(exc), nodes=nodes) from exc
+    patches: dict[str, NodePatch] = {}
+    for node in cluster.nodes:
+        patches |= node_patch(state, node, (MEMBER,))
+    data = {key: value for key, value in binding.data.items() if key != STORED}
+    return BindingOutcome(data, patches, cluster_without_vip(request))
+
+
+def binding_data(
+    request: BindRequest, balancer: LoadBalancer, *, preexisting: bool
+) -> dict[str, Any]:
+    """Return the data of the binding after its policy was attached."""
+    policy = request.policy
+    data = {
+        'loadbalancer': balancer.id,
+        'listener': balancer.listener,
+        'pool': balancer.pool,
+        'healthmonitor': balancer.monitor,
+        'preexisting': preexisting or None,
+    }
+    version = float(policy.spec.type_name.rpartition('-')[2])
+    given = {key: value for key, value in data.items() if value is not None}
+    return {**policy.data, STORED: {'version': version, 'data': given}}
+
+
+def cluster_with_vip(request: BindRequest, vip_address: str | None) -> ClusterPatch:
+    entries = {
+        **mapping_or_empty(request.cluster.data.get(IN_CLUSTER)),
+        request.policy.id: {'vip_address': vip_address},
+    }
+    return ClusterPatch({**request.cluster.data, IN_CLUSTER: entries})
+
+
+def cluster_without_vip(request: BindRequest) -> ClusterPatch | None:
+    """Return the cluster's data without the address; None if they have none."""
+    entries = mapping_or_empty(request.cluster.data.get(IN_CLUSTER))
+    if request.policy.id not in entries:
+        return None
+    left = {key: value for key, value in entries.items() if key != request.policy.id}
+    data = {key: value for key, value in request.cluster.data.items() if key != IN_CLUSTER}
+    return ClusterPatch({**data, IN_CLUSTER: left} if left else data)
+
+
+def check_named_resources(properties: LoadBalancingProperties, cloud: Cloud) -> None:
+    """Check that subnets, network, load balancer with its parts, flavor and zone exist.
+
+    :raises InvalidSpec: naming all that are missing, and the path of the first.
+    :raises CloudUnavailable: Octavia does not respond.
+    """
+    try:
+        missing = list(_missing(properties, cloud))
+    except ApiError as exc:
+        raise CloudUnavailable(cause(exc)) from exc
+    if missing:
+        wrong = ', '.join(f'no {path} `{name}`' for path, name in missing)
+        raise InvalidSpec(f'The cloud has {wrong} - at `{PROPERTIES}.{missing[0][0]}`')
+
+
+def _missing(properties: LoadBalancingProperties, cloud: Cloud) -> Iterator[tuple[str, str]]:
+    """Yield the path and the name of each property whose resource does not exist.
+
+    A name that several resources have counts as one that exists: their owner may see only one.
+    """
+    pool, vip, balancer = properties.pool, properties.vip, properties.loadbalancer
+    budget = TimeBudget(properties.lb_status_timeout, _LOOKUP_SETTINGS.clock)
+    updater = Updater(cloud.octavia(None), _LOOKUP_SETTINGS, budget, '')
+    for path, name, look_up in (
+        ('pool.subnet', pool.subnet, lambda name: cloud.subnet(None, name)),
+        ('vip.subnet', vip.subnet, lambda name: cloud.subnet(None, name)),
+        ('vip.network', vip.network, lambda name: cloud.network(None, name)),
+        ('loadbalancer', balancer, lambda name: find_load_balancer(updater, name)),
+    ):
+        with contextlib.suppress(InvalidInput):
+            if name and look_up(name) is None:
+                yield path, name
+    monitor = properties.health_monitor.id if properties.health_monitor else None
+    parts: list[tuple[str, str | None, Kind]] = [
+        ('pool.id', pool.id, 'pool'),
+        ('health_monitor.id', monitor, 'healthmonitor'),
+        ('flavor_id', properties.flavor_id, 'flavor'),
+        ('availability_zone', properties.availability_zone, 'availability_zone'),
+    ]
+    for path, name, kind in parts:
+        if name is not None and find_object(updater, kind, name) is None:
+            yield path, name
+
+
+def _layout(properties: LoadBalancingProperties, cluster: Cluster, state: State) -> Layout:
+    """Return the load balancer to create, with its parts.
+
+    :raises InvalidInput: the cloud has no such subnet or network for the VIP.
+    """
+    pool, vip, monitor = properties.pool, properties.vip, properties.health_monitor
+    return Layout(
+        name=f'placement-worker-{cluster.name or cluster.id}'[:_NAME_LENGTH],
+        load_balancer={
+            **_vip_location(properties, cluster, state),
+            'vip_address': vip.address,
+            'admin_state_up': vip.admin_state_up,
+            'availability_zone': properties.availability_zone,
+            'flavor_id': properties.flavor_id,
+        },
+        listener={
+            'protocol': vip.protocol,
+            'protocol_port': vip.protocol_port,
+            'connection_limit': vip.connection_limit,
+            'admin_state_up': vip.admin_state_up,
+        },
+        pool={
+            'protocol': pool.protocol,
+            'lb_algorithm': pool.lb_method,
+            'admin_state_up': pool.admin_state_up,
+            'session_persistence': _persistence(pool.session_persistence),
+        },
+        monitor=_monitor(monitor) if monitor else None,
+    )
+
+
+def _vip_location(
+    properties: LoadBalancingProperties, cluster: Cluster, state: State
+) -> dict[str, str]:
+    vip = properties.vip
+    location: dict[str, str] = {}
+    for kind, name, look_up in (
+        ('subnet', vip.subnet, state.cloud.subnet),
+        ('network', vip.network, state.cloud.network),
+    ):
+        if name is not None:
+            resource = look_up(cluster.profile.region, name)
+            if resource is None:
+                raise InvalidInput(
+                    f'{kind.capitalize()} {name} of `vip.{kind}` does not exist in the cloud.'
+                )
+            location[f'vip_{kind}_id'] = resource.id
+    return location
+
+
+def _persistence(wanted: SessionPersistence) -> dict[str, Any] | None:
+    """Return the session persistence; Octavia refuses a cookie name with other types."""
+    if wanted.type == 'NONE':
+        return None
+    cookie = {'cookie_name': wanted.cookie_name} if wanted.type == 'APP_COOKIE' else {}
+    return {'type': wanted.type, **cookie}
+
+
+def _monitor(wanted: HealthMonitor) -> dict[str, Any]:
+    """Return the health monitor; Octavia refuses options of HTTP with other types."""
+    dropped = ('id',) if wanted.probes_http else ('id', 'http_method', 'url_path', 'expected_codes')
+    return {key: value for key, value in msgspec.to_builtins(wanted).items() if key not in dropped}
+
+
+def _load_balancers(pool: Resource) -> list[str]:
+    return [parent['id'] for parent in pool.get('loadbalancers') or ()]
