@@ -6,11 +6,10 @@ With a single message at a time, a callback that kills the process raises the de
 own reply and of no other.
 """
 
-import functools
 import logging
 import threading
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import msgspec
 import oslo_messaging
@@ -39,7 +38,7 @@ class _Arguments(msgspec.Struct):
 
 
 class ReplyReceiver:
-    """Passes the replies of a topic to a callback, one at a time; `serve_replies` creates it.
+    """Passes the replies of a topic to a callback, one at a time; `PolicyClient` creates it.
 
     As a context manager it stops at the end of the block.
     """
@@ -47,25 +46,14 @@ class ReplyReceiver:
     def __init__(
         self, conf: cfg.ConfigOpts, url: Any, exchange: str, topic: str, callback: Callback
     ) -> None:
-        """Declare the exchange and the queue, and start to receive.
-
-        :param url: a TransportURL of `load_transport_url`.
-        :raises QueueMismatch: the exchange or the queue exists with other options.
-        :raises BrokerRefused: the broker refuses access, or a permission is missing.
-        :raises BrokerUnreachable: no host responds.
-        """
         _declare(conf, url, exchange, topic)
         # One message at a time: it is an option of the driver.
         url.query = {**url.query, 'rabbit_qos_prefetch_count': '1'}
         self._transport = connect(conf, url)
         self._stopping = threading.Event()
         self._dispatcher = _Dispatcher(topic, callback, self._stopping)
-        self._server = oslo_messaging.get_rpc_server(
-            self._transport,
-            oslo_messaging.Target(exchange=exchange, topic=topic, server='replies'),
-            [],
-            server_cls=functools.partial(_server, self._dispatcher),
-        )
+        target = oslo_messaging.Target(exchange=exchange, topic=topic, server='replies')
+        self._server = LateAckServer(self._transport, target, self._dispatcher, has_own_queue=False)
         self._server.start(override_pool_size=1)
 
     def __enter__(self) -> Self:
@@ -89,10 +77,6 @@ class ReplyReceiver:
         self._server.stop()
         self._server.wait()
         self._transport.cleanup()
-
-
-def _server(replies: '_Dispatcher', transport: Any, target: Any, _: Any, executor: Any) -> Any:
-    return LateAckServer(transport, target, replies, executor, has_own_queue=False)
 
 
 def _declare(conf: cfg.ConfigOpts, url: Any, exchange: str, topic: str) -> None:
@@ -134,19 +118,24 @@ class _Dispatcher(dispatcher.RPCDispatcher):
             LOG.warning('Dropped a malformed reply on topic %s: %s', self._topic, exc)
             raise Reject from exc
         deliveries = 1 + incoming.redeliveries
-        if deliveries > DELIVERIES:
-            self._drop(arguments.request_id, 'the process ended during each callback')
-        self.thread = threading.current_thread()
-        try:
-            self._callback(arguments.request_id, outcome)
-        except BaseException as exc:  # a SystemExit must not end the receiver
-            if deliveries == DELIVERIES:
-                self._drop(arguments.request_id, exc)
-            self._retry(arguments.request_id, deliveries, exc)
-        finally:
-            self.thread = None
+        failure: Any = 'the process ended during each callback'
+        if deliveries <= DELIVERIES:
+            self.thread = threading.current_thread()
+            try:
+                self._callback(arguments.request_id, outcome)
+                return
+            except BaseException as exc:  # a SystemExit must not end the receiver
+                failure = exc
+            finally:
+                self.thread = None
+        if deliveries < DELIVERIES:
+            self._retry(arguments.request_id, deliveries, failure)
+        dropped = 'Dropped the reply to request %r after %d deliveries: %s'
+        cause = failure if isinstance(failure, BaseException) else None
+        LOG.error(dropped, arguments.request_id, DELIVERIES, failure, exc_info=cause)
+        raise Reject
 
-    def _retry(self, request_id: str, deliveries: int, failure: BaseException) -> None:
+    def _retry(self, request_id: str, deliveries: int, failure: Any) -> NoReturn:
         pause_s = min(RETRY_S * 2 ** (deliveries - 1), RETRY_MAX_S)
         LOG.warning(
             'The callback failed for the reply to request %r (delivery %d of %d); '
@@ -159,16 +148,6 @@ class _Dispatcher(dispatcher.RPCDispatcher):
         )
         self._stopping.wait(pause_s)
         raise Redeliver(f'its callback failed: {failure}', counted=True)
-
-    def _drop(self, request_id: str, cause: object) -> None:
-        LOG.error(
-            'Dropped the reply to request %r after %d deliveries: %s',
-            request_id,
-            DELIVERIES,
-            cause,
-            exc_info=cause if isinstance(cause, BaseException) else None,
-        )
-        raise Reject
 
 
 def _outcome(reply: Any) -> CheckReply | errors.PlacementWorkerError:

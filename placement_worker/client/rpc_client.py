@@ -17,8 +17,7 @@ import time
 import uuid
 import weakref
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import oslo_messaging
@@ -28,38 +27,11 @@ from oslo_config import cfg
 from typing_extensions import override
 
 from placement_worker import errors
-from placement_worker.client.transport import (
-    NOT_PUBLISHED,
-    amqp_cause,
-    driver_errors,
-    load_transport_url,
-    obstacle,
-    open_connection,
-    shuffled,
-)
-from placement_worker.contract import codec
-from placement_worker.contract.caller import (
-    SENT_CONTEXT,
-    Caller,
-    Context,
-    R,
-    check_callback,
-    checked_context,
-    expiring,
-)
+from placement_worker.client import transport
+from placement_worker.client.transport import NOT_PUBLISHED, amqp_cause
+from placement_worker.contract import caller, codec, rpc
+from placement_worker.contract.caller import Context, R
 from placement_worker.contract.model import CheckReply, CheckRequest, ReplyTo
-from placement_worker.contract.rpc import (
-    EXCHANGE,
-    ISOLATION_SUFFIX,
-    PARKING_SUFFIX,
-    POLICY_CHECK,
-    SLOW_TOPIC,
-    TOPIC,
-    check_exchange,
-    check_topic,
-    is_slow,
-    version_of,
-)
 
 if TYPE_CHECKING:
     from placement_worker.client.reply_receiver import ReplyReceiver
@@ -77,21 +49,12 @@ REMOTE = '_Remote'  # the end of the name of a built-in exception that a worker 
 _VERSION = re.compile(r'[0-9]{1,9}\.[0-9]{1,9}')
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
-    """The queue of a request, and the timeout of its reply."""
-
+class _Route(NamedTuple):
     topic: str
     timeout_s: float
-    server: str | None
-
-    @property
-    def queue(self) -> str:
-        """The name of the queue."""
-        return self.topic if self.server is None else f'{self.topic}.{self.server}'
 
 
-class PolicyClient(Caller):
+class PolicyClient(caller.Caller):
     """Call running workers.
 
     The client has a transport of its own and does not change the configuration of the process.
@@ -104,9 +67,9 @@ class PolicyClient(Caller):
         url: str | None = None,
         *,
         conf: cfg.ConfigOpts = cfg.CONF,
-        exchange: str = EXCHANGE,
-        topic: str = TOPIC,
-        slow_topic: str = SLOW_TOPIC,
+        exchange: str = rpc.EXCHANGE,
+        topic: str = rpc.TOPIC,
+        slow_topic: str = rpc.SLOW_TOPIC,
         server: str | None = None,
         timeout_s: float = TIMEOUT_S,
         slow_timeout_s: float = SLOW_TIMEOUT_S,
@@ -123,16 +86,13 @@ class PolicyClient(Caller):
             request that needs a higher one raises oslo.messaging's RPCVersionCapError.
         :raises ConfigurationError: the URL, a timeout or the version cannot be used.
         """
-        _check_timeout('timeout_s', timeout_s)
-        _check_timeout('slow_timeout_s', slow_timeout_s)
-        _check_version_cap(version_cap)
+        timeouts = {'timeout_s': timeout_s, 'slow_timeout_s': slow_timeout_s}
+        _check_options(timeouts, version_cap)
         self._conf = conf
         self._exchange = exchange
-        self._routes = {
-            False: Route(topic, timeout_s, server),
-            True: Route(slow_topic, slow_timeout_s, server),
-        }
-        self._url = load_transport_url(conf, url)
+        self._server = server
+        self._routes = {False: _Route(topic, timeout_s), True: _Route(slow_topic, slow_timeout_s)}
+        self._url = transport.load_transport_url(conf, url)
         if not self._url.transport.startswith('rabbit'):
             raise errors.ConfigurationError(
                 f'Expected a transport URL rabbit://..., got {self._url.transport}://'
@@ -148,36 +108,27 @@ class PolicyClient(Caller):
     ) -> str:
         """Request a check without waiting; the worker casts the reply to `reply_to`.
 
-        The cast calls `method(request_id, reply)` there. After an error `reply` is
-        `{"error": {"type", "message"}}`.
-
-        The timeout of the client bounds the wait for the broker. Set `expires_at` of the request: a
-        cast without it never expires.
-
-        Four mistakes are found here, before the request is sent: a value whose type does not fit
-        the contract, a missing key, a misspelt key, and a `reply_to` that workers refuse in
-        general. All others, for example in the spec of a policy, are the reply.
+        The cast calls `method(request_id, reply)` there; after an error `reply` is
+        `{"error": {"type", "message"}}`. The timeout of the client bounds the wait for the broker.
+        Set `expires_at` of the request: a cast without it never expires.
 
         :param request: the check; its own `reply_to` is replaced.
         :param reply_to: exchange, topic and method of the reply; None for no reply. The method is
             free to choose: `serve_replies` receives every method of its topic.
         :param context: the ids of the caller; `request_id` returns with the reply.
         :returns: the `request_id` of the context, or a new one if the context has none.
-        :raises InvalidRequest: the request or `reply_to` has one of the mistakes above, or the
-            context is invalid.
-        :raises ClientClosed: the client is closed.
-        :raises NoWorkerAnswered: no worker has ever run on this broker.
-        :raises BrokerUnreachable: no host responds, or the broker did not confirm the request.
-        :raises BrokerRefused: the broker refuses access.
-        :raises ConfigurationError: an option of the transport cannot be used.
+        :raises InvalidRequest: a key or the type of a value does not fit the contract, workers
+            refuse `reply_to` in general, or the context is invalid. All other mistakes, for example
+            in the spec of a policy, are the reply.
+        :raises NoWorkerAnswered: no worker has ever run on this broker; other errors as of a call.
         """
         to = None if reply_to is None else codec.decode(reply_to, ReplyTo, at='$.reply_to')
         if to is not None:
             self._check_reply_names(to.exchange, to.topic, '$.reply_to')
         prepared = msgspec.structs.replace(super()._prepared(request, CheckRequest), reply_to=to)
-        ids = checked_context(context)
-        request_id = ids.get('request_id') or _new_request_id()
-        self._publish('cast', 'policy_check', prepared, {**ids, 'request_id': request_id})
+        ids = caller.checked_context(context)
+        request_id = ids.get('request_id') or f'req-{uuid.uuid4()}'
+        self._publish('cast', 'policy_check', prepared, ids, request_id)
         return request_id
 
     def serve_replies(
@@ -189,14 +140,13 @@ class PolicyClient(Caller):
         """Pass the replies to casts to a callback, in a thread, until the receiver is stopped.
 
         Declare the exchange and the queue, so that replies can wait there. A message is
-        acknowledged after `callback(request_id, reply)` returns. If the callback raises, the reply
-        is delivered again, after pauses and at most ten times. A reply may be delivered twice, with
-        the same `request_id`.
+        acknowledged after `callback(request_id, reply)` returns. If it raises, the reply is
+        delivered again, after pauses and at most ten times. A reply may be delivered twice.
 
         :param exchange: the exchange that `ReplyTo` names; not that of the workers.
         :param topic: the topic that `ReplyTo` names, which is also the name of the queue.
         :param callback: takes the request id of the cast, and the reply or the error.
-        :returns: a context manager that stops the receiver; `stop` does the same.
+        :returns: the receiver, also a context manager; `stop` stops it.
         :raises InvalidRequest: workers refuse to reply to that exchange or topic, or the callback
             cannot be called.
         :raises QueueMismatch: the exchange or the queue exists with other options.
@@ -206,12 +156,12 @@ class PolicyClient(Caller):
         # Engines that do not cast need not load the receiver.
         from placement_worker.client.reply_receiver import ReplyReceiver  # noqa: PLC0415
 
-        check_callback(callback)
+        caller.check_callback(callback)
         self._check_reply_names(exchange, topic, '$')
-        return ReplyReceiver(self._conf, shuffled(self._url), exchange, topic, callback)
+        return ReplyReceiver(self._conf, transport.shuffled(self._url), exchange, topic, callback)
 
     def close(self) -> None:
-        """Close the connections of calls and casts; receivers of replies have their own.
+        """Close the connections; receivers of replies have their own.
 
         Calls and casts raise ClientClosed from now on.
         """
@@ -219,33 +169,33 @@ class PolicyClient(Caller):
 
     def _check_reply_names(self, exchange: str, topic: str, at: str) -> None:
         codec.decode({'exchange': exchange, 'topic': topic, 'method': 'm'}, ReplyTo, at=at)
-        suffixes = ('', ISOLATION_SUFFIX, PARKING_SUFFIX)
+        suffixes = ('', rpc.ISOLATION_SUFFIX, rpc.PARKING_SUFFIX)
         queues = {route.topic + suffix for route in self._routes.values() for suffix in suffixes}
-        check_exchange(exchange, self._exchange, f'{at}.exchange')
-        check_topic(topic, queues, f'{at}.topic')
+        rpc.check_exchange(exchange, self._exchange, f'{at}.exchange')
+        rpc.check_topic(topic, queues, f'{at}.topic')
 
     @override
     def _prepared(self, request: R | Mapping[str, Any], kind: type[R]) -> R:
         prepared = super()._prepared(request, kind)
-        return expiring(prepared, self._route(prepared).timeout_s)
+        return caller.expiring(prepared, self._route(prepared).timeout_s)
 
     @override
     def _send(self, method: str, request: object, context: Context) -> str:
         # Without an id of the caller, the worker would give a new one to each delivery.
-        request_id = context.get('request_id') or _new_request_id()
+        request_id = context.get('request_id') or f'req-{uuid.uuid4()}'
         try:
-            reply: str = self._publish(
-                'call', method, request, {**context, 'request_id': request_id}
-            )
+            return str(self._publish('call', method, request, context, request_id))
         except errors.PlacementWorkerError as exc:
             exc.add_note(f'request id: {request_id}')
             raise
-        return reply
 
-    def _publish(self, kind: str, method: str, request: object, context: Context) -> Any:
+    def _publish(
+        self, kind: str, method: str, request: object, context: Context, request_id: str
+    ) -> Any:
         route = self._route(request)
-        version = version_of(method, request)
-        ids = {key: context[key] for key in SENT_CONTEXT if key in context}
+        version = rpc.version_of(method, request)
+        ids = {key: context[key] for key in caller.SENT_CONTEXT if key in context}
+        ids['request_id'] = request_id
         encoded = msgspec.json.encode(request).decode()
 
         def send(client: Any, timeout_s: float) -> Any:
@@ -254,44 +204,52 @@ class PolicyClient(Caller):
 
         try:
             return self._stock.sent(send, route.timeout_s)
-        except oslo_messaging.RPCVersionCapError:
-            raise
         except Exception as exc:
-            self._raise(exc, route, method, version)
+            failure = self._translated(exc, route, method, version)
+            if failure is exc:
+                raise
+            raise failure from exc
 
-    def _raise(self, exc: Exception, route: Route, method: str, version: str) -> NoReturn:
-        if isinstance(exc, oslo_messaging.RemoteError):
-            raise _worker_error(exc.exc_type, exc.value, method, version) from exc
-        if type(exc).__name__.endswith(REMOTE):
-            name, text = type(exc).__name__.removesuffix(REMOTE), ', '.join(map(str, exc.args))
-            raise _worker_error(name, text, method, version) from exc
+    def _translated(self, exc: Exception, route: _Route, method: str, version: str) -> Exception:
+        if remote := _remote(exc):
+            return _worker_error(*remote, method, version)
+        queue_name = f'{route.topic}.{self._server}' if self._server else route.topic
         if isinstance(exc, oslo_messaging.MessageUndeliverable):
-            worker = f'worker with [worker] host = {route.server}' if route.server else 'worker'
-            raise errors.NoWorkerAnswered(
-                f'There is no queue for topic {route.queue}: no {worker} has served this topic of '
+            worker = f'worker with [worker] host = {self._server}' if self._server else 'worker'
+            return errors.NoWorkerAnswered(
+                f'There is no queue for topic {queue_name}: no {worker} has served this topic of '
                 f'exchange {self._exchange}; start one, or correct the topic or the exchange'
-            ) from exc
+            )
         if isinstance(exc, oslo_messaging.MessagingTimeout):
-            cause = obstacle(self._conf, self._url, self._exchange)
+            cause = transport.obstacle(self._conf, self._url, self._exchange)
             if cause:
-                raise errors.BrokerUnreachable(f'{NOT_DELIVERED}: {cause}') from exc
-            raise errors.NoWorkerAnswered(
-                f'No worker replied on topic {route.queue} within {route.timeout_s:g} s: '
+                return errors.BrokerUnreachable(f'{NOT_DELIVERED}: {cause}')
+            return errors.NoWorkerAnswered(
+                f'No worker replied on topic {queue_name} within {route.timeout_s:g} s: '
                 'no worker runs, or all threads are occupied'
-            ) from exc
+            )
         if isinstance(exc, NOT_PUBLISHED):
             refusal = amqp_cause(exc, REFUSALS)
             kind = errors.BrokerRefused if refusal else errors.BrokerUnreachable
-            raise kind(f'{NOT_DELIVERED}: {refusal or exc}') from exc
-        raise exc
+            return kind(f'{NOT_DELIVERED}: {refusal or exc}')
+        return exc
 
-    def _route(self, request: object) -> Route:
-        return self._routes[is_slow(request)]
+    def _route(self, request: object) -> _Route:
+        return self._routes[rpc.is_slow(request)]
+
+
+def _remote(exc: BaseException) -> tuple[str, str] | None:
+    """Return type and text of an exception that a worker raised."""
+    if isinstance(exc, oslo_messaging.RemoteError):
+        return exc.exc_type, exc.value
+    name = type(exc).__name__
+    text = ', '.join(map(str, exc.args))
+    return (name.removesuffix(REMOTE), text) if name.endswith(REMOTE) else None
 
 
 def _worker_error(name: str, text: str, method: str, version: str) -> errors.PlacementWorkerError:
     if name == oslo_messaging.UnsupportedVersion.__name__:
-        what = 'protection of nodes' if method == POLICY_CHECK.name else method
+        what = 'protection of nodes' if method == rpc.POLICY_CHECK.name else method
         return errors.WorkerTooOld(
             f'This worker knows no {what} (contract {version}): upgrade it, and all other workers '
             'of its topic'
@@ -304,20 +262,21 @@ def _worker_error(name: str, text: str, method: str, version: str) -> errors.Pla
 def _is_transient(exc: BaseException) -> bool:
     if isinstance(exc, errors.BrokerUnreachable):
         return True
-    is_remote = type(exc).__name__.endswith(REMOTE)
     is_lasting = amqp_cause(exc, (*REFUSALS, PreconditionFailed)) is not None
-    return isinstance(exc, NOT_PUBLISHED) and not (is_remote or is_lasting)
+    return isinstance(exc, NOT_PUBLISHED) and not (is_lasting or _remote(exc))
 
 
 class _StockClient:
+    """A client on a transport of its own; once it is retired, its last call closes it."""
+
     def __init__(
         self, conf: cfg.ConfigOpts, url: Any, target: Any, version_cap: str | None
     ) -> None:
         self.users = 0
         self.is_retired = self._is_closed = False
-        self._created_at = time.monotonic()
-        with driver_errors():
-            self._transport = oslo_messaging.get_rpc_transport(conf, url=shuffled(url))
+        self.created_at = time.monotonic()
+        with transport.driver_errors():
+            self._transport = oslo_messaging.get_rpc_transport(conf, url=transport.shuffled(url))
         self.client = oslo_messaging.get_rpc_client(
             self._transport,
             target,
@@ -326,21 +285,11 @@ class _StockClient:
             transport_options=oslo_messaging.TransportOptions(at_least_once=True),
         )
 
-    def retire_if_old(self) -> None:
-        """Let later calls use a fresh client after a timeout, but not too often.
-
-        oslo.messaging 17.1 tries a dead host again and again for replies. Each client leaves its
-        reply queue behind, which expires after half an hour.
-        """
-        self.is_retired |= time.monotonic() - self._created_at > RENEW_S
-
     def close(self, wait_s: float = 0) -> None:
-        """Close the connections in a thread, since a silent broker would block the caller."""
         if not self._is_closed:
             self.is_retired = self._is_closed = True
-            closing = threading.Thread(
-                target=self._transport.cleanup, name='policy-close', daemon=True
-            )
+            # In a thread, since a silent broker would block the caller.
+            closing = threading.Thread(target=self._transport.cleanup, daemon=True)
             closing.start()
             closing.join(wait_s)
 
@@ -370,21 +319,15 @@ class _StockClients:
         :raises ClientClosed: the client is closed, or was closed meanwhile.
         """
         end = time.monotonic() + timeout_s
-
-        def attempt() -> Any:
-            left_s = max(end - time.monotonic(), PAUSE_S)
-            return self._bounded(lambda: self._attempt(send, end), left_s)
-
         return tenacity.Retrying(
             retry=tenacity.retry_if_exception(_is_transient),
             wait=tenacity.wait_random_exponential(PAUSE_S, PAUSE_MAX_S),
             stop=tenacity.stop_after_delay(timeout_s),
             sleep=tenacity.sleep_using_event(self._closing),
             reraise=True,
-        )(attempt)
+        )(self._bounded, send, end)
 
     def close(self) -> None:
-        """End the calls with ClientClosed, and close the connections."""
         self._closing.set()
         for outcome in list(self._outcomes):
             outcome.put((None, _closed()))
@@ -399,7 +342,7 @@ class _StockClients:
             self._inherited.append(self._current)
         self._current, self._left = None, []
 
-    def _bounded(self, function: Callable[[], Any], timeout_s: float) -> Any:
+    def _bounded(self, send: Callable[[Any, float], Any], end: float) -> Any:
         if self._closing.is_set():
             raise _closed()
         self._left = [thread for thread in self._left if thread.is_alive()]
@@ -411,7 +354,7 @@ class _StockClients:
 
         def run() -> None:
             try:
-                outcome.put((function(), None))
+                outcome.put((self._attempt(send, end), None))
             except BaseException as exc:
                 outcome.put((None, exc))
 
@@ -422,14 +365,17 @@ class _StockClients:
         )
         thread.start()
         try:
-            result, failure = outcome.get(timeout=timeout_s)
+            result, failure = outcome.get(timeout=_left_s(end))
         except queue.Empty:
             self._left.append(thread)
-            if self._current is not None:
-                self._current.retire_if_old()
-            raise oslo_messaging.MessagingTimeout from None
+            result, failure = None, oslo_messaging.MessagingTimeout()
         finally:
             self._outcomes.discard(outcome)
+        stock = self._current
+        if stock is not None and isinstance(failure, oslo_messaging.MessagingTimeout):
+            # oslo.messaging 17.1 tries a dead host again and again for replies. Each client leaves
+            # its reply queue behind, which expires after half an hour.
+            stock.is_retired |= time.monotonic() - stock.created_at > RENEW_S
         if failure is not None:
             raise failure
         return result
@@ -437,13 +383,10 @@ class _StockClients:
     def _attempt(self, send: Callable[[Any, float], Any], end: float) -> Any:
         stock = self._taken(end)
         try:
-            return send(stock.client, max(end - time.monotonic(), PAUSE_S))
+            return send(stock.client, _left_s(end))
         except NOT_PUBLISHED:
             # Later calls use a fresh client; calls in flight keep this one for their replies.
             stock.is_retired = True
-            raise
-        except oslo_messaging.MessagingTimeout:
-            stock.retire_if_old()
             raise
         finally:
             with self._lock:
@@ -462,10 +405,16 @@ class _StockClients:
                     stock.close()
                 conf, url, *_ = self._settings
                 # oslo.messaging would connect without a bound, and hide why it cannot.
-                open_connection(conf, shuffled(url), left_s=end - time.monotonic()).release()
+                transport.open_connection(
+                    conf, transport.shuffled(url), left_s=end - time.monotonic()
+                ).release()
                 stock = self._current = _StockClient(*self._settings)
             stock.users += 1
             return stock
+
+
+def _left_s(end: float) -> float:
+    return max(end - time.monotonic(), PAUSE_S)
 
 
 _of_process: weakref.WeakSet[_StockClients] = weakref.WeakSet()
@@ -479,32 +428,22 @@ def _begin_child() -> None:
 os.register_at_fork(after_in_child=_begin_child)
 
 
-def _check_timeout(name: str, value: float) -> None:
-    """Check a timeout of the client; a broker would seem unreachable with a timeout of 0.
-
-    :raises ConfigurationError: it is no number of seconds, or out of range.
-    """
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not (is_number and 0 < value <= MAX_TIMEOUT_S):
+def _check_options(timeouts: Mapping[str, Any], version_cap: Any) -> None:
+    # A broker would seem unreachable with a timeout of 0, and oslo.messaging would refuse the
+    # version at the first request.
+    for name, value in timeouts.items():
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not (is_number and 0 < value <= MAX_TIMEOUT_S):
+            raise errors.ConfigurationError(
+                f'{name}: expected a number of seconds above 0, at most {MAX_TIMEOUT_S}, '
+                f'got {value!r}'
+            )
+    is_version = isinstance(version_cap, str) and _VERSION.fullmatch(version_cap)
+    if version_cap is not None and not is_version:
         raise errors.ConfigurationError(
-            f'{name}: expected a number of seconds above 0, at most {MAX_TIMEOUT_S}, got {value!r}'
-        )
-
-
-def _check_version_cap(cap: object) -> None:
-    """Check the highest version; oslo.messaging would fail at the first request.
-
-    :raises ConfigurationError: it is no version.
-    """
-    if cap is not None and not (isinstance(cap, str) and _VERSION.fullmatch(cap)):
-        raise errors.ConfigurationError(
-            f'version_cap: expected a version of the contract such as "1.1", got {cap!r}'
+            f'version_cap: expected a version of the contract such as "1.1", got {version_cap!r}'
         )
 
 
 def _closed() -> errors.ClientClosed:
     return errors.ClientClosed('The client is closed: create another one')
-
-
-def _new_request_id() -> str:
-    return f'req-{uuid.uuid4()}'

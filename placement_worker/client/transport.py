@@ -66,7 +66,7 @@ BLOCKED = (
 ANSWER_S = 30
 RETRY_S = 0.2  # the pause before kombu's second attempt
 # Options of the rabbit driver that name files, by kombu's names for them.
-TLS_FILES = {'ca_certs': 'ssl_ca_file', 'certfile': 'ssl_cert_file', 'keyfile': 'ssl_key_file'}
+TLS_FILES = {'ca_certs': 'ssl_ca_file', 'keyfile': 'ssl_key_file', 'certfile': 'ssl_cert_file'}
 # TLS errors while a broker or a proxy starts or stops; all others are permanent.
 TRANSIENT_TLS_ERRORS = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
 
@@ -74,73 +74,61 @@ TRANSIENT_TLS_ERRORS = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallE
 def transport_url(conf: cfg.ConfigOpts, url: str | None = None, **options: object) -> Any:
     """Return the TransportURL of the broker, with quorum queues as the default.
 
-    The options become part of the URL's query. In the configuration they would also change the
-    queues of the process that uses the client. Options in the URL itself take precedence.
+    The options become part of the URL's query, and those of the URL itself take precedence. In the
+    configuration they would also change the queues of the process that uses the client.
 
     :param url: `rabbit://...`; None for `transport_url` of the configuration.
-    :param options: options of the rabbit driver for this transport alone.
     :raises ConfigurationError: the URL is not valid.
     """
     try:
         target = oslo_messaging.TransportURL.parse(conf, url)
-        _check_encoding(url or conf.transport_url)
-        _check_characters(target)
+        wrong = _not_for_kombu(url or conf.transport_url, target)
     except (cfg.NoSuchOptError, cfg.TemplateSubstitutionError):  # the text has a part of the URL
         raise ConfigurationError(
             'transport_url is not valid: oslo.config takes the text behind its $ for the name of '
-            'another option; ' + ENCODING
+            f'another option; {ENCODING}'
         ) from None
     except oslo_messaging.InvalidTransportURL as exc:
-        raise ConfigurationError(
-            f'The transport URL is not valid: {exc}; expected rabbit://user:password@host:port/vhost'
-        ) from exc
+        wrong = f'The transport URL is not valid: {exc}; expected rabbit://user:password@host:port/vhost'
     except ValueError:  # its text may contain a part of the password
-        raise ConfigurationError(
-            'The transport URL is not valid: after host and colon it needs a number; ' + ENCODING
-        ) from None
+        wrong = (
+            f'The transport URL is not valid: after host and colon it needs a number; {ENCODING}'
+        )
+    if wrong:
+        raise ConfigurationError(wrong)
     if target.transport.startswith('rabbit'):
         added = {key: str(value) for key, value in options.items()}
         target.query = {**DEFAULTS, **added, **target.query}
     return target
 
 
-def _check_encoding(url: str) -> None:
-    """Check that no separator of a password ends the address of the broker.
+def _not_for_kombu(url: str, target: oslo_messaging.TransportURL) -> str | None:
+    """Return why a URL cannot be used, without a part of it.
 
-    The rest of the password would become the name of a host, which errors show.
+    The rest of a password behind a separator would become the name of a host, which errors show.
+    oslo.messaging decodes a slash in user and password and the virtual host, and does not encode
+    them for kombu: a worker would try to connect for ever.
 
-    :raises ConfigurationError: the URL has a fragment, or an @ after the address.
-    """
-    parts = urlsplit(url)
-    if '#' in url or '@' in parts.path + parts.query:
-        raise ConfigurationError(f'The transport URL is not valid: {ENCODING}')
-
-
-def _check_characters(target: oslo_messaging.TransportURL) -> None:
-    """Check that oslo.messaging can pass user, password and virtual host on to kombu.
-
-    Its rabbit driver does not encode a slash in user and password, nor the virtual host. A worker
-    would then try to connect for ever.
-
-    :raises ConfigurationError: it cannot; the text shows none of them.
     :source: `_transform_transport_url` in oslo_messaging/_drivers/impl_rabbit.py, of 18.3.
     """
+    if '#' in url or '@' in urlsplit(url).path + urlsplit(url).query:
+        return f'The transport URL is not valid: {ENCODING}'
     if any((host.port or 0) > MAX_PORT for host in target.hosts):
-        raise ConfigurationError(f'The transport URL is not valid: a port is above {MAX_PORT}')
+        return f'The transport URL is not valid: a port is above {MAX_PORT}'
     if any('/' in f'{host.username}{host.password}' for host in target.hosts):
-        raise ConfigurationError(
+        return (
             'oslo.messaging cannot connect with a / in user or password, encoded or not: choose a '
             'user and a password without it'
         )
-    if target.virtual_host and not {*'?#%'}.isdisjoint(target.virtual_host):
-        raise ConfigurationError(
+    if not {*'?#%'}.isdisjoint(target.virtual_host or ''):
+        return (
             'oslo.messaging cannot connect to a virtual host with ?, # or % in its name, encoded '
             'or not: choose another name'
         )
+    return None
 
 
 def control_exchange(conf: cfg.ConfigOpts) -> str:
-    """Return the exchange that the configuration names."""
     transport_url(conf)  # registers the option
     name: str = conf.control_exchange
     return name
@@ -148,8 +136,6 @@ def control_exchange(conf: cfg.ConfigOpts) -> str:
 
 def connect(conf: cfg.ConfigOpts, target: Any) -> Any:
     """Return the RPC transport of a TransportURL.
-
-    Errors of `placement_worker.errors` that a worker raises reach the caller with their type.
 
     :raises ConfigurationError: the driver is unknown, or it rejects an option.
     """
@@ -163,10 +149,9 @@ def connect(conf: cfg.ConfigOpts, target: Any) -> Any:
 
 
 def load_transport_url(conf: cfg.ConfigOpts, url: str | None = None) -> Any:
-    """Return the TransportURL of the broker, and register the options of its driver.
+    """Return the TransportURL of the broker, and register and check the options of its driver.
 
-    :raises ConfigurationError: the URL is not valid, the driver is unknown, or it rejects an
-        option.
+    :raises ConfigurationError: as of `transport_url` and `connect`.
     """
     target = transport_url(conf, url)
     connect(conf, target).cleanup()
@@ -175,10 +160,7 @@ def load_transport_url(conf: cfg.ConfigOpts, url: str | None = None) -> Any:
 
 @contextlib.contextmanager
 def driver_errors() -> Iterator[None]:
-    """Translate the errors of a transport's creation.
-
-    :raises ConfigurationError: the driver is unknown, or it rejects an option.
-    """
+    """Translate the errors of a transport's creation into ConfigurationError."""
     try:
         yield
     except (oslo_messaging.DriverLoadFailure, ImportError) as exc:  # ImportError: of kafka://
@@ -195,15 +177,14 @@ def driver_errors() -> Iterator[None]:
 def open_connection(
     conf: cfg.ConfigOpts, target: Any, *, left_s: float = math.inf, **more: object
 ) -> Connection:
-    """Connect to the first host that responds, outside of oslo.messaging.
+    """Connect to the first host that responds, with publisher confirms.
 
-    The broker confirms each message that is published on the connection.
+    A broker that does not respond within `ANSWER_S` raises TimeoutError later.
 
     :param target: a TransportURL of `load_transport_url`.
     :param left_s: the seconds after which no attempt begins. There are two attempts per host, and
         each step of one may take `CONNECT_TIMEOUT_S`, or `left_s` if that is shorter.
-    :param more: options of py-amqp's connection, e.g. `read_timeout`. By default a broker that
-        does not respond within `ANSWER_S` raises TimeoutError.
+    :param more: options of py-amqp's connection.
     :raises BrokerUnreachable: no host responds.
     :raises BrokerRefused: a host refuses access, or its certificate is not trusted.
     :raises ConfigurationError: the URL names no host, or a TLS file cannot be used.
@@ -214,15 +195,30 @@ def open_connection(
     failures = []
     end = time.monotonic() + left_s
     for host in target.hosts:
-        timeout_s = min(CONNECT_TIMEOUT_S, max(end - time.monotonic(), CONNECT_MIN_S))
-        connection = _connection(host, target.virtual_host or '/', options, timeout_s, more)
+        address = f'{host.hostname}:{host.port or PORT}'
+        connection = Connection(
+            hostname=host.hostname,
+            port=host.port or PORT,
+            userid=host.username,
+            password=host.password,
+            virtual_host=target.virtual_host or '/',
+            ssl=_tls(options, host.hostname),
+            login_method=options['rabbit_login_method'],
+            connect_timeout=min(CONNECT_TIMEOUT_S, max(end - time.monotonic(), CONNECT_MIN_S)),
+            transport_options={
+                'confirm_publish': True,
+                'read_timeout': ANSWER_S,
+                'write_timeout': ANSWER_S,
+                **more,
+            },
+        )
         try:
             # A short time is for one attempt: the caller says soon why the broker does not respond.
-            _establish(connection, retries=int(left_s > CONNECT_TIMEOUT_S))
+            _establish(connection, address, retries=int(left_s > CONNECT_TIMEOUT_S))
         except (*connection.connection_errors, *connection.channel_errors) as exc:
             is_reset = isinstance(exc, ConnectionResetError) and not connection.ssl
             hint = '; this port may need TLS: check port and ssl' if is_reset else ''
-            failures.append(f'{_host_port(connection)}: {exc}{hint}')
+            failures.append(f'{address}: {exc}{hint}')
             if time.monotonic() >= end:
                 break
         else:
@@ -238,38 +234,31 @@ def obstacle(conf: cfg.ConfigOpts, target: Any, exchange: str) -> str | None:
     :param exchange: an exchange that the user may publish to.
     """
     end = time.monotonic() + DIAGNOSE_S
-    names = ', '.join(f'{host.hostname}:{host.port or PORT}' for host in target.hosts)
-    reachable = [host for host in target.hosts if _accepts(host, DIAGNOSE_S / 3)]
+    reachable = [host for host in target.hosts if _accepts(host)]
     if not reachable:
+        names = ', '.join(f'{host.hostname}:{host.port or PORT}' for host in target.hosts)
         return f'no host accepts connections: {names}'
     only = copy.copy(target)
     only.hosts = reachable[:1]
     blocks: list[object] = []
-    connection = None
     half_s = (end - time.monotonic()) / 2
     try:
         connection = open_connection(conf, only, left_s=half_s, on_blocked=blocks.append)
-        channel = connection.channel()
-        for _ in range(2):  # RabbitMQ accepts one message of a connection before it blocks it
-            channel.basic_publish_confirm(
-                Message(),
-                exchange=exchange,
-                routing_key=f'unroutable-{uuid.uuid4().hex}',
-                confirm_timeout=half_s,
-            )
+        with contextlib.ExitStack() as stack:
+            stack.callback(drop, connection)
+            publish = connection.channel().basic_publish_confirm
+            for _ in range(2):  # RabbitMQ accepts one message of a connection before it blocks it
+                publish(Message(), exchange, uuid.uuid4().hex, confirm_timeout=half_s)
     except (ChannelError, BrokerRefused):
-        return None  # it responds
+        pass  # it responds
     except (AMQPError, BrokerUnreachable, OSError) as exc:
         return BLOCKED if blocks else f'the broker accepts connections but is silent: {exc}'
-    finally:
-        if connection is not None:
-            drop(connection)
     return None
 
 
-def _accepts(host: Any, timeout_s: float) -> bool:
+def _accepts(host: Any) -> bool:
     try:
-        with socket.create_connection((host.hostname, host.port or PORT), timeout_s):
+        with socket.create_connection((host.hostname, host.port or PORT), DIAGNOSE_S / 3):
             return True
     except OSError:
         return False
@@ -300,10 +289,7 @@ def shuffled(target: Any) -> Any:
 
 
 def queue_arguments(conf: cfg.ConfigOpts, target: Any) -> dict[str, Any]:
-    """Return the arguments of a quorum queue as oslo.messaging declares it.
-
-    A quorum queue survives a restart of the broker and counts deliveries.
-    """
+    """Return the arguments of a quorum queue as oslo.messaging declares it."""
     options = {**conf.oslo_messaging_rabbit, **target.query}
     limits = {argument: int(options[name]) for name, argument in ARGUMENTS.items()}
     return {
@@ -313,55 +299,27 @@ def queue_arguments(conf: cfg.ConfigOpts, target: Any) -> dict[str, Any]:
 
 
 def is_true(option: object) -> bool:
-    """Return the value of a Boolean option of the configuration or of a URL's query."""
     return str(option).lower() in ('true', '1', 'yes', 'on')
 
 
-def _connection(
-    host: Any,
-    virtual_host: str,
-    options: Mapping[str, Any],
-    timeout_s: float,
-    more: Mapping[str, object],
-) -> Connection:
-    return Connection(
-        hostname=host.hostname,
-        port=host.port or PORT,
-        userid=host.username,
-        password=host.password,
-        virtual_host=virtual_host,
-        ssl=_tls(options, host.hostname),
-        login_method=options['rabbit_login_method'],
-        connect_timeout=timeout_s,
-        transport_options={
-            'confirm_publish': True,
-            'read_timeout': ANSWER_S,
-            'write_timeout': ANSWER_S,
-            **more,
-        },
-    )
-
-
-def _establish(connection: Connection, retries: int) -> None:
+def _establish(connection: Connection, address: str, retries: int) -> None:
     try:
         connection.ensure_connection(
             max_retries=retries, interval_start=RETRY_S, reraise_as_library_errors=False
         )
     except (AccessRefused, NotAllowed) as exc:
-        broker = _host_port(connection)
+        cause = str(exc).removeprefix('(0, 0): ')
         raise BrokerRefused(
-            f'The broker at {broker} refused access: {_cause(exc)}; {_remedy(exc)}'
+            f'The broker at {address} refused access: {cause}; {_remedy(exc)}'
         ) from exc
     except TRANSIENT_TLS_ERRORS:
         raise
     except ssl.SSLError as exc:
-        broker = _host_port(connection)
-        hint = '; this port may be without TLS: check port and ssl' if _is_plain(exc) else ''
-        raise BrokerRefused(f'No TLS with the broker at {broker}: {_tls_cause(exc)}{hint}') from exc
-
-
-def _cause(refusal: AccessRefused | NotAllowed) -> str:
-    return str(refusal).removeprefix('(0, 0): ')
+        is_plain = getattr(exc, 'reason', None) == 'WRONG_VERSION_NUMBER'
+        hint = '; this port may be without TLS: check port and ssl' if is_plain else ''
+        raise BrokerRefused(
+            f'No TLS with the broker at {address}: {_tls_cause(exc)}{hint}'
+        ) from exc
 
 
 def _remedy(refusal: AccessRefused | NotAllowed) -> str:
@@ -377,20 +335,12 @@ def _remedy(refusal: AccessRefused | NotAllowed) -> str:
     return 'check the virtual host'
 
 
-def _host_port(connection: Connection) -> str:
-    return f'{connection.hostname}:{connection.port}'
-
-
 def _missing_host(conf: cfg.ConfigOpts) -> str:
     """Return why there is no host; oslo.messaging would wait for one without a bound."""
     found = conf.get_location('transport_url')
     if found and found.location.is_user_controlled:
         return 'The transport URL names no broker: expected rabbit://user:password@host:port/'
     return '[DEFAULT] transport_url is not set'
-
-
-def _is_plain(exc: ssl.SSLError) -> bool:
-    return getattr(exc, 'reason', None) == 'WRONG_VERSION_NUMBER'
 
 
 def _tls_cause(exc: ssl.SSLError) -> str:
@@ -401,37 +351,30 @@ def _tls(options: Mapping[str, Any], hostname: str) -> dict[str, Any] | bool:
     """Return the driver's TLS options as kombu takes them.
 
     With `ssl_ca_file` the certificate must come from that authority and name the host, whatever
-    `ssl_enforce_hostname_verification` says: the driver declares that option and ignores it.
-    Without `ssl_ca_file`, any authority of the system and any name will do.
+    `ssl_enforce_hostname_verification` says, which the driver ignores. Without it, any authority of
+    the system and any name will do.
 
     :raises ConfigurationError: a file cannot be used.
     """
     if not is_true(options.get('ssl', False)):
         return False
     files = {name: options[option] for name, option in TLS_FILES.items() if options.get(option)}
-    _check_files(files)
-    if 'ca_certs' not in files:
-        return files or True
-    return {**files, 'cert_reqs': ssl.CERT_REQUIRED, 'server_hostname': hostname}
-
-
-def _check_files(files: Mapping[str, str]) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     for name, file in files.items():
         try:
             with open(file, 'rb'):
                 pass
+            if name == 'ca_certs':
+                context.load_verify_locations(file)
+            elif name == 'certfile':  # without a password argument, OpenSSL would prompt for one
+                context.load_cert_chain(file, files.get('keyfile'), password='')
+        except ssl.SSLError as exc:
+            option = f'{TLS_FILES[name]} = {file}'
+            raise ConfigurationError(f'{option} cannot be used: {_tls_cause(exc)}') from exc
         except OSError as exc:
             raise ConfigurationError(
                 f'{TLS_FILES[name]} cannot be read: {file_error(exc)}'
             ) from exc
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    try:
-        name = 'ca_certs'
-        if name in files:
-            context.load_verify_locations(files[name])
-        name = 'certfile'
-        if name in files:  # without a password argument, OpenSSL would prompt for one
-            context.load_cert_chain(files[name], files.get('keyfile'), password='')
-    except ssl.SSLError as exc:
-        option = f'{TLS_FILES[name]} = {files[name]}'
-        raise ConfigurationError(f'{option} cannot be used: {_tls_cause(exc)}') from exc
+    if 'ca_certs' not in files:
+        return files or True
+    return {**files, 'cert_reqs': ssl.CERT_REQUIRED, 'server_hostname': hostname}

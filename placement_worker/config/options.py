@@ -117,9 +117,8 @@ WORKER = [
         min=0.1,
         help='Time in seconds for which a reply is retried if its destination rejects it or is '
         'missing, but never beyond the expiry of the request. Then the reply is dropped and '
-        'logged, and the request is acknowledged. An engine that loses its RabbitMQ node '
-        'reconnects within 2 to 9 s. At most half of the threads wait this way; further replies '
-        'are retried in the background. While the broker is unreachable, replies wait for '
+        'logged. An engine that loses its RabbitMQ node reconnects within 2 to 9 s. The retries '
+        'run in the background. While the broker is unreachable, replies wait for '
         'engine_timeout_s, or for liveness_request_age_s less engine_timeout_s if that is shorter; '
         'then their requests are delivered again.',
     ),

@@ -12,7 +12,7 @@ placement-worker. It is the only one that uses private names of oslo.messaging, 
 then `request` and `listener`; `poison` and `parking` are about requests that crash.
 """
 
-from placement_worker.late_ack.listener import OutageLog, limit_bodies
+from placement_worker.late_ack.listener import limit_bodies
 from placement_worker.late_ack.request import Event, Redeliver, Reply
 from placement_worker.late_ack.server import (
     LateAckServer,
@@ -25,7 +25,6 @@ from placement_worker.late_ack.server import (
 __all__ = [
     'Event',
     'LateAckServer',
-    'OutageLog',
     'Redeliver',
     'Reject',
     'Reply',

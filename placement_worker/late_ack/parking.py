@@ -16,12 +16,9 @@ from typing import Any
 
 from kombu.connection import Connection
 
+# The delivery limit of the isolation queue: a stop of the worker or a lost connection may redeliver
+# a request that is no poison message.
 ISOLATED_REDELIVERIES = 1
-"""The delivery limit of the isolation queue.
-
-It allows one redelivery: a stop of the worker or a lost connection may redeliver a request that is
-no poison message.
-"""
 DELIVERY_COUNT = 'x-delivery-count'
 PARKED_ID, PARKED_AT, PARKED_FROM = 'parked-id', 'parked-at', 'parked-from'
 # The header of a retried request; its unique id is that of the request that was parked.
@@ -30,10 +27,9 @@ RETRIED = 'retried'
 
 @dataclass(frozen=True, slots=True)
 class DeliveryLimit:
-    """The limit on the redeliveries of a queue's requests.
+    """The redeliveries after which a request moves to another queue.
 
-    `queue`: the queue that a request above the limit is moved to. `parks`: whether that is the
-    parking lot, where no worker handles it, so that its caller gets an error.
+    `parks`: whether that is the parking lot, where no worker handles the request.
     """
 
     redeliveries: int
@@ -43,10 +39,7 @@ class DeliveryLimit:
 
 @dataclass(frozen=True, slots=True)
 class ParkedRequest:
-    """A parked request; `body` is the message as it was sent.
-
-    `id`: a digest of a message that no worker parked. `parked_at`, `topic`: None for such a one.
-    """
+    """A parked request; `parked_at` and `topic` are None if no worker parked the message."""
 
     id: str
     parked_at: str | None
@@ -57,12 +50,9 @@ class ParkedRequest:
 
 
 def move(connection: Connection, message: Any, limit: DeliveryLimit) -> None:
-    """Publish a message unchanged to the queue of a limit, and wait for the broker's confirmation.
-
-    The caller acknowledges the original message.
+    """Publish a message unchanged to the queue of a limit; the caller acknowledges the original.
 
     :param connection: a connection with publisher confirms.
-    :param message: the message as kombu received it.
     """
     headers = {key: value for key, value in message.headers.items() if key != DELIVERY_COUNT}
     headers.setdefault(PARKED_FROM, message.delivery_info.get('routing_key'))
@@ -73,11 +63,7 @@ def move(connection: Connection, message: Any, limit: DeliveryLimit) -> None:
 
 
 def parked_requests(connection: Connection, queue: str, limit: int) -> Iterator[ParkedRequest]:
-    """Yield the parked requests, oldest first.
-
-    They stay in the queue unless the caller acknowledges the message: closing the connection
-    requeues the others.
-    """
+    """Yield the parked requests, oldest first; those that are not acknowledged stay parked."""
     channel = connection.channel()
     for _ in range(limit):
         message = channel.basic_get(queue, no_ack=False)
@@ -110,11 +96,8 @@ def retry(connection: Connection, request: ParkedRequest) -> None:
 
 
 def delivery_count(message: Any) -> int:
-    """Return how often the broker delivered a message before, without an acknowledgement.
-
-    RabbitMQ 4.3 passes a count on that a publisher sends, so it counts on redelivered messages
-    alone.
-    """
+    """Return how often the broker delivered a message before, without an acknowledgement."""
+    # RabbitMQ 4.3 passes a count on that a publisher sends.
     count = (message.headers or {}).get(DELIVERY_COUNT, 0)
     is_redelivered = bool(message.delivery_info.get('redelivered'))
     return count if isinstance(count, int) and is_redelivered else 0
@@ -125,7 +108,6 @@ def _text(header: object) -> str | None:
 
 
 def _digest(body: object) -> str:
-    """Return an id of a message without one: equal messages share it."""
     content = body if isinstance(body, bytes) else str(body).encode(errors='replace')
     return hashlib.sha256(content).hexdigest()[:12]
 

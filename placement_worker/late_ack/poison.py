@@ -1,5 +1,6 @@
 """Poison messages: move requests that exceed their delivery limit to another queue."""
 
+import functools
 import logging
 import threading
 from collections.abc import Callable
@@ -31,21 +32,19 @@ class PoisonMessages:
         """Set the limit.
 
         :param move: publishes a message to the queue of a limit, with a confirmation.
-        :param parked_error: returns the error for the caller of a parked request, from the name of
-            the parking lot.
+        :param parked_error: returns the error for a caller, from the name of the parking lot.
         :param move_lock: a lock that the servers of a process share, held until a moved request
             is acknowledged. Without it, the process could receive the request from the isolation
             queue and crash before the acknowledgement; the request would be moved twice.
         :param report_parked: reports a parked cast, from message, context and error.
         """
         self._limit = limit
-        self._move_message = move
+        self._move = move
         self._parked_error = parked_error
         self._move_lock = move_lock or threading.Lock()
         self._report_parked = report_parked
 
     def exceeds_limit(self, request: LateAckRequest) -> bool:
-        """Return whether a request was redelivered too often."""
         return request.redeliveries > self._limit.redeliveries
 
     def wait_for_moves(self) -> None:
@@ -60,17 +59,24 @@ class PoisonMessages:
         A request that cannot be moved returns to its queue after a pause. The broker counts that as
         a delivery, and drops a request that exceeds the delivery limit of its queue.
         """
-        message, context = request.message, request.ctxt
+        message, context, hooks = request.message, request.ctxt, request.listener.hooks
         LOG.warning(
             '%sRequest %s was redelivered %d times; moving it to %s',
-            request.listener.hooks.describe(message),
+            hooks.describe(message),
             request.key,
             request.redeliveries,
             self._limit.queue,
         )
+        error = self._parked_error(self._limit.queue)
         try:
             with self._move_lock:
-                error = self._move(request)
+                self._move(request.delivery._raw_message, self._limit)
+                event = Event.PARKED if self._limit.parks else Event.ISOLATED
+                hooks.on_event(event, request.listener.in_flight.topic)
+                if self._limit.parks:
+                    report = functools.partial(request.reply, failure=(type(error), error, None))
+                    _report('its caller', request, report)
+                request.finish().wait(ACKNOWLEDGED_S)
         except Exception:
             LOG.exception('Failed to move request %s; retrying in %d s', request.key, MOVE_RETRY_S)
             request.listener.pause(MOVE_RETRY_S)
@@ -78,26 +84,13 @@ class PoisonMessages:
             return
         # Not before the acknowledgement: a request that crashes the process in the report would
         # be parked twice.
-        if error and self._report_parked:
-            try:
-                self._report_parked(message, context, error)
-            except (Exception, Redeliver):
-                LOG.exception(
-                    'Failed to report to its reply_to that request %s is parked', request.key
-                )
+        if self._limit.parks and self._report_parked:
+            report = functools.partial(self._report_parked, message, context, error)
+            _report('its reply_to', request, report)
 
-    def _move(self, request: LateAckRequest) -> Exception | None:
-        self._move_message(request.delivery._raw_message, self._limit)
-        event = Event.PARKED if self._limit.parks else Event.ISOLATED
-        request.listener.hooks.on_event(event, request.listener.in_flight.topic)
-        error = self._reply_parked(request) if self._limit.parks else None
-        request.finish().wait(ACKNOWLEDGED_S)
-        return error
 
-    def _reply_parked(self, request: LateAckRequest) -> Exception:
-        error = self._parked_error(self._limit.queue)
-        try:
-            request.reply(failure=(type(error), error, None))
-        except (Exception, Redeliver):  # returned to its queue now, it would be parked twice
-            LOG.exception('Failed to report to its caller that request %s is parked', request.key)
-        return error
+def _report(receiver: str, request: LateAckRequest, report: Callable[[], object]) -> None:
+    try:
+        report()
+    except (Exception, Redeliver):  # returned to its queue now, the request would be parked twice
+        LOG.exception('Failed to report to %s that request %s is parked', receiver, request.key)

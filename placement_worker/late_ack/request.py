@@ -39,8 +39,7 @@ class Redeliver(BaseException):
     def __init__(self, cause: object, *, counted: bool = False) -> None:
         """Set the cause for the log.
 
-        :param counted: whether the delivery counts towards the delivery limit on each version of
-            RabbitMQ, as a crash does. Version 4.3 does not count one that is not.
+        :param counted: whether the delivery counts towards the delivery limit as a crash does.
         """
         super().__init__(cause)
         self.counted = counted
@@ -48,15 +47,16 @@ class Redeliver(BaseException):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A message for the reply queue of a call.
+    """A message to publish; `name` names it in the log.
 
-    `name`: the name of the reply in the log. `is_last`: False for a heartbeat of the monitor of
-    calls, or for an error that the caller may miss.
+    `is_last`: False for a heartbeat of the monitor of calls, or for an error that the caller may
+    miss.
     """
 
     name: str
-    queue: str
+    routing_key: str
     message: Message
+    exchange: str = ''
     is_last: bool = True
 
 
@@ -64,10 +64,10 @@ class Reply:
 class Hooks:
     """The functions that a project adds to its servers.
 
-    `send_reply`: publishes a reply to a call through the default exchange, with a confirmation; it
-    may raise `Redeliver`. None lets the driver send replies, without a bound. `on_event`: takes an
-    event and the topic, in the thread of the request. `describe`: returns the beginning of a line
-    of the log that says what a message is about.
+    `send_reply`: publishes a reply to a call, with a confirmation; it may raise `Redeliver`. None
+    lets the driver send replies, without a bound. `on_event`: takes an event and the topic, in the
+    thread of the request. `describe`: returns the beginning of a line of the log that says what a
+    message is about.
     """
 
     send_reply: Callable[[Reply], object] | None = None
@@ -82,46 +82,31 @@ class RequestsInFlight:
         self._monotonic = monotonic
         self._hooks = hooks
         self.topic = topic
-        self._lock = threading.Lock()
+        # In the order of their starts. It has no lock, since a handler of a signal reads it: each
+        # access is one step of the interpreter.
         self._begun: dict[object, tuple[float, LateAckRequest]] = {}
-        self._logged: set[object] = set()
 
     def add(self, request: 'LateAckRequest') -> None:
-        """Record that a thread begins a request."""
-        with self._lock:
-            self._begun[request.key] = self._monotonic(), request
+        self._begun[request.key] = self._monotonic(), request
         self._hooks.on_event(Event.TAKEN, self.topic)
 
     def remove(self, request: 'LateAckRequest') -> None:
-        """Record that the reply to a request is sent, or that the request returns to its queue."""
-        with self._lock:
-            self._begun.pop(request.key, None)
-            self._logged.discard(request.key)
+        self._begun.pop(request.key, None)
         self._hooks.on_event(Event.SETTLED, self.topic)
 
     def oldest(self) -> float | None:
-        """Return the start time of the oldest request; the dictionary keeps the order of starts."""
-        with self._lock:
-            return next((at for at, _ in self._begun.values()), None)
+        """Return the start time of the oldest request."""
+        return next((at for at, _ in list(self._begun.values())), None)
 
     def log_longer_than(self, seconds: float) -> None:
         """Log each request that has been in flight for longer, once per request."""
-        with self._lock:
-            begun = [
-                (at, request)
-                for at, request in self._begun.values()
-                if request.key not in self._logged and self._monotonic() - at > seconds
-            ]
-            self._logged.update(request.key for _, request in begun)
-        for at, request in begun:
-            LOG.warning('%s', self._described(at, request))
+        for at, request in list(self._begun.values()):
+            if not request.is_logged and self._monotonic() - at > seconds:
+                request.is_logged = True
+                LOG.warning('%s', self._described(at, request))
 
     def described(self) -> list[str]:
-        """Return a line per request, the oldest first.
-
-        A handler of a signal calls this, and it may have interrupted the thread that holds the
-        lock. Copying the values needs no lock, since it is one step of the interpreter.
-        """
+        """Return a line per request, the oldest first."""
         return [self._described(*begun) for begun in list(self._begun.values())]
 
     def _described(self, at: float, request: 'LateAckRequest') -> str:
@@ -138,8 +123,7 @@ class RequestsInFlight:
 class LateAckRequest(amqpdriver.AMQPIncomingMessage):
     """A request that waits, is in flight, or was returned to its queue.
 
-    `delivery` is the last delivery of the message, which is the one to settle. `listener` is a
-    `LateAckListener`, which settles it.
+    `delivery` is the last delivery of the message, which the `listener` settles.
     """
 
     def __init__(self, listener: Any, delivery: Any, key: object, context: Any) -> None:
@@ -156,9 +140,10 @@ class LateAckRequest(amqpdriver.AMQPIncomingMessage):
         )
         self.delivery = delivery
         self.key = key
+        self.properties: dict[str, str] = delivery._raw_message.properties
         self.redeliveries = delivery_count(delivery._raw_message)
-        self._lock = threading.Lock()
-        self._is_waiting = True
+        self.is_logged = False
+        self._claim = threading.Lock()  # acquired once, by a thread that begins it or at a stop
 
     @override
     def acknowledge(self) -> None:
@@ -167,75 +152,58 @@ class LateAckRequest(amqpdriver.AMQPIncomingMessage):
 
     @override
     def reply(self, reply: Any = None, failure: Any = None) -> None:
-        send_reply = self.listener.hooks.send_reply
-        if send_reply is None:
+        if self.listener.hooks.send_reply is None:
             super().reply(reply, failure)
         elif self._has_reply_queue():
-            name = (
-                f'the reply to call {self.msg_id!r} '
-                f'(default exchange, reply queue {self.reply_q!r})'
-            )
-            send_reply(Reply(name, self.reply_q, self._reply_message(reply, failure, ending=True)))
+            queue = self.reply_q
+            name = f'the reply to call {self.msg_id!r} (default exchange, reply queue {queue!r})'
+            self._send(name, reply, failure, is_last=True)
         elif self.orig_msg_id:  # `msg_id` of a cast is generated
-            LOG.warning(
-                'Dropped the reply to call %r: expected a reply queue named %s..., got %.80r',
-                self.msg_id,
-                REPLY_QUEUES,
-                self.reply_q,
-            )
+            wrong = 'Dropped the reply to call %r: expected a reply queue named %s..., got %.80r'
+            LOG.warning(wrong, self.msg_id, REPLY_QUEUES, self.reply_q)
 
     @override
     def heartbeat(self) -> None:
-        # The dispatcher logs the errors of a heartbeat and continues.
-        send_reply = self.listener.hooks.send_reply
-        if send_reply is None:
+        # The dispatcher ends the heartbeats at an error. It would send those of a call with an
+        # unknown method without an end.
+        if self.delivery is None:
+            raise RuntimeError('The call has ended')
+        if self.listener.hooks.send_reply is None:
             super().heartbeat()
         elif self._has_reply_queue():
-            message = self._reply_message(None, None, ending=False)
-            send_reply(Reply('a heartbeat', self.reply_q, message, is_last=False))
+            self._send('a heartbeat', None, None, is_last=False)
 
     def begin(self) -> bool:
         """Put the request in flight, and return False if it was given back before."""
-        has_begun = self._stop_waiting()
+        has_begun = self._claim.acquire(blocking=False)
         if has_begun:
             self.listener.in_flight.add(self)
         return has_begun
 
     def give_back_unless_begun(self) -> bool:
-        """Give back a waiting request, and return whether it was waiting.
-
-        Only the polling thread may call this, or another one by `do`.
-        """
-        was_waiting = self._stop_waiting()
+        """Give back a waiting request, in the polling thread; return whether it was waiting."""
+        was_waiting = self._claim.acquire(blocking=False)
         if was_waiting:
             self.listener.settle(self, nack, is_done=False)
         return was_waiting
 
     def finish(self) -> threading.Event:
-        """Have the listener acknowledge the request, after its reply was sent.
-
-        :returns: an event that is set after the acknowledgement.
-        """
+        """Acknowledge the request; the event is set after the acknowledgement."""
         return self._end(lambda delivery: delivery.acknowledge(), is_done=True)
 
     def give_back(self, *, counted: bool = False) -> None:
-        """Have the listener return the request to its queue, so that the broker delivers it again.
-
-        :param counted: as of `Redeliver`.
-        """
+        """Return the request to its queue; `counted` as of `Redeliver`."""
         self._end((lambda delivery: delivery.requeue()) if counted else nack)
 
     def reject(self) -> None:
-        """Have the listener drop the request; the broker dead-letters it if a policy says so."""
+        """Drop the request; the broker dead-letters it if a policy says so."""
         self._end(lambda delivery: delivery._raw_message.reject())
 
     def release_message(self) -> None:
-        """Drop the references to the message, which may be large.
-
-        Idle threads of the pool keep their last request until the next one.
-        """
+        """Drop what may be large: idle threads keep their last request until the next one."""
         self.delivery = None
         self.message: dict[str, Any] = {}
+        self.ctxt: dict[str, Any] = {}
 
     def _end(self, how: Callable[[Any], object], *, is_done: bool = False) -> threading.Event:
         self.listener.in_flight.remove(self)
@@ -248,40 +216,33 @@ class LateAckRequest(amqpdriver.AMQPIncomingMessage):
         self.listener.do(settle)
         return is_settled
 
-    def _stop_waiting(self) -> bool:
-        with self._lock:
-            was_waiting, self._is_waiting = self._is_waiting, False
-        return was_waiting
-
     def _has_reply_queue(self) -> bool:
-        """Return whether a caller waits at a reply queue; replies go to no other queue."""
+        # A caller must not choose another queue.
         return (
             bool(self.orig_msg_id)
             and isinstance(self.reply_q, str)
             and self.reply_q.startswith(REPLY_QUEUES)
         )
 
-    def _reply_message(self, reply: Any, failure: Any, *, ending: bool) -> Message:
+    def _send(self, name: str, reply: Any, failure: Any, *, is_last: bool) -> None:
         serialized = driver_common.serialize_remote_exception(failure) if failure else None
-        message = {'result': reply, 'failure': serialized, 'ending': ending, '_msg_id': self.msg_id}
-        return enveloped(message)
+        about = {'result': reply, 'failure': serialized, 'ending': is_last, '_msg_id': self.msg_id}
+        sent = Reply(name, self.reply_q, enveloped(about), is_last=is_last)
+        self.listener.hooks.send_reply(sent)
 
 
 def nack(delivery: Any) -> None:
-    """Return a delivery to its queue without a blame.
+    """Return a delivery to its queue; py-amqp has no method for it.
 
     RabbitMQ 4.3 counts a rejected message as one more crash, so a few polite restarts would isolate
-    an innocent request; it does not count a nacked one. py-amqp has no method for it.
+    an innocent request; it does not count a nacked one.
     """
     raw = delivery._raw_message
     raw.channel.send_method(spec.Basic.Nack, 'Lbb', (raw.delivery_tag, False, True))
 
 
 def enveloped(message: dict[str, Any]) -> Message:
-    """Return a message in the envelope of oslo.messaging, with a unique id.
-
-    Receivers recognize a duplicate by its unique id.
-    """
+    """Return a message in the envelope of oslo.messaging, with a unique id against duplicates."""
     amqp._add_unique_id(message)
     return Message(
         jsonutils.dump_as_bytes(driver_common.serialize_msg(message)),

@@ -1,5 +1,6 @@
 """The RPC server that acknowledges after the reply."""
 
+import functools
 import json
 import logging
 import sys
@@ -13,7 +14,7 @@ from oslo_messaging._drivers import common as driver_common
 from oslo_messaging.rpc import server as rpc_server
 from typing_extensions import override
 
-from placement_worker.late_ack.listener import LateAckListener, ListenConnection, OutageLog
+from placement_worker.late_ack.listener import LateAckListener, ListenConnection
 from placement_worker.late_ack.poison import PoisonMessages
 from placement_worker.late_ack.request import (
     REPLY_QUEUES,
@@ -25,12 +26,9 @@ from placement_worker.late_ack.request import (
 )
 
 LOG = logging.getLogger(__name__)
+# Random names of queues: oslo.messaging's reply queues, those that the broker names, and direct
+# reply-to. Queues of workers and of notifications have no such name.
 CALLERS_QUEUES = (REPLY_QUEUES, 'amq.gen-', 'amq.rabbitmq.reply-to.')
-"""Prefixes of the queues that get the error of a request that names its reply queue by AMQP alone.
-
-Their names are random: oslo.messaging's reply queues, those that the broker names, and direct
-reply-to. Queues of workers and of notifications have no such name.
-"""
 PLAIN = (
     'Expected an envelope of oslo.messaging with _msg_id and _reply_q, got the AMQP property '
     'reply_to without them'
@@ -44,8 +42,7 @@ class Reject(BaseException):
 class Heartbeat(NamedTuple):
     """The state of a server, on the monotonic clock.
 
-    `polled_at`: its last poll. `begun_at`: the start of its oldest request in flight.
-    `disconnected_at`: the loss of its connection; None while it is connected.
+    `begun_at`: the start of its oldest request in flight.
     """
 
     polled_at: float
@@ -64,20 +61,17 @@ class LateAckServer(rpc_server.RPCServer):
         executor: str | None = None,
         *,
         poison: PoisonMessages | None = None,
-        outages: OutageLog | None = None,
         has_own_queue: bool = True,
         **hooks: Any,
     ) -> None:
         """Create the server; pass a `functools.partial` to `get_rpc_server` as `server_cls`.
 
         :param poison: moves requests that were delivered too often; None for no limit.
-        :param outages: logs lost connections; the servers of a process share it.
         :param has_own_queue: whether callers can also address this server alone.
         :param hooks: `send_reply`, `on_event` and `describe`, as of `request.Hooks`.
         """
         super().__init__(transport, target, dispatcher, executor)
         self._poison = poison
-        self._outages = outages
         self._has_own_queue = has_own_queue
         self._hooks = Hooks(**hooks)
 
@@ -92,7 +86,7 @@ class LateAckServer(rpc_server.RPCServer):
             )
             return super()._create_listener()
         connection = ListenConnection(driver._get_connection(driver_common.PURPOSE_LISTEN))
-        listener = LateAckListener(driver, connection, target.topic, self._hooks, self._outages)
+        listener = LateAckListener(driver, connection, target.topic, self._hooks)
         suffixes = ('', f'.{target.server}') if self._has_own_queue else ('',)
         for suffix in suffixes:
             connection.add_consumer(driver._get_exchange(target), target.topic + suffix, listener)
@@ -109,7 +103,7 @@ class LateAckServer(rpc_server.RPCServer):
             super()._process_incoming(incoming)
         elif not request.begin():
             return
-        elif _properties(request).get('reply_to') and not request.orig_msg_id:
+        elif request.properties.get('reply_to') and not request.orig_msg_id:
             self._refuse_plain(request)
         elif self._poison and self._poison.exceeds_limit(request):
             self._poison.divert(request)
@@ -121,60 +115,33 @@ class LateAckServer(rpc_server.RPCServer):
     def _handle(self, request: LateAckRequest) -> None:
         settle: Callable[[], object] = request.finish
         try:
-            self._dispatch(request)
+            try:
+                super()._process_incoming([request])
+            except (Redeliver, Reject):
+                raise
+            # A SystemExit of an endpoint, e.g., would be redelivered and end the next worker.
+            except BaseException:
+                LOG.exception(
+                    'Request %s ended its handler; its caller gets the error', request.key
+                )
+                request.reply(failure=sys.exc_info())
         except Redeliver as exc:
             LOG.warning('Request %s returns to its queue: %s', request.key, exc)
-            counted = exc.counted
-
-            def settle() -> None:
-                request.give_back(counted=counted)
+            settle = functools.partial(request.give_back, counted=exc.counted)
         except Reject:
             settle = request.reject
         finally:
             settle()
 
-    def _dispatch(self, request: LateAckRequest) -> None:
-        try:
-            if not self._has_method(request.message):
-                # The dispatcher would send heartbeats for an unknown method without an end.
-                request.client_timeout = None
-            super()._process_incoming([request])
-        except (Redeliver, Reject):
-            raise
-        # A SystemExit of an endpoint, for example, would be redelivered and end the next worker.
-        except BaseException:
-            LOG.exception('Request %s ended its handler; its caller gets the error', request.key)
-            request.reply(failure=sys.exc_info())
-
-    def _has_method(self, message: dict[str, Any]) -> bool:
-        dispatcher, method = self.dispatcher, message.get('method')
-        if not isinstance(method, str):
-            return False
-        try:
-            return any(
-                dispatcher._is_namespace(target, message.get('namespace'))
-                and dispatcher._is_compatible(target, message.get('version', '1.0'))
-                and dispatcher.access_policy.is_allowed(endpoint, method)
-                for endpoint in dispatcher.endpoints
-                for target in [getattr(endpoint, 'target', None) or dispatcher._default_target]
-            )
-        except Exception:  # a malformed version; the dispatcher reports it to the caller
-            return False
-
     def _refuse_plain(self, request: LateAckRequest) -> None:
-        """Log a request that names its reply queue by AMQP alone, tell its sender, and drop it.
-
-        oslo.messaging ignores that property. It would handle the request as a cast, and the sender
-        would wait for a reply that never comes.
-        """
-        properties = _properties(request)
-        queue = properties['reply_to']
+        # oslo.messaging would handle it as a cast, and the sender would wait for a reply.
+        queue = request.properties['reply_to']
         LOG.warning('Refused a message for a reply to queue %.80r: %s', queue, PLAIN)
+        error = json.dumps({'error': {'type': 'InvalidRequest', 'message': PLAIN}})
         try:
             if self._hooks.send_reply and queue.startswith(CALLERS_QUEUES):
-                name = {key: properties[key] for key in ('correlation_id',) if key in properties}
-                error = {'error': {'type': 'InvalidRequest', 'message': PLAIN}}
-                message = Message(json.dumps(error), content_type='application/json', **name)
+                about = {k: v for k, v in request.properties.items() if k == 'correlation_id'}
+                message = Message(error, content_type='application/json', **about)
                 self._hooks.send_reply(Reply('a refusal', queue, message, is_last=False))
         except (Exception, Redeliver) as exc:
             LOG.warning('Failed to report the refusal to queue %.80r: %s', queue, exc)
@@ -183,14 +150,13 @@ class LateAckServer(rpc_server.RPCServer):
 
 
 def driver_of(transport: Any) -> Any:
-    """Return the driver of a transport of oslo.messaging."""
     return transport._driver
 
 
 def heartbeat(server: Any) -> Heartbeat | None:
-    """Return the heartbeat of an RPC server, or None before it listens.
+    """Return the heartbeat of an RPC server; None before it listens.
 
-    The stock server has none: it counts as connected, just polled, and idle.
+    The stock server counts as connected, just polled, and idle.
     """
     if server.listener is None:
         return None
@@ -209,8 +175,3 @@ def requests_in_flight(server: Any) -> RequestsInFlight | None:
 def _listener(server: Any) -> LateAckListener | None:
     listener = getattr(server.listener, '_poll_style_listener', None)
     return listener if isinstance(listener, LateAckListener) else None
-
-
-def _properties(request: LateAckRequest) -> dict[str, str]:
-    properties: dict[str, str] = request.delivery._raw_message.properties
-    return properties

@@ -33,16 +33,8 @@ from placement_worker.client.transport import (
 )
 from placement_worker.contract import rpc
 from placement_worker.contract.model import BindReply, BindRequest, CheckReply, CheckRequest
+from placement_worker.events import types
 from placement_worker.events.listener import Listener
-from placement_worker.events.types import (
-    BindingEnded,
-    BindingStarted,
-    CheckEnded,
-    CheckStarted,
-    Event,
-    NotificationDropped,
-    RequestFailed,
-)
 from placement_worker.late_ack import driver_of
 
 LOG = logging.getLogger(__name__)
@@ -63,7 +55,7 @@ class NotificationSender(Listener):
         publisher_id: str,
         events: Listener | None = None,
     ) -> None:
-        """Prepare; the first notification starts the thread.
+        """Start the thread.
 
         :param transport: returns a fresh transport of oslo.messaging.
         :param events: a listener that counts dropped notifications.
@@ -75,37 +67,35 @@ class NotificationSender(Listener):
         )
         self._events = events
         self._queue: queue.Queue[tuple[str, str, dict[str, Any]]] = queue.Queue(QUEUE_MAX)
-        self._lock = threading.Lock()
-        self._thread: threading.Thread | None = None
         self._drops = False
+        threading.Thread(target=self._run, name='notifications', daemon=True).start()
 
     @override
-    def handle(self, event: Event) -> None:
+    def handle(self, event: types.Event) -> None:
         match event:
-            case CheckStarted(request, request_id):
+            case types.CheckStarted(request, request_id):
                 self._send('info', 'policy_check.start', started(request, request_id))
-            case CheckEnded(request, reply, _, request_id):
+            case types.CheckEnded(request, reply, _, request_id):
                 self._send('info', 'policy_check.end', ended(request, reply, request_id))
-            case BindingStarted(method, binding, request_id):
+            case types.BindingStarted(method, binding, request_id):
                 self._send('info', f'{method}.start', started(binding, request_id))
-            case BindingEnded(method, binding, bound, request_id=request_id):
+            case types.BindingEnded(method, binding, bound, request_id=request_id):
                 self._send('info', f'{method}.end', ended(binding, bound, request_id))
-            case RequestFailed(method, error, request_id) if method != rpc.POLICY_REBALANCE.name:
+            case types.RequestFailed(method, error, request_id) if (
+                method != rpc.POLICY_REBALANCE.name
+            ):
                 self._send('error', f'{method}.error', failed(error, request_id))
 
     def close(self) -> None:
         """Empty the queue within `STOP_S`, and log how many notifications are lost."""
-        if self._thread is None:
-            return
         end = time.monotonic() + STOP_S
         while self._queue.unfinished_tasks and time.monotonic() < end:
             time.sleep(0.02)
         self._stopping.set()
         lost = self._queue.unfinished_tasks
         if lost:
-            LOG.error(
-                'Lost %d notifications: the worker stopped before the broker accepted them', lost
-            )
+            text = 'Lost %d notifications: the worker stopped before the broker accepted them'
+            LOG.error(text, lost)
         self._driver.cleanup()
 
     def _send(self, priority: str, event_type: str, payload: dict[str, Any]) -> None:
@@ -120,14 +110,7 @@ class NotificationSender(Listener):
                 )
             self._drops = True
             if self._events:
-                self._events.handle(NotificationDropped())
-        if self._thread is None:
-            with self._lock:
-                if self._thread is None:
-                    self._thread = threading.Thread(
-                        target=self._run, name='notifications', daemon=True
-                    )
-                    self._thread.start()
+                self._events.handle(types.NotificationDropped())
 
     def _run(self) -> None:
         while not self._stopping.is_set():
@@ -142,10 +125,7 @@ class NotificationSender(Listener):
 
 
 class _PersistentDriver:
-    """Pass notifications to the driver of a transport until it accepts them.
-
-    It has those members of a driver that a `NotificationTransport` uses.
-    """
+    """The members of a driver that a `NotificationTransport` uses; it persists until a success."""
 
     def __init__(self, transport: Callable[[], Any], stopping: threading.Event) -> None:
         self._create = transport
@@ -237,21 +217,15 @@ def check(conf: cfg.ConfigOpts) -> None:
 
 
 def _notification_transport(conf: cfg.ConfigOpts) -> Any:
-    """Return a transport to the broker of notifications.
-
-    It is the broker of requests unless `transport_url` names another one.
+    """Return a transport to the broker of requests, unless the options name another one.
 
     :raises ConfigurationError: the address cannot be used.
     """
     # The first call registers the options of notifications.
     oslo_messaging.get_notification_transport(conf, url=load_transport_url(conf))
     try:
-        target = _target(conf)
+        target = transport_url(conf, conf.oslo_messaging_notifications.transport_url)
         with driver_errors():
             return oslo_messaging.get_notification_transport(conf, url=shuffled(target))
     except errors.ConfigurationError as exc:
         raise errors.ConfigurationError(f'{SECTION} transport_url: {exc}') from exc
-
-
-def _target(conf: cfg.ConfigOpts) -> Any:
-    return transport_url(conf, conf.oslo_messaging_notifications.transport_url)

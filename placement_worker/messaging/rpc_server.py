@@ -8,32 +8,19 @@ from typing import Any
 
 import oslo_messaging
 from oslo_config import cfg
-from oslo_context.context import RequestContext, get_current
+from oslo_context.context import RequestContext
 from oslo_messaging.rpc import dispatcher
 from typing_extensions import override
 
+from placement_worker import errors
 from placement_worker.client.transport import control_exchange
 from placement_worker.cloud.request_id import bound_request_id
 from placement_worker.contract.rpc import METHODS, VERSION
-from placement_worker.errors import (
-    ConfigurationError,
-    PlacementWorkerError,
-    RequestParked,
-    WorkerFailed,
-    with_notes,
-)
+from placement_worker.events import types
 from placement_worker.events.listener import Listener
-from placement_worker.events.types import (
-    Event,
-    MessageMoved,
-    MessageRedelivered,
-    MessageSettled,
-    MessageTaken,
-)
 from placement_worker.handlers import request_subject
 from placement_worker.handlers.endpoints import Endpoints
-from placement_worker.late_ack import Event as LateAckEvent
-from placement_worker.late_ack import LateAckServer, limit_bodies
+from placement_worker.late_ack import Event, LateAckServer, limit_bodies
 from placement_worker.late_ack.poison import PoisonMessages
 from placement_worker.messaging.reply_sender import ReplySender
 
@@ -44,15 +31,15 @@ IDS = ('request_id', 'global_request_id', 'user_id', 'project_id')
 ENVELOPE_FACTOR = 4
 HEADER_BYTES = 64 * 2**10  # the size of the rest of a message: method, ids and the caller's context
 TRACING = 'oslo_messaging_tracing'
-# The module of the exporter per `otlp_protocol`.
 # The events of `late_ack` as those of the worker, which have the topic.
-EVENTS: Mapping[LateAckEvent, Callable[[str], Event]] = {
-    LateAckEvent.TAKEN: MessageTaken,
-    LateAckEvent.SETTLED: MessageSettled,
-    LateAckEvent.REDELIVERED: MessageRedelivered,
-    LateAckEvent.ISOLATED: functools.partial(MessageMoved, parked=False),
-    LateAckEvent.PARKED: functools.partial(MessageMoved, parked=True),
+EVENTS: Mapping[Event, Callable[[str], types.Event]] = {
+    Event.TAKEN: types.MessageTaken,
+    Event.SETTLED: types.MessageSettled,
+    Event.REDELIVERED: types.MessageRedelivered,
+    Event.ISOLATED: functools.partial(types.MessageMoved, parked=False),
+    Event.PARKED: functools.partial(types.MessageMoved, parked=True),
 }
+# The module of the exporter per `otlp_protocol`.
 EXPORTERS = {
     'http/protobuf': 'opentelemetry.exporter.otlp.proto.http.trace_exporter',
     'grpc': 'opentelemetry.exporter.otlp.proto.grpc.trace_exporter',
@@ -64,18 +51,9 @@ class ContextSerializer(oslo_messaging.NoOpSerializer):
 
     @override
     def deserialize_context(self, context: Mapping[str, Any]) -> RequestContext:
-        ids = {name: _id(context.get(name)) for name in IDS}
-        current = get_current()
-        # It is deserialized twice per request.
-        if current and ids['request_id'] and all(getattr(current, key) == ids[key] for key in IDS):
-            return current
+        ids: dict[str, Any] = {name: _id(context.get(name)) for name in IDS}
         # oslo.log finds the context of a thread here: creating it makes it the current one.
-        return RequestContext(
-            request_id=ids['request_id'],
-            global_request_id=ids['global_request_id'],
-            user_id=ids['user_id'],
-            project_id=ids['project_id'],
-        )
+        return RequestContext(**ids)
 
 
 def _id(value: object) -> str | None:
@@ -83,24 +61,23 @@ def _id(value: object) -> str | None:
 
 
 def _exposed(name: str) -> Any:
-    """Return a method for the dispatcher that calls the endpoint of this name.
-
-    The reply to a call can only hold a `PlacementWorkerError`. Any other error is logged with its
-    traceback and raised as `WorkerFailed`.
-    """
-
+    # The reply to a call can only hold a `PlacementWorkerError`.
     def call(self: ExposedEndpoints, context: RequestContext, request: object) -> Any:
         try:
             with bound_request_id(context.global_id):
                 return getattr(self.endpoints, name)(request, context.request_id)
-        except PlacementWorkerError:
+        except errors.PlacementWorkerError:
             raise
         except Exception as exc:
             LOG.exception('%s%s failed', self.endpoints.subject(request), name)
-            raise WorkerFailed(f'{name} failed in the worker: {with_notes(exc)}') from None
+            raise errors.WorkerFailed(
+                f'{name} failed in the worker: {errors.with_notes(exc)}'
+            ) from None
 
     call.__name__ = name
-    return oslo_messaging.expose(oslo_messaging.expected_exceptions(PlacementWorkerError)(call))
+    return oslo_messaging.expose(
+        oslo_messaging.expected_exceptions(errors.PlacementWorkerError)(call)
+    )
 
 
 class ExposedEndpoints:
@@ -153,7 +130,6 @@ def create(
     endpoints: Endpoints,
     server_cls: Callable[..., Any],
 ) -> Any:
-    """Return the RPC server of a topic, before it is started."""
     target = oslo_messaging.Target(
         exchange=control_exchange(conf), topic=topic, server=conf.worker.host
     )
@@ -162,54 +138,42 @@ def create(
 
 
 def late_ack_server(
-    events: Listener, replies: ReplySender, poison: PoisonMessages, **options: Any
+    events: Listener, replies: ReplySender, poison: PoisonMessages
 ) -> Callable[..., LateAckServer]:
-    """Return a `server_cls` for `create`: the server of `late_ack` with the events of the worker.
-
-    :param options: further arguments of `LateAckServer`.
-    """
+    """Return a `server_cls` for `create` with the events of the worker."""
     return functools.partial(
         LateAckServer,
-        send_reply=replies.send_call_reply,
+        send_reply=replies.send,
         on_event=lambda event, topic: events.handle(EVENTS[event](topic)),
         describe=describe,
         poison=poison,
-        **options,
     )
 
 
-def parked_error(parking_lot: str) -> RequestParked:
-    """Return the error for the caller of a parked request."""
-    return RequestParked(
+def parked_error(parking_lot: str) -> errors.RequestParked:
+    return errors.RequestParked(
         f'The request exceeded its delivery limit and is parked in {parking_lot}; '
         'run placement-policy parked list --config-file FILE'
     )
 
 
 def describe(message: Mapping[str, Any]) -> str:
-    """Return what a message is about as the beginning of a line; empty if it does not say so.
-
-    The largest size of a message bounds the request.
-    """
+    """Return what a message is about as the beginning of a line of the log, or an empty text."""
     arguments = message.get('args')
     request = arguments.get('request') if isinstance(arguments, dict) else None
     return request_subject.of_request(request)
 
 
 def limit_requests(max_request_bytes: Callable[[], int]) -> None:
-    """Refuse messages whose request is larger, in the whole process.
-
-    :param max_request_bytes: returns the limit in force; called for each message.
-    """
+    """Refuse messages with a larger request, in the whole process, by the limit in force."""
     limit_bodies(lambda: ENVELOPE_FACTOR * max_request_bytes() + HEADER_BYTES)
 
 
 def prepare_tracing(conf: cfg.ConfigOpts) -> None:
     """Import the libraries for traces if tracing is enabled.
 
-    A span covers the handling of a request, because the server handles it in the thread in which
-    oslo.messaging processes the message. Without the import, oslo.messaging 18.3 imports the
-    package of the exporter but not the exporter, does not find it, and logs a warning per request.
+    Otherwise oslo.messaging 18.3 imports the package of the exporter but not the exporter, does not
+    find it, and logs a warning per request.
 
     :raises ConfigurationError: a library is missing.
     """
@@ -219,7 +183,7 @@ def prepare_tracing(conf: cfg.ConfigOpts) -> None:
         importlib.import_module('opentelemetry.sdk.trace')
         importlib.import_module(EXPORTERS[conf[TRACING].otlp_protocol])
     except ImportError as exc:
-        raise ConfigurationError(
+        raise errors.ConfigurationError(
             f'[{TRACING}] tracing_enabled needs {exc.name}, which is not installed: '
             'install placement-worker[tracing], '
             'or for otlp_protocol = grpc opentelemetry-exporter-otlp-proto-grpc'

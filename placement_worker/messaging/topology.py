@@ -10,31 +10,17 @@ import uuid
 from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
-from amqp import Message
-from amqp.exceptions import (
-    AccessRefused,
-    ChannelError,
-    NotFound,
-    PreconditionFailed,
-    RecoverableConnectionError,
-)
+from amqp import Message, exceptions
 from kombu.connection import Connection
 from oslo_config import cfg
 
-from placement_worker.client.transport import (
-    control_exchange,
-    is_true,
-    open_connection,
-    queue_arguments,
-)
+from placement_worker.client import transport
 from placement_worker.contract.rpc import PARKING_SUFFIX
 from placement_worker.errors import BrokerRefused, BrokerUnreachable, QueueMismatch
 
+# The delivery limit of the parking lot, where each listing is a delivery. RabbitMQ 4 has a default
+# limit, and older releases have no value for an unlimited queue.
 UNLIMITED = {'x-delivery-limit': 10**9}
-"""The delivery limit of the parking lot, where each listing is a delivery.
-
-RabbitMQ 4 has a default limit, and older releases have no value for an unlimited queue.
-"""
 ALARM_HINT = (
     '; it may block publishers while it is short of memory or disk: run "rabbitmq-diagnostics '
     'check_local_alarms"'
@@ -43,11 +29,7 @@ EMPTY_FIRST = 'Retry or drop the parked requests in it first: placement-policy p
 
 
 class Differences(NamedTuple):
-    """The differences between the broker and the topology that the worker needs.
-
-    `missing`: names of an exchange or queues. `mismatches`: messages, with the command that deletes
-    the exchange or queue.
-    """
+    """What the broker lacks, and messages about what has other options than the worker needs."""
 
     missing: list[str]
     mismatches: list[str]
@@ -62,25 +44,19 @@ def declare(conf: cfg.ConfigOpts, target: Any, queues: Collection[str]) -> None:
     :raises BrokerRefused: a permission is missing; the text names the permission and the resource.
     :raises BrokerUnreachable: no host responds, or the broker stops responding.
     """
-    if not _is_rabbit(target):
-        return
-    with _connected(conf, target) as connection:
-        topology = Topology(conf, target)
-        topology.declare_exchange(connection)
-        for queue in queues:
-            topology.declare_queue(connection, queue)
-            topology.bind_queue(connection, queue)
-            check_consume(connection, queue)
-        check_reply(connection)
+    if _is_rabbit(target):
+        with _connected(conf, target) as connection:
+            topology = _Topology(conf, target, connection)
+            topology.check_permissions(queues)
+            topology.declare_exchange()
+            for queue in queues:
+                topology.declare_queue(queue)
+                topology.bind_queue(queue)
 
 
 def declare_queue(conf: cfg.ConfigOpts, target: Any, connection: Connection, queue: str) -> None:
-    """Declare one queue of a worker on an open connection.
-
-    :param target: as for `declare`.
-    :raises QueueMismatch: the queue exists with other arguments.
-    """
-    Topology(conf, target).declare_queue(connection, queue)
+    """Declare one queue of a worker on an open connection."""
+    _Topology(conf, target, connection).declare_queue(queue)
 
 
 def consumer_count(conf: cfg.ConfigOpts, target: Any, queue: str) -> int:
@@ -94,163 +70,37 @@ def consumer_count(conf: cfg.ConfigOpts, target: Any, queue: str) -> int:
 def compare(conf: cfg.ConfigOpts, target: Any, queues: Collection[str]) -> Differences:
     """Return what `declare` would create or reject, without creating anything.
 
-    :param target: as for `declare`.
     :raises BrokerRefused: a permission is missing that `declare` or the worker needs.
     :raises BrokerUnreachable: no host responds, or the broker stops responding.
     """
-    found = Differences([], [])
-    if not _is_rabbit(target):
-        return found
-    with _connected(conf, target) as connection:
-        topology = Topology(conf, target)
-        check_declare(connection, topology.exchange, queues)
-        check_reply(connection)
-        with _recorded(found, f'exchange {topology.exchange}'):
-            connection.channel().exchange_declare(topology.exchange, 'topic', passive=True)
-            topology.declare_exchange(connection)
-        for queue in queues:
-            with _recorded(found, f'queue {queue}'):
-                connection.channel().queue_declare(queue, passive=True)
-                topology.declare_queue(connection, queue)
-    return found
-
-
-def _is_rabbit(target: Any) -> bool:
-    return bool(target.transport.startswith('rabbit'))
-
-
-@contextlib.contextmanager
-def _recorded(found: Differences, name: str) -> Iterator[None]:
-    try:
-        yield
-    except NotFound:
-        found.missing.append(name)
-    except QueueMismatch as exc:
-        found.mismatches.append(str(exc))
-
-
-@contextlib.contextmanager
-def _connected(conf: cfg.ConfigOpts, target: Any) -> Iterator[Connection]:
-    with open_connection(conf, target) as connection:
-        try:
-            yield connection
-        except (OSError, RecoverableConnectionError) as exc:
-            cause = str(exc) or type(exc).__name__
-            hint = ALARM_HINT if isinstance(exc, TimeoutError) else ''
-            raise BrokerUnreachable(f'The broker stopped responding: {cause}{hint}') from exc
-
-
-class Topology:
-    """The exchange and the queues as oslo.messaging declares them.
-
-    Each declaration uses a channel of its own, since an error closes its channel.
-    """
-
-    def __init__(self, conf: cfg.ConfigOpts, target: Any) -> None:
-        """Read the options of the configuration and of the URL's query.
-
-        :param target: as for `declare`.
-        """
-        options = {**conf.oslo_messaging_rabbit, **target.query}
-        is_quorum = is_true(options['rabbit_quorum_queue'])
-        self.exchange = control_exchange(conf)
-        self._vhost = target.virtual_host or '/'
-        self._parking_lot = conf.worker.topic + PARKING_SUFFIX
-        self._arguments = queue_arguments(conf, target) if is_quorum else {}
-        self._flags = {
-            'durable': is_quorum or is_true(options['amqp_durable_queues']),
-            'auto_delete': is_true(options['amqp_auto_delete']),
-        }
-
-    def declare_exchange(self, connection: Connection) -> None:
-        """Declare the exchange.
-
-        :raises QueueMismatch: the exchange exists with other arguments.
-        """
-        try:
-            with needed(exchange='configure'), _channel(connection) as channel:
-                channel.exchange_declare(self.exchange, 'topic', **self._flags)
-        except PreconditionFailed as exc:
-            command = _delete_exchange(self._vhost, self.exchange)
-            raise _mismatch(f'Exchange {self.exchange}', exc, command) from exc
-
-    def declare_queue(self, connection: Connection, queue: str) -> None:
-        """Declare a queue.
-
-        :raises QueueMismatch: the queue exists with other arguments.
-        """
-        is_parking_lot = queue == self._parking_lot
-        limit = UNLIMITED if is_parking_lot and self._arguments else {}
-        try:
-            with needed(queue='configure'), _channel(connection) as channel:
-                channel.queue_declare(queue, arguments={**self._arguments, **limit}, **self._flags)
-        except PreconditionFailed as exc:
-            command = f'rabbitmqctl -p {self._vhost} delete_queue {queue}'
-            first = EMPTY_FIRST if is_parking_lot else ''
-            raise _mismatch(f'Queue {queue}', exc, command, first) from exc
-
-    def bind_queue(self, connection: Connection, queue: str) -> None:
-        """Bind a queue to the exchange, with its name as the routing key.
-
-        :raises BrokerRefused: a permission is missing.
-        """
-        with (
-            needed(queue='write', exchange='read'),
-            _channel(connection) as channel,
-        ):
-            channel.queue_bind(queue, self.exchange, queue)
-
-
-@contextlib.contextmanager
-def _channel(connection: Connection) -> Iterator[Any]:
-    """Open a channel for a block, and close it unless the connection is lost.
-
-    py-amqp opens a channel again that the broker closes because of an error.
-    """
-    channel = connection.channel()
-    try:
-        yield channel
-    except ChannelError:
-        channel.close()
-        raise
-    channel.close()
-
-
-def _delete_exchange(vhost: str, exchange: str) -> str:
-    """Return the shell command that deletes an exchange; rabbitmqctl has no subcommand for it."""
-    return (
-        'rabbitmqctl eval \'rabbit_exchange:delete(rabbit_misc:r(<<"'
-        + vhost
-        + '">>, exchange, <<"'
-        + exchange
-        + '">>), false, <<"operator">>).\''
-    )
-
-
-def _mismatch(name: str, exc: PreconditionFailed, command: str, first: str = '') -> QueueMismatch:
-    return QueueMismatch(
-        f'{name} exists on the broker with other options than this worker needs: {exc}. {first}'
-        f'When it is not in use, delete it and start the worker again: {command}'
-    )
+    differences = Differences([], [])
+    if _is_rabbit(target):
+        with _connected(conf, target) as connection:
+            topology = _Topology(conf, target, connection)
+            topology.check_permissions(queues)
+            with _recorded(differences, f'exchange {topology.exchange}'):
+                connection.channel().exchange_declare(topology.exchange, 'topic', passive=True)
+                topology.declare_exchange()
+            for queue in queues:
+                with _recorded(differences, f'queue {queue}'):
+                    connection.channel().queue_declare(queue, passive=True)
+                    topology.declare_queue(queue)
+    return differences
 
 
 @contextlib.contextmanager
 def needed(**permissions: str) -> Iterator[None]:
-    """Name the missing permission if the broker refuses the operation of the block.
+    """Name the permission that the operation of the block lacks; the broker names its resource.
 
-    The error of the broker names only the resource.
-
-    :param permissions: the permission that the operation needs, by the kind of resource: `queue`,
-        `exchange`.
+    :param permissions: the permissions that the operation needs, by `queue` and `exchange`.
     :raises BrokerRefused: in place of AccessRefused.
     """
     try:
         yield
-    except AccessRefused as exc:
-        by_kind = {**permissions, 'topic': 'topic'}
+    except exceptions.AccessRefused as exc:
         missing = [
             permission
-            for kind, permission in by_kind.items()
+            for kind, permission in {**permissions, 'topic': 'topic'}.items()
             if f'access to {kind} ' in exc.reply_text
         ]
         page = 'the page "Security of the bus" of the manual has '
@@ -266,53 +116,130 @@ def needed(**permissions: str) -> Iterator[None]:
         ) from exc
 
 
-def check_declare(connection: Connection, exchange: str, queues: Collection[str]) -> None:
-    """Check the permissions to declare, bind and consume, and change nothing.
+def _is_rabbit(target: Any) -> bool:
+    return bool(target.transport.startswith('rabbit'))
 
-    RabbitMQ checks the permission before the arguments, and before it looks for the resource. An
-    argument of the wrong type therefore keeps it from declaring anything, and a binding that does
-    not exist is removed.
 
-    :raises BrokerRefused: a permission is missing.
-    :source: `handle_method` and `binding_action` in rabbit_channel.erl of RabbitMQ 3.10 to 4.1.
+@contextlib.contextmanager
+def _recorded(differences: Differences, name: str) -> Iterator[None]:
+    try:
+        yield
+    except exceptions.NotFound:
+        differences.missing.append(name)
+    except QueueMismatch as exc:
+        differences.mismatches.append(str(exc))
+
+
+@contextlib.contextmanager
+def _connected(conf: cfg.ConfigOpts, target: Any) -> Iterator[Connection]:
+    with transport.open_connection(conf, target) as connection:
+        try:
+            yield connection
+        except (OSError, exceptions.RecoverableConnectionError) as exc:
+            cause = str(exc) or type(exc).__name__
+            hint = ALARM_HINT if isinstance(exc, TimeoutError) else ''
+            raise BrokerUnreachable(f'The broker stopped responding: {cause}{hint}') from exc
+
+
+class _Topology:
+    """The exchange and the queues as oslo.messaging declares them.
+
+    Each operation uses a channel of its own, since an error closes its channel.
     """
-    with needed(exchange='configure'), contextlib.suppress(PreconditionFailed):
-        connection.channel().exchange_declare(
-            exchange, 'topic', auto_delete=False, arguments={'alternate-exchange': 0}
+
+    def __init__(self, conf: cfg.ConfigOpts, target: Any, connection: Connection) -> None:
+        options = {**conf.oslo_messaging_rabbit, **target.query}
+        is_quorum = transport.is_true(options['rabbit_quorum_queue'])
+        self.exchange = transport.control_exchange(conf)
+        self._connection = connection
+        self._vhost = target.virtual_host or '/'
+        self._parking_lot = conf.worker.topic + PARKING_SUFFIX
+        self._arguments = transport.queue_arguments(conf, target) if is_quorum else {}
+        self._flags = {
+            'durable': is_quorum or transport.is_true(options['amqp_durable_queues']),
+            'auto_delete': transport.is_true(options['amqp_auto_delete']),
+        }
+
+    def declare_exchange(self) -> None:
+        command = (  # rabbitmqctl has no subcommand for it
+            f'rabbitmqctl eval \'rabbit_exchange:delete(rabbit_misc:r(<<"{self._vhost}">>, '
+            f'exchange, <<"{self.exchange}">>), false, <<"operator">>).\''
         )
-    for queue in queues:
-        with needed(queue='configure'), contextlib.suppress(PreconditionFailed):
-            connection.channel().queue_declare(
-                queue, durable=True, auto_delete=False, arguments={'x-dead-letter-exchange': 0}
-            )
-        with needed(queue='write', exchange='read'), contextlib.suppress(NotFound):
-            unbound = {'placement-worker': uuid.uuid4().hex}
-            connection.channel().queue_unbind(queue, exchange, queue, arguments=unbound)
-        with contextlib.suppress(NotFound):
-            check_consume(connection, queue)
+        with self._channel(f'Exchange {self.exchange}', command) as channel:
+            channel.exchange_declare(self.exchange, 'topic', **self._flags)
+
+    def declare_queue(self, queue: str) -> None:
+        is_parking_lot = queue == self._parking_lot
+        limit = UNLIMITED if is_parking_lot and self._arguments else {}
+        command = f'rabbitmqctl -p {self._vhost} delete_queue {queue}'
+        first = EMPTY_FIRST if is_parking_lot else ''
+        with self._channel(f'Queue {queue}', command, first) as channel:
+            channel.queue_declare(queue, arguments={**self._arguments, **limit}, **self._flags)
+
+    def bind_queue(self, queue: str) -> None:
+        with self._channel(f'Queue {queue}') as channel:
+            channel.queue_bind(queue, self.exchange, queue)
+
+    def check_permissions(self, queues: Collection[str]) -> None:
+        """Check the permissions to declare, bind, consume and reply, and change nothing.
+
+        RabbitMQ checks the permission before the arguments, and before it looks for the resource.
+        An argument of the wrong type therefore keeps it from declaring or consuming anything. A
+        binding that does not exist is removed, and the message of the check has no queue.
+
+        :raises BrokerRefused: a permission is missing.
+        :source: `handle_method` and `binding_action` in rabbit_channel.erl of RabbitMQ 3.10 to 4.1.
+        """
+        unknown = f'unroutable-{uuid.uuid4().hex}'
+        check = self._check_permission
+        wrong = {'alternate-exchange': 0}
+        check(
+            {'exchange': 'configure'}, 'exchange_declare', self.exchange, 'topic', arguments=wrong
+        )
+        for queue in queues:
+            wrong = {'x-dead-letter-exchange': 0}
+            check({'queue': 'configure'}, 'queue_declare', queue, durable=True, arguments=wrong)
+            bound = queue, self.exchange, queue
+            both = {'queue': 'write', 'exchange': 'read'}
+            check(both, 'queue_unbind', *bound, arguments={unknown: ''})
+            wrong_priority = {'x-priority': 'no number'}
+            check({'queue': 'read'}, 'basic_consume', queue, arguments=wrong_priority)
+        default = {'exchange': '', 'routing_key': unknown}
+        check({'exchange': 'write'}, 'basic_publish_confirm', Message(), **default)
+
+    def _check_permission(
+        self, permissions: dict[str, str], operation: str, *names: object, **options: object
+    ) -> None:
+        with (
+            needed(**permissions),
+            contextlib.suppress(exceptions.PreconditionFailed, exceptions.NotFound),
+            _channel(self._connection) as channel,
+        ):
+            getattr(channel, operation)(*names, **options)
+
+    @contextlib.contextmanager
+    def _channel(self, name: str, command: str = '', first: str = '') -> Iterator[Any]:
+        try:
+            with _channel(self._connection) as channel:
+                yield channel
+        except exceptions.PreconditionFailed as exc:
+            raise QueueMismatch(
+                f'{name} exists on the broker with other options than this worker needs: {exc}. '
+                f'{first}When it is not in use, delete it and start the worker again: {command}'
+            ) from exc
 
 
-def check_consume(connection: Connection, queue: str) -> None:
-    """Check the permission to consume, with a consumer that the broker cannot create.
+@contextlib.contextmanager
+def _channel(connection: Connection) -> Iterator[Any]:
+    """Open a channel for a block, and close it unless the connection is lost.
 
-    Its invalid argument keeps the broker from delivering requests. The broker refuses it for the
-    missing permission first, otherwise for the argument. If a broker accepts the argument, closing
-    the channel ends the consumer.
-
-    :raises BrokerRefused: the permission is missing.
+    py-amqp opens a channel again that the broker closes because of an error. Closing it ends a
+    consumer that an older broker created in spite of its argument.
     """
     channel = connection.channel()
-    with needed(queue='read'), contextlib.suppress(PreconditionFailed):
-        channel.basic_consume(queue, arguments={'x-priority': 'no number'})
+    try:
+        yield channel
+    except exceptions.ChannelError:
         channel.close()
-
-
-def check_reply(connection: Connection) -> None:
-    """Check the permission to reply to calls, with an unroutable message to the default exchange.
-
-    :raises BrokerRefused: the permission is missing.
-    """
-    with needed(exchange='write'):
-        connection.channel().basic_publish_confirm(
-            Message(), exchange='', routing_key=f'unroutable-{uuid.uuid4().hex}'
-        )
+        raise
+    channel.close()

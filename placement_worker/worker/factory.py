@@ -43,7 +43,7 @@ from placement_worker.health.liveness_file import LivenessFile
 from placement_worker.health.systemd import Systemd
 from placement_worker.health.thresholds import Thresholds
 from placement_worker.health.watchdog import Watchdog
-from placement_worker.late_ack import OutageLog, parking
+from placement_worker.late_ack import parking
 from placement_worker.late_ack.parking import ISOLATED_REDELIVERIES, DeliveryLimit
 from placement_worker.late_ack.poison import PoisonMessages
 from placement_worker.messaging import notifications, rpc_server, topology
@@ -151,7 +151,7 @@ class ServerFactory:
         events = Listeners(*[listener for listener in (metrics, notifier) if listener])
         replies = self._reply_sender(stopping)
         endpoints = self._endpoints(events, ReplyCasts(replies))
-        outages, move_lock = OutageLog(), threading.Lock()
+        move_lock = threading.Lock()
 
         def server_class(queue: Queue) -> Callable[..., Any]:
             poison = PoisonMessages(
@@ -161,7 +161,7 @@ class ServerFactory:
                 move_lock,
                 functools.partial(rpc_server.report_parked, endpoints),
             )
-            return rpc_server.late_ack_server(events, replies, poison, outages=outages)
+            return rpc_server.late_ack_server(events, replies, poison)
 
         transports = [self._connect(queue) for queue in queues]
         servers = [
@@ -189,7 +189,6 @@ class ServerFactory:
         return ReplySender(
             functools.partial(open_connection, self.conf, transport_url(self.conf)),
             stopping,
-            slots=max(1, worker.threads // 2),
             timeout_s=worker.reply_timeout_s,
             away_s=min(worker.engine_timeout_s, spare_s),
         )

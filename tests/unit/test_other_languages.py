@@ -107,10 +107,7 @@ class Sent:
         self.messages = []
 
     def send(self, reply, left_s=0):
-        self.messages.append(reply[1:])
-
-    def send_call_reply(self, reply):
-        self.messages.append((reply.message, '', reply.queue))
+        self.messages.append((reply.message, reply.exchange, reply.routing_key))
 
 
 @pytest.fixture
@@ -126,7 +123,7 @@ def reply():
         )
         target = oslo_messaging.Target(topic='t', server='s')
         server = LateAckServer(Transport(), target, dispatcher)
-        hooks = Hooks(send_reply=replies.send_call_reply)
+        hooks = Hooks(send_reply=replies.send)
         listener = LateAckListener(Driver(), Connection(), hooks=hooks)
         delivery = Delivery('u1')
         delivery.update(request)

@@ -13,7 +13,7 @@ from amqp.exceptions import AccessRefused
 from oslo_config import cfg
 
 from placement_worker import errors
-from placement_worker.client import rpc_client
+from placement_worker.client import rpc_client, transport
 from placement_worker.client.rpc_client import PolicyClient
 from placement_worker.contract.rpc import EXCHANGE, SLOW_TOPIC, TOPIC
 from tests.factories import changed
@@ -65,8 +65,8 @@ class FakeRpcClient:
 def sender(monkeypatch):
     sender = FakeRpcClient()
     monkeypatch.setattr(oslo_messaging, 'get_rpc_client', lambda *_, **__: sender)
-    monkeypatch.setattr(rpc_client, 'open_connection', lambda *_, **__: Mock())
-    monkeypatch.setattr(rpc_client, 'obstacle', lambda *_: None)
+    monkeypatch.setattr(transport, 'open_connection', lambda *_, **__: Mock())
+    monkeypatch.setattr(transport, 'obstacle', lambda *_: None)
     monkeypatch.setattr(rpc_client, 'PAUSE_MAX_S', 0.01)
     return sender
 
@@ -123,33 +123,22 @@ def test_failed_call_has_its_request_id_as_a_note(client, sender, context):
     assert raised.value.__notes__ == [f'request id: {sent["request_id"]}']
 
 
-def test_cast_without_a_request_id_gets_one_and_returns_it(client, sender):
+def test_cast_returns_its_request_id_or_a_new_one(client, sender):
     """The reply to each cast can be recognized by the request id that `cast_check` returns."""
     one, other = client.cast_check(GOOD), client.cast_check(GOOD, context={'user_id': 'u1'})
 
     assert one != other
+    assert client.cast_check(GOOD, context={'request_id': 'r1'}) == 'r1'
     assert [context for _, context, _ in sender.sent] == [
         {'request_id': one},
         {'request_id': other, 'user_id': 'u1'},
+        {'request_id': 'r1'},
     ]
-
-
-def test_cast_with_a_request_id_keeps_it(client, sender):
-    """The id of the caller's context names the request."""
-    assert client.cast_check(GOOD, context={'request_id': 'r1'}) == 'r1'
-    assert sender.sent[0][1] == {'request_id': 'r1'}
 
 
 @pytest.mark.parametrize(
     ('name', 'value'),
-    [
-        ('exchange', ''),
-        ('exchange', 'amq.topic'),
-        ('exchange', EXCHANGE),
-        ('topic', TOPIC),
-        ('topic', f'{TOPIC}-parked'),
-        ('topic', f'{SLOW_TOPIC}.testhost'),
-    ],
+    [('exchange', EXCHANGE), ('topic', f'{TOPIC}-parked'), ('topic', f'{SLOW_TOPIC}.testhost')],
 )
 def test_cast_with_a_reply_to_that_workers_refuse_raises_and_sends_nothing(
     client, sender, name, value
@@ -163,9 +152,13 @@ def test_cast_with_a_reply_to_that_workers_refuse_raises_and_sends_nothing(
     assert sender.sent == []
 
 
-@pytest.mark.parametrize(
-    'send', [lambda client: client.policy_check(GOOD), lambda client: client.cast_check(GOOD)]
-)
+SENDS = [
+    lambda client, **more: client.policy_check(GOOD, **more),
+    lambda client, **more: client.cast_check(GOOD, **more),
+]
+
+
+@pytest.mark.parametrize('send', SENDS)
 def test_request_of_a_closed_client_raises_an_error_of_the_client(client, sender, send):
     """Neither an AttributeError nor the blame of a worker follows the use of a closed client."""
     client.close()
@@ -176,17 +169,11 @@ def test_request_of_a_closed_client_raises_an_error_of_the_client(client, sender
     assert sender.sent == []
 
 
-@pytest.mark.parametrize(
-    'send',
-    [
-        lambda client, context: client.policy_check(GOOD, context),
-        lambda client, context: client.cast_check(GOOD, context=context),
-    ],
-)
+@pytest.mark.parametrize('send', SENDS)
 def test_request_with_an_invalid_context_raises_and_sends_nothing(client, sender, send):
     """Calls and casts check their context before they send a request."""
     with pytest.raises(errors.InvalidRequest, match=r' - at `context\.requestid`$'):
-        send(client, {'requestid': 'r1'})
+        send(client, context={'requestid': 'r1'})
 
     assert sender.sent == []
 
@@ -259,28 +246,26 @@ def test_call_that_fails_raises_an_error_of_the_package(failure, kind, message, 
 
 
 @pytest.mark.parametrize(
-    ('asked', 'text'),
+    ('asked', 'lacks'),
     [
         (
             lambda client: client.policy_rebalance({'cluster': GOOD['cluster'], 'policies': []}),
-            'This worker knows no policy_rebalance (contract 1.1): upgrade it, and all other '
-            'workers of its topic',
+            'policy_rebalance',
         ),
-        (
-            lambda client: client.policy_check(PROTECTED),
-            'This worker knows no protection of nodes (contract 1.1): upgrade it, and all other '
-            'workers of its topic',
-        ),
+        (lambda client: client.policy_check(PROTECTED), 'protection of nodes'),
     ],
 )
-def test_call_that_an_older_worker_refuses_says_what_it_lacks(client, sender, asked, text):
+def test_call_that_an_older_worker_refuses_says_what_it_lacks(client, sender, asked, lacks):
     """The refusal of a version becomes an error that names the cause and the remedy."""
     sender.failure = oslo_messaging.RemoteError('UnsupportedVersion', 'no', [])
 
     with pytest.raises(errors.WorkerTooOld) as old:
         asked(client)
 
-    assert str(old.value) == text
+    assert str(old.value) == (
+        f'This worker knows no {lacks} (contract 1.1): upgrade it, and all other workers of its '
+        'topic'
+    )
     assert sender.options['version'] == '1.1'
 
 
@@ -327,7 +312,7 @@ def stuck(sender):
 
 def test_stock_call_that_does_not_return_ends_at_the_timeout_with_the_cause(stuck, monkeypatch):
     """oslo.messaging may wait for ever; the caller learns why within the timeout."""
-    monkeypatch.setattr(rpc_client, 'obstacle', lambda *_: 'no host accepts connections: h:1')
+    monkeypatch.setattr(transport, 'obstacle', lambda *_: 'no host accepts connections: h:1')
     client = PolicyClient('rabbit://', timeout_s=0.2)
 
     with pytest.raises(
@@ -388,30 +373,18 @@ def test_close_ends_the_calls_in_progress(stuck, client):
 
 
 @pytest.mark.parametrize('option', ['timeout_s', 'slow_timeout_s'])
-@pytest.mark.parametrize(
-    ('value', 'shown'),
-    [
-        (0, '0'),
-        (-1, '-1'),
-        ('60', "'60'"),
-        (None, 'None'),
-        (True, 'True'),
-        (float('nan'), 'nan'),
-        (float('inf'), 'inf'),
-        (10**10, '10000000000'),
-    ],
-)
-def test_client_with_an_invalid_timeout_is_refused(option, value, shown):
+@pytest.mark.parametrize('value', [0, '60', True, float('nan'), 10**10])
+def test_client_with_an_invalid_timeout_is_refused(option, value):
     """A timeout that is no positive number of seconds is an error when the client is created."""
     with pytest.raises(errors.ConfigurationError) as refused:
         PolicyClient('rabbit://', **{option: value})
 
     assert str(refused.value) == (
-        f'{option}: expected a number of seconds above 0, at most 1000000000, got {shown}'
+        f'{option}: expected a number of seconds above 0, at most 1000000000, got {value!r}'
     )
 
 
-@pytest.mark.parametrize('cap', ['new', '1', '1.x', '', '1.0.0', '-1.0', 1.1, '1.0\n', '\u0661.0'])
+@pytest.mark.parametrize('cap', ['1', '1.x', '', '1.0.0', 1.1, '1.0\n', '\u0661.0'])
 def test_client_with_an_invalid_version_cap_is_refused(cap):
     """A cap that is no version of the contract is an error when the client is created."""
     with pytest.raises(errors.ConfigurationError) as refused:

@@ -3,7 +3,6 @@
 import collections
 import itertools
 import json
-import threading
 import weakref
 
 import oslo_messaging
@@ -28,8 +27,6 @@ class Connection:
         self.has_consumers = True
         self.refusals = 0
         self.attempts = 0
-        self.wakes = 0
-        self.in_use = threading.Lock()
 
     def wait(self, timeout_s):
         if self.waiting:
@@ -49,9 +46,6 @@ class Connection:
 
     def cancel_consumers(self):
         self.has_consumers = False
-
-    def wake(self):
-        self.wakes += 1
 
 
 class Channel:
@@ -165,10 +159,10 @@ class Sent:
             raise self._raising
         if reply.is_last:
             self.replies.append(
-                (reply.queue, json.loads(json.loads(reply.message.body)['oslo.message']))
+                (reply.routing_key, json.loads(json.loads(reply.message.body)['oslo.message']))
             )
         else:
-            self.messages.append((reply.queue, reply.message))
+            self.messages.append((reply.routing_key, reply.message))
 
 
 class Endpoint:

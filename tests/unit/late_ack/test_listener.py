@@ -1,11 +1,10 @@
-"""The listener: deliveries, acknowledgements, stops, reconnections, and the log of outages."""
+"""The listener: deliveries, acknowledgements, stops and reconnections."""
 
 import json
 import logging
 import socket
 import threading
 import time
-from types import SimpleNamespace
 
 import pytest
 from oslo_messaging._drivers import base
@@ -16,7 +15,6 @@ from placement_worker.late_ack.listener import (
     REMEMBERED,
     LateAckListener,
     ListenConnection,
-    OutageLog,
 )
 from placement_worker.late_ack.parking import RETRIED
 from tests.unit.late_ack.fakes import (
@@ -236,48 +234,15 @@ def test_stop_without_a_broker_waits_for_requests_in_flight_without_reconnecting
     assert connection.attempts == 0
 
 
-def test_operation_while_the_connection_is_free_runs_in_the_calling_thread(listener, connection):
-    """An acknowledgement does not wake a polling thread that waits for input."""
+def test_operation_runs_in_the_polling_thread(listener, connection):
+    """No other thread uses the connection."""
     ran_in = []
 
     listener.do(lambda: ran_in.append(threading.current_thread()))
-
-    assert (ran_in, connection.wakes) == ([threading.current_thread()], 0)
-    assert not connection.in_use.locked()
-
-
-def test_operation_while_the_connection_is_used_wakes_the_polling_thread(listener, connection):
-    """Two threads never use the connection at once, and no acknowledgement waits for a delivery."""
-    ran = []
-
-    with connection.in_use:
-        listener.do(lambda: ran.append(1))
-        assert (ran, connection.wakes) == ([], 1)
+    assert ran_in == []
     turn(listener, connection)
 
-    assert ran == [1]
-
-
-@pytest.mark.parametrize('event', ['stop', 'loss'])
-def test_operation_after_a_stop_or_a_loss_wakes_the_polling_thread(event, listener, connection):
-    """The polling thread ends after the last request, and reconnects after a failed write."""
-    if event == 'stop':
-        listener.stop()
-    wakes = connection.wakes
-
-    def lose():
-        connection.is_connected = event != 'loss'
-
-    listener.do(lose)
-
-    assert connection.wakes == wakes + 1
-
-
-def test_stop_wakes_the_polling_thread(listener, connection):
-    """A stop does not wait for the next delivery."""
-    listener.stop()
-
-    assert connection.wakes == 1
+    assert ran_in == [threading.current_thread()]
 
 
 class DriverConnection:
@@ -292,7 +257,6 @@ class DriverConnection:
         self.connection = self.channel = self
         self.current, self.connected, self.refuses_consumers = 0, True, False
         self.sock, self.far_end = socket.socketpair()
-        self.blocking_read = None
 
     def __getattr__(self, name):
         return {'hostname': f'host-{self.current}', 'port': 5672}[name]
@@ -323,6 +287,7 @@ class DriverConnection:
         self.far_end.close()
 
     def drain_events(self, timeout):
+        self.sock.settimeout(timeout or 0.01)
         if not self.sock.recv(100):
             raise ConnectionResetError('closed')
 
@@ -368,7 +333,6 @@ def listen():
         driver = DriverConnection(alive)
         connection = ListenConnection(Context(driver), Clock())
         connection.add_consumer('exchange', 'topic', None)
-        connection.in_use.acquire()  # as the polling thread does
         made.append((connection, driver))
         return connection, driver
 
@@ -427,7 +391,6 @@ def test_wait_on_a_silent_connection_drops_it_without_waiting_for_its_peer(liste
     """The end of TLS, which py-amqp waits for, does not delay the loss of a silent connection."""
     connection, driver = listen(True)
     connection.wait(0)
-    driver.sock.settimeout(12)
 
     def fail():
         raise ConnectionError('Too many heartbeats missed')
@@ -454,50 +417,11 @@ def test_reconnect_to_a_host_that_refuses_consumers_tries_the_next_host_later(li
     assert driver.consumed == [('consume', 'topic', 1)]
 
 
-def test_consumer_of_a_topic_gets_messages_of_oslo_messaging_only(listen):
-    """Each consumer drops messages whose content type is not that of oslo.messaging."""
+def test_wait_ends_when_input_arrives(listen):
+    """No delivery waits for the timeout."""
     connection, driver = listen(True)
-    taken, channel = [], SimpleNamespace(basic_reject=lambda tag, requeue: None)
-    connection.add_consumer('exchange', 'topic.host', taken.append)
-    messages = [
-        SimpleNamespace(properties={'content_type': kind}, channel=channel, delivery_tag=1)
-        for kind in ('application/json', 'text/plain')
-    ]
-
-    _, consumer = driver._consumers
-    for message in messages:
-        consumer._callback(message)
-
-    assert taken == messages[:1]
-
-
-def test_wait_lends_the_connection_while_it_waits_for_input(listen):
-    """Another thread can acknowledge a request while the polling thread sleeps."""
-    connection, _ = listen(True)
-    lent = []
-
-    def borrow():
-        with connection.in_use:
-            lent.append(True)
-        connection.wake()
-
-    borrower = threading.Thread(target=borrow)
-    borrower.start()
-    connection.wait(60)
-    borrower.join()
-
-    assert lent
-    assert connection.in_use.locked(), 'the polling thread has the connection again'
-
-
-def test_wait_ends_early_when_woken_or_when_input_arrives(listen):
-    """Neither acknowledgements nor deliveries wait for the timeout."""
-    connection, driver = listen(True)
-    connection.wait(0)
     began = time.monotonic()
 
-    connection.wake()
-    connection.wait(60)
     driver.far_end.send(b'frame')
     connection.wait(60)
 
@@ -538,85 +462,6 @@ def test_cancel_that_fails_is_logged_and_the_stop_goes_on(listen, caplog):
     ]
 
 
-HOST = 'broker:5672'
-
-
-class StillClock:
-    now = 100.0
-
-    def __call__(self):
-        return self.now
-
-
-@pytest.fixture
-def clock():
-    return StillClock()
-
-
-@pytest.fixture
-def outages(clock, caplog):
-    caplog.set_level(logging.INFO)
-    return OutageLog(clock)
-
-
-def test_outage_of_all_connections_of_a_process_is_logged_once(outages, clock, caplog):
-    """A lost broker adds two lines per process to the log, not two per connection."""
-    for topic in ('t', 't-slow', 't-suspects'):
-        outages.lost(topic, HOST, 'closed')
-    clock.now += 2.25
-    for topic in ('t-slow', 't', 't-suspects'):
-        outages.restored(topic, HOST)
-
-    assert caplog.messages == [
-        'Lost the connection to the broker at broker:5672 (topic t): closed',
-        'Reconnected to the broker at broker:5672 (topics t, t-slow, t-suspects) after 2.2 s',
-    ]
-
-
-def test_losses_of_an_outage_with_another_host_or_cause_are_logged(outages, caplog):
-    """The log has each host and each cause of an outage."""
-    outages.lost('t', HOST, 'closed')
-    outages.lost('t-slow', HOST, 'reset')
-    outages.lost('t-suspects', 'other:5672', 'closed')
-
-    assert [message.partition('broker at ')[2] for message in caplog.messages] == [
-        'broker:5672 (topic t): closed',
-        'broker:5672 (topic t-slow): reset',
-        'other:5672 (topic t-suspects): closed',
-    ]
-
-
-def test_failed_attempts_are_logged_every_30_s_with_the_topics_that_are_lost(
-    outages, clock, caplog
-):
-    """The log says how long which topics are without a connection."""
-    outages.lost('t', HOST, 'closed')
-    outages.lost('t-slow', HOST, 'closed')
-    for _ in range(70):
-        clock.now += 1
-        outages.attempt_failed(HOST, 'refused')
-    outages.restored('t', HOST)
-    clock.now += 30
-    outages.attempt_failed(HOST, 'refused')
-
-    assert caplog.messages[1:] == [
-        'No broker connection for 30 s (topics t, t-slow); broker:5672: refused',
-        'No broker connection for 60 s (topics t, t-slow); broker:5672: refused',
-        'No broker connection for 100 s (topic t-slow); broker:5672: refused',
-    ]
-
-
-def test_second_outage_is_logged_like_the_first(outages, clock, caplog):
-    """An outage with the cause of an earlier one is not taken for it."""
-    for _ in range(2):
-        outages.lost('t', HOST, 'closed')
-        clock.now += 1
-        outages.restored('t', HOST)
-
-    assert caplog.messages[:2] == caplog.messages[2:]
-    assert caplog.messages[1].endswith(' (topic t) after 1.0 s')
-
-
 class Message:
     """A message of py-amqp, which is its own channel."""
 
@@ -631,15 +476,6 @@ class Message:
         self.rejected.append((delivery_tag, requeue))
 
 
-def test_message_of_the_content_type_json_reaches_the_consumer(caplog):
-    """A message of oslo.messaging is taken, and nothing is logged."""
-    taken, message = [], Message(content_type='application/json')
-
-    listener_module._only_json(taken.append)(message)
-
-    assert (taken, message.rejected, caplog.messages) == ([message], [], [])
-
-
 @pytest.mark.parametrize(
     ('properties', 'shown'),
     [
@@ -648,13 +484,19 @@ def test_message_of_the_content_type_json_reaches_the_consumer(caplog):
         ({'content_type': 'a\nb'}, r"'a\nb'"),
     ],
 )
-def test_message_of_another_content_type_is_rejected_with_a_warning(caplog, properties, shown):
-    """The message is not requeued, and the log names what it lacks."""
-    taken, message = [], Message(**properties)
+def test_message_of_another_content_type_is_rejected_with_a_warning(
+    listen, caplog, properties, shown
+):
+    """A consumer takes messages of oslo.messaging only; the log names what others lack."""
+    connection, driver = listen(True)
+    taken, message, good = [], Message(**properties), Message(content_type='application/json')
+    connection.add_consumer('exchange', 'topic.host', taken.append)
+    *_, consumer = driver._consumers
 
-    listener_module._only_json(taken.append)(message)
+    for received in (message, good):
+        consumer._callback(received)
 
-    assert (taken, message.rejected) == ([], [(7, False)])
+    assert (taken, message.rejected, good.rejected) == ([good], [(7, False)], [])
     assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
         ('WARNING', f'Dropped a message: expected content_type application/json, got {shown}')
     ]

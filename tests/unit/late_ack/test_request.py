@@ -7,10 +7,10 @@ import pytest
 
 from placement_worker.late_ack.listener import LateAckListener
 from placement_worker.late_ack.request import Event, Hooks
-from tests.unit.late_ack.fakes import CALL, Clock, Delivery, Driver, Sent, deliver
+from tests.unit.late_ack.fakes import CALL, Clock, Delivery, Driver, Sent, deliver, turn
 
 
-def test_settled_request_releases_its_message(listener):
+def test_settled_request_releases_its_message(listener, connection):
     """The message of a settled request uses no memory, although idle threads keep the request."""
     delivery = Delivery('u1')
     message = weakref.ref(delivery)
@@ -21,8 +21,10 @@ def test_settled_request_releases_its_message(listener):
 
     assert message() is not None
     request.finish()
+    turn(listener, connection)
 
     assert message() is None
+    assert request.ctxt == {}
 
 
 def test_reply_to_a_call_is_published_to_its_reply_queue_before_the_acknowledgement(answer):

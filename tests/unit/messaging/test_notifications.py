@@ -233,15 +233,6 @@ def test_notifications_beyond_the_queue_are_dropped_counted_and_logged_once(
     assert lost.endswith('notifications: the worker stopped before the broker accepted them')
 
 
-def test_sender_without_notifications_has_no_thread(create):
-    """A process that decides nothing closes at once."""
-    _, sender = create()
-
-    sender.close()
-
-    assert sender._thread is None
-
-
 def decided(kind, asked, method):
     """Return a request and the reply of a worker to it."""
     endpoints = Endpoints(Inventory(), Registry.installed(), clock=lambda: 0.0)

@@ -10,12 +10,7 @@ from amqp.exceptions import AccessRefused, MessageNacked, NotFound
 
 from placement_worker.late_ack import Redeliver, Reply
 from placement_worker.messaging import reply_sender
-from placement_worker.messaging.reply_sender import (
-    NotConfirmed,
-    Outgoing,
-    ReplySender,
-    cast_message,
-)
+from placement_worker.messaging.reply_sender import ReplySender, cast_message
 
 REFUSED, AWAY, LOST = MessageNacked(), TimeoutError('gone'), ConnectionResetError('reset')
 
@@ -45,7 +40,7 @@ class Publisher:
 
 
 def outgoing(name='the reply', key='t'):
-    return Outgoing(name, cast_message('m'), 'e', key)
+    return Reply(name, key, cast_message('m'), 'e')
 
 
 @pytest.fixture
@@ -53,8 +48,9 @@ def create(monkeypatch, stopping):
     """Create a sender whose channels are those of a publisher; the bounds can be set."""
 
     def creating(publisher, **bounds):
-        monkeypatch.setattr(reply_sender, 'Channel', publisher)
-        bounds = {'slots': 4, 'timeout_s': 0.3, 'away_s': 0.6, **bounds}
+        monkeypatch.setattr(reply_sender, '_Channel', publisher)
+        monkeypatch.setattr(reply_sender, 'ROUND_S', 0.05)
+        bounds = {'timeout_s': 0.3, 'away_s': 0.6, **bounds}
         return ReplySender(lambda **_: None, stopping, **bounds)
 
     return creating
@@ -67,10 +63,13 @@ def stopping():
 
 @pytest.fixture
 def send(create):
-    """Send a reply through a publisher; the bounds can be set."""
+    """Send a reply through a publisher, and wait for its end; the bounds can be set."""
 
     def sending(publisher, left_s=math.inf, **bounds):
-        create(publisher, **bounds).send(outgoing(), left_s)
+        replies = create(publisher, **bounds)
+        replies.send(outgoing(), left_s)
+        while replies._refused:
+            time.sleep(0.01)
 
     return sending
 
@@ -85,15 +84,21 @@ def test_send_to_a_destination_that_accepts_later_delivers_the_reply(send, caplo
     assert 'Dropped' not in caplog.text
 
 
-def test_send_to_a_destination_that_refuses_gives_up_at_the_bound_and_logs_it(send, caplog):
+@pytest.mark.parametrize(
+    ('outcome', 'cause'),
+    [(REFUSED, 'the queue rejected the message'), (False, 'no queue is bound')],
+)
+def test_send_to_a_destination_that_refuses_gives_up_at_the_bound_and_logs_it(
+    send, caplog, outcome, cause
+):
     """A reply is dropped, not left, when its destination refuses it for too long."""
     began = time.monotonic()
 
-    send(Publisher(REFUSED))
+    send(Publisher(outcome))
 
     assert time.monotonic() - began >= 0.3
     assert 'Dropped the reply after 0.' in caplog.text
-    assert caplog.text.rstrip().endswith('the queue rejected the message')
+    assert caplog.text.rstrip().endswith(cause)
 
 
 def test_send_to_a_destination_that_refuses_for_good_has_one_attempt(send, caplog):
@@ -125,7 +130,10 @@ def test_send_to_a_broker_that_stays_away_leaves_the_reply_pending(send, caplog)
 @pytest.mark.parametrize('outcome', [REFUSED, AWAY])
 def test_send_while_the_process_stops_leaves_the_reply_pending(send, stopping, outcome):
     """A stop ends every wait, and leaves the request to another worker."""
-    threading.Timer(0.2, stopping.set).start()
+    if outcome is AWAY:
+        threading.Timer(0.2, stopping.set).start()
+    else:
+        stopping.set()
     began = time.monotonic()
 
     with pytest.raises(Redeliver):
@@ -155,75 +163,45 @@ def test_send_on_connections_that_are_all_lost_while_the_process_stops_ends(send
     assert publisher.attempts == 2
 
 
-def test_send_beyond_the_slots_defers_the_reply_and_the_slot_is_free_again(create, caplog):
-    """At most `slots` threads wait for destinations that refuse; other replies are not lost."""
-    publisher = Publisher(REFUSED)
-    replies = create(publisher, slots=1, timeout_s=0.5, away_s=60)
-    waiting = threading.Thread(target=replies.send, args=(outgoing('the first'),))
-    waiting.start()
-    while publisher.attempts < 2:
-        time.sleep(0.01)
-
-    began = time.monotonic()
-    replies.send(outgoing('the second'))
-    took = time.monotonic() - began
-    logged = caplog.text
-    waiting.join()
-    before = publisher.attempts
-    replies.send(outgoing('the third'))
-    replies.close()
-
-    assert took < 0.3
-    assert 'the second' not in logged
-    assert publisher.attempts > before + 1
-    assert 'Dropped the second: the queue rejected the message' in caplog.text
-
-
-@pytest.fixture
-def deferred(create, monkeypatch):
-    """Return a function that defers replies, and the publisher that the thread uses."""
-    monkeypatch.setattr(reply_sender, 'WAIT_MAX_S', 0.1)
-
-    def deferring(publisher, *replies, timeout_s=60):
-        sender = create(publisher, slots=1, timeout_s=timeout_s)
-        sender._slots.acquire()
-        for reply in replies:
-            sender.send(reply)
-        return sender
-
-    return deferring
-
-
-def test_deferred_replies_are_sent_when_their_queue_accepts(deferred, caplog):
-    """Replies that a queue rejects during a failover reach their caller."""
+def test_send_to_a_destination_that_refuses_holds_up_no_thread(create, caplog):
+    """A refused reply is sent when its queue accepts; its thread serves other requests."""
     publisher = Publisher(REFUSED, REFUSED, None)
-    sender = deferred(publisher, outgoing('a'), outgoing('b'))
-    deadline = time.monotonic() + 10
-    while sender._deferred or publisher.attempts < 4:
-        assert time.monotonic() < deadline
+    replies = create(publisher, timeout_s=60)
+    began = time.monotonic()
+    for name in ('a', 'b'):
+        replies.send(outgoing(name))
+    assert time.monotonic() - began < 30
+    while replies._refused or publisher.attempts < 4:
+        assert time.monotonic() - began < 30
         time.sleep(0.01)
-    sender.close()
+    replies.close()
 
     assert 'Dropped' not in caplog.text
 
 
-def test_destination_that_refuses_has_one_attempt_per_round(deferred, stopping):
-    """A full queue costs one attempt per round, and other destinations get their replies."""
+def test_destination_that_refuses_has_one_attempt_per_round(create, monkeypatch, caplog):
+    """A full queue costs one attempt per round, also at a stop, which drops its replies."""
     publisher = Publisher(REFUSED)
-    sender = deferred(publisher, *(outgoing(str(number), 'full') for number in range(20)))
+    replies = create(publisher, timeout_s=60)
+    monkeypatch.setattr(reply_sender, 'ROUND_S', 60)
+    for number in range(20):
+        replies.send(outgoing(str(number), 'full'))
     publisher.keys.clear()
-    sender.close()
+    replies.close()
 
     assert len(publisher.keys) <= 2
+    assert sum('Dropped' in text for text in caplog.messages) == 20
 
 
-def test_deferred_replies_beyond_the_limit_are_dropped(deferred, monkeypatch, caplog):
-    """The memory of deferred replies is bounded."""
-    monkeypatch.setattr(reply_sender, 'DEFERRED_BYTES', len(outgoing().message.body) + 1)
-
-    deferred(Publisher(REFUSED), outgoing('a'), outgoing('b')).close()
+def test_refused_replies_beyond_the_limit_are_dropped(create, monkeypatch, caplog):
+    """The memory of refused replies is bounded."""
+    monkeypatch.setattr(reply_sender, 'REFUSED_BYTES', len(outgoing().message.body) + 1)
+    replies = create(Publisher(REFUSED), timeout_s=60)
+    for name in ('a', 'b'):
+        replies.send(outgoing(name))
 
     assert 'Dropped b after 0.0 s: the queue rejected the message' in caplog.text
+    replies.close()
 
 
 @pytest.mark.parametrize('outcome', [REFUSED, AWAY])
@@ -231,10 +209,8 @@ def test_heartbeat_that_cannot_be_sent_is_tried_once(create, outcome):
     """A heartbeat occupies no thread for long."""
     publisher = Publisher(outcome)
 
-    with pytest.raises(NotConfirmed):
-        create(publisher).send_call_reply(
-            Reply('a heartbeat', 'reply_1', cast_message('m'), is_last=False)
-        )
+    with pytest.raises((reply_sender.Refused, TimeoutError)):
+        create(publisher).send(Reply('a heartbeat', 'reply_1', cast_message('m'), is_last=False))
 
     assert publisher.attempts == 1
 
@@ -245,6 +221,8 @@ def test_channel_of_a_nack_is_replaced_and_others_are_used_again(create):
     replies = create(publisher)
     for _ in range(3):
         replies.send(outgoing())
+    while replies._refused or publisher.attempts < 4:
+        time.sleep(0.01)
 
     assert (publisher.attempts, publisher.channels) == (4, 2)
 

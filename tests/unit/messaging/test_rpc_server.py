@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import oslo_messaging
 import pytest
-from oslo_context.context import RequestContext, get_current
+from oslo_context.context import RequestContext
 
 from placement_worker.cloud.request_id import current_request_id
 from placement_worker.contract.rpc import VERSION
@@ -83,21 +83,6 @@ class Reports:
 
     def deliver_error(self, request, request_id, exc):
         self.reports.append((request, request_id, exc))
-
-
-def test_context_is_created_once_per_request():
-    """The second of two deserializations returns the first context; other ids get another one."""
-    deserialize = ContextSerializer().deserialize_context
-    ids = {'request_id': 'r1', 'project_id': 'p1', 'user_id': 'u1'}
-
-    first = deserialize(ids)
-    assert deserialize(dict(ids)) is first
-
-    for other in ({**ids, 'user_id': 'u2'}, {'request_id': 'r1'}, {}, {}):
-        context = deserialize(other)
-        assert context is not first
-        assert get_current() is context
-        assert context.user_id == other.get('user_id')
 
 
 def test_report_parked_of_a_check_reports_its_request():

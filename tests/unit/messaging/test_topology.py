@@ -1,4 +1,4 @@
-"""The queue topology that the worker declares, compares and checks."""
+"""The queue topology that the worker declares and compares, and the permissions that it checks."""
 
 import contextlib
 
@@ -10,59 +10,54 @@ from placement_worker.errors import BrokerRefused, BrokerUnreachable, QueueMisma
 from placement_worker.messaging import topology
 from tests.config_files import default_options
 
+# The arguments by which a check keeps the broker from creating anything.
+INVALID = ('alternate-exchange', 'x-dead-letter-exchange', 'x-priority')
 
-class Channel:
-    """A channel of a broker; `failures` has an exception per operation and name."""
 
-    def __init__(self, failures, declared):
-        self._failures = failures
-        self._declared = declared
-        self.is_open = True
+class Broker:
+    """A connection and its channels; `failures` has an exception per operation and name."""
+
+    def __init__(self):
+        self.failures, self.declared, self.asked = {}, {}, []
+        self.opened = self.closed = 0
+
+    def channel(self):
+        self.opened += 1
+        return self
 
     def close(self):
-        self.is_open = False
+        self.closed += 1
 
-    def _run(self, operation, name):
-        if (operation, name) in self._failures:
-            raise self._failures[operation, name]
+    def _run(self, operation, name, arguments=None):
+        is_check = any(key in INVALID for key in arguments or ())
+        operation = f'check {operation}' if is_check else operation
+        self.asked.append((operation, name))
+        if (operation, name) in self.failures:
+            raise self.failures[operation, name]
+        if is_check:
+            raise PreconditionFailed('invalid argument')
 
     def exchange_declare(self, name, kind, passive=False, arguments=None, **flags):
-        if arguments:
-            raise PreconditionFailed('invalid argument')
-        self._run('find' if passive else 'declare', name)
+        self._run('find' if passive else 'declare', name, arguments)
 
     def queue_declare(self, name, passive=False, arguments=None, **flags):
-        if 'x-dead-letter-exchange' in (arguments or ()):
-            raise PreconditionFailed('invalid argument')
-        self._run('find' if passive else 'declare', name)
+        self._run('find' if passive else 'declare', name, arguments)
         if not passive:
-            self._declared[name] = arguments
+            self.declared[name] = arguments
 
     def queue_bind(self, queue, exchange, routing_key):
         self._run('bind', queue)
 
     def queue_unbind(self, queue, exchange, routing_key, arguments):
         self._run('unbind', queue)
+        raise NotFound('no binding')
 
     def basic_consume(self, queue, arguments):
-        self._run('consume', queue)
-        raise PreconditionFailed('invalid argument')
+        self._run('consume', queue, arguments)
 
     def basic_publish_confirm(self, message, exchange, routing_key):
-        self._run('publish', exchange)
-
-
-class Connection:
-    """A connection that remembers its channels."""
-
-    def __init__(self, failures, declared):
-        self._failures = failures
-        self._declared = declared
-        self.channels = []
-
-    def channel(self):
-        self.channels.append(Channel(self._failures, self._declared))
-        return self.channels[-1]
+        assert exchange == ''
+        self._run('publish', 'nowhere' if routing_key.startswith('unroutable-') else routing_key)
 
 
 @pytest.fixture
@@ -78,108 +73,119 @@ def target(conf):
 
 
 @pytest.fixture
-def failures():
-    return {}
+def broker(monkeypatch):
+    """Replace the connection to the broker."""
+    broker = Broker()
+    monkeypatch.setattr(
+        'placement_worker.client.transport.open_connection',
+        lambda *_: contextlib.nullcontext(broker),
+    )
+    return broker
 
 
-@pytest.fixture
-def declared(monkeypatch, failures):
-    """Replace the connection to the broker; return the declared queues with their arguments."""
-    declared = {}
-    connection = Connection(failures, declared)
-    monkeypatch.setattr(topology, 'open_connection', lambda *_: contextlib.nullcontext(connection))
-    return declared
+@pytest.mark.parametrize(
+    ('resource', 'permission'),
+    [('queue', 'write'), ('exchange', 'read'), ('topic', 'topic'), ('vhost', 'write or read')],
+)
+def test_needed_with_a_refused_resource_names_its_permission(resource, permission):
+    """An operation on two resources names the permission of the one that was refused."""
+    refusal = AccessRefused(f"access to {resource} 'x' refused")
+
+    with (
+        pytest.raises(BrokerRefused) as raised,
+        topology.needed(queue='write', exchange='read'),
+    ):
+        raise refusal
+
+    assert str(raised.value).startswith(f'The {permission} permission is missing on the broker: ')
+    is_topic = 'a worker needs none, so "rabbitmqctl clear_topic_permissions" ' in str(raised.value)
+    assert is_topic == (resource == 'topic')
+    assert raised.value.__cause__ is refusal
 
 
-def test_declare_gives_the_parking_lot_alone_no_delivery_limit(conf, target, declared):
-    """Requests in the parking lot can be listed any number of times."""
+def test_needed_with_another_error_raises_it_unchanged():
+    """A queue that is missing is not reported as a missing permission."""
+    with pytest.raises(NotFound), topology.needed(queue='write'):
+        raise NotFound('no queue')
+
+
+def test_declare_gives_the_parking_lot_alone_no_delivery_limit(conf, target, broker):
+    """Requests in the parking lot can be listed any number of times; no channel stays open."""
     topology.declare(conf, target, ['t', 't-parked'])
 
-    assert declared['t'] == {'x-queue-type': 'quorum', 'x-delivery-limit': 100}
-    assert declared['t-parked'] == {'x-queue-type': 'quorum', 'x-delivery-limit': 10**9}
+    assert broker.declared == {
+        't': {'x-queue-type': 'quorum', 'x-delivery-limit': 100},
+        't-parked': {'x-queue-type': 'quorum', 'x-delivery-limit': 10**9},
+    }
+    assert [name for operation, name in broker.asked if operation == 'bind'] == ['t', 't-parked']
+    assert broker.opened == broker.closed
 
 
 def test_declare_of_a_queue_with_other_arguments_names_the_command_that_deletes_it(
-    conf, target, declared, failures
+    conf, target, broker
 ):
-    """The error about a mismatch ends with the command that repairs it."""
-    failures['declare', 't'] = PreconditionFailed('inequivalent arg')
+    """The error about a mismatch ends with the command that repairs it; no channel stays open."""
+    broker.failures['declare', 't'] = PreconditionFailed('inequivalent arg')
 
     with pytest.raises(QueueMismatch) as raised:
         topology.declare(conf, target, ['t'])
 
     assert str(raised.value).startswith('Queue t exists on the broker with other options than ')
     assert str(raised.value).endswith('start the worker again: rabbitmqctl -p / delete_queue t')
+    assert broker.opened == broker.closed
 
 
+@pytest.mark.parametrize('function', [topology.declare, topology.compare])
 @pytest.mark.parametrize(
     ('operation', 'name', 'resource', 'permission'),
     [
-        ('declare', 't', 'queue', 'configure'),
-        ('bind', 't', 'queue', 'write'),
-        ('bind', 't', 'exchange', 'read'),
-        ('consume', 't', 'queue', 'read'),
-        ('publish', '', 'exchange', 'write'),
+        ('check declare', 'openstack', 'exchange', 'configure'),
+        ('check declare', 't', 'queue', 'configure'),
+        ('unbind', 't', 'queue', 'write'),
+        ('unbind', 't', 'exchange', 'read'),
+        ('check consume', 't', 'queue', 'read'),
+        ('publish', 'nowhere', 'exchange', 'write'),
     ],
 )
-def test_declare_without_a_permission_names_it(
-    operation, name, resource, permission, conf, target, declared, failures
+def test_missing_permission_is_named_before_anything_is_declared(
+    function, operation, name, resource, permission, conf, target, broker
 ):
-    """The error about a missing permission names the permission, which the broker does not."""
-    failures[operation, name] = AccessRefused(f"access to {resource} 'x' refused")
+    """A start, and the check before a first start, find what the worker would lack."""
+    conf.set_override('control_exchange', 'openstack')
+    broker.failures[operation, name] = AccessRefused(f"access to {resource} 'x' refused")
 
     with pytest.raises(BrokerRefused, match=f'^The {permission} permission is missing'):
-        topology.declare(conf, target, ['t'])
+        function(conf, target, ['t'])
+
+    assert broker.declared == {}
+    assert broker.opened == broker.closed
 
 
-@pytest.mark.parametrize('operation', ['declare', 'bind', None])
-def test_topology_leaves_no_channel_open(operation, conf, target, failures):
-    """A declaration that is refused again and again does not use up the channels."""
-    failures[operation, 't'] = AccessRefused("access to queue 't' refused")
-    connection = Connection(failures, {})
-    described = topology.Topology(conf, target)
-
-    described.declare_exchange(connection)
-    with contextlib.suppress(BrokerRefused):
-        described.declare_queue(connection, 't')
-    with contextlib.suppress(BrokerRefused):
-        described.bind_queue(connection, 't')
-
-    assert [channel.is_open for channel in connection.channels] == [False] * 3
-
-
-def test_declare_on_a_lost_connection_raises_broker_unreachable(conf, target, declared, failures):
+def test_declare_on_a_lost_connection_raises_broker_unreachable(conf, target, broker):
     """A broker that stops responding is reported as unreachable, so that the start is retried."""
-    failures['declare', 't'] = TimeoutError()
+    broker.failures['declare', 't'] = TimeoutError()
 
     with pytest.raises(BrokerUnreachable, match=r'stopped responding: TimeoutError; .*_alarms"$'):
         topology.declare(conf, target, ['t'])
 
 
-def test_compare_lists_missing_and_mismatched_queues_without_creating_any(
-    conf, target, declared, failures
-):
+def test_compare_lists_missing_and_mismatched_queues_without_creating_any(conf, target, broker):
     """A comparison reports all differences at once and creates nothing that is missing."""
-    failures['find', 't1'] = NotFound('no queue')
-    failures['declare', 't2'] = PreconditionFailed('inequivalent arg')
+    broker.failures['find', 't1'] = NotFound('no queue')
+    broker.failures['declare', 't2'] = PreconditionFailed('inequivalent arg')
 
     found = topology.compare(conf, target, ['t1', 't2', 't3'])
 
     assert found.missing == ['queue t1']
     assert len(found.mismatches) == 1
-    assert 't1' not in declared
+    assert 't1' not in broker.declared
+    assert 'bind' not in dict(broker.asked)
 
 
-@pytest.mark.parametrize('operation', [('unbind', 't'), ('consume', 't'), ('publish', '')])
-def test_compare_without_a_permission_names_it(operation, conf, target, declared, failures):
-    """The check before a first start finds what would prevent it."""
-    failures['find', 't'] = NotFound('no queue')
-    failures[operation] = AccessRefused("access to queue 'x' refused")
+def test_another_driver_has_no_topology(conf):
+    """Drivers other than rabbit have nothing to declare or compare."""
+    target = load_transport_url(conf, 'fake://')
+    topology.declare(conf, target, ['t'])
 
-    with pytest.raises(BrokerRefused, match='permission is missing on the broker'):
-        topology.compare(conf, target, ['t'])
-
-
-def test_compare_with_another_driver_finds_no_difference(conf):
-    """Drivers other than rabbit have no topology to compare."""
-    assert topology.compare(conf, load_transport_url(conf, 'fake://'), ['t']) == ([], [])
+    assert topology.compare(conf, target, ['t']) == ([], [])
+    assert topology.consumer_count(conf, target, 't') == 0

@@ -100,7 +100,9 @@ class ListeningServer:
 
     def __init__(self, clock):
         listener = LateAckListener(Driver(), Connection(), 't', monotonic=clock)
-        listener.in_flight.add(SimpleNamespace(key=1, message={'method': 'm'}, ctxt={}))
+        listener.in_flight.add(
+            SimpleNamespace(key=1, is_logged=False, message={'method': 'm'}, ctxt={})
+        )
         self.listener = base.PollStyleListenerAdapter(listener, 1, None)
 
 
