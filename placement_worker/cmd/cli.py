@@ -95,8 +95,8 @@ PRINTED = ('placement_worker.handlers.request_log', 'placement_worker.handlers.d
 """The modules whose warnings a command prints as part of a reply, or that advise workers only."""
 CLIENT = ('placement_worker.client.', 'oslo.messaging.', 'oslo_messaging.')
 """The loggers of the client; a command prints the error that it raises, not what it logs."""
-PLUGINS = 'placement_worker.policies.plugins'
-"""The logger of messages about the installed policy types; slow imports have another one."""
+PLUGINS = 'placement_worker.policies.plugin_checks'
+"""The logger of messages about the installed policy types."""
 JSON_ESCAPES = 'json-escapes'
 """The name of the codec error handler that writes JSON escapes."""
 

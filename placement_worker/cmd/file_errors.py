@@ -13,8 +13,7 @@ from placement_worker.formats import paths, positions
 from placement_worker.formats.documents import Document, DocumentError, Invalid, Problem
 from placement_worker.formats.paths import Path
 from placement_worker.formats.text import counted, escaped
-from placement_worker.policies import plugins
-from placement_worker.policies.registry import Registry, normalized
+from placement_worker.policies.registry import Registry, normalized, schema_of
 
 MAX_FOUND = 1000
 """The number of errors after which the search in a document ends."""
@@ -152,6 +151,6 @@ def _in_properties(raw: object, path: Path, registry: Registry) -> Iterator[Sche
     spec = codec.decode(raw, Spec)
     policy = registry.types.get(spec.type_name)
     if policy is not None:
-        schema = plugins.schema(policy, spec.type_name)
+        schema = schema_of(policy, spec.type_name)
         properties = normalized(spec.properties, schema)
         yield from schema_errors.found(properties, schema, (*path, 'properties'))

@@ -29,7 +29,7 @@ from placement_worker.errors import ConfigurationError
 from placement_worker.formats.text import escaped
 from placement_worker.messaging import notifications, rpc_server, topology
 from placement_worker.metrics import http_server
-from placement_worker.policies.plugin_packages import from_packages
+from placement_worker.policies.plugin_checks import from_packages
 from placement_worker.policies.registry import Registry
 from placement_worker.worker import factory, startup
 

@@ -5,11 +5,9 @@ from typing import Any
 
 from placement_worker.contract.model import BindingPatch, BindReply, BindRequest
 from placement_worker.errors import NotApplicable, Rejected
-from placement_worker.handlers import plugin_outcomes
 from placement_worker.handlers.decision_state import Conditions, state_for_binding
-from placement_worker.policies import plugin_errors
+from placement_worker.policies import plugin_checks
 from placement_worker.policies.base import BindingOutcome, Policy, State
-from placement_worker.policies.plugin_interface import is_built_in
 
 
 def attach(policy: Policy[Any], request: BindRequest, conditions: Conditions) -> BindReply:
@@ -41,14 +39,12 @@ def _reply(
     done: str,
 ) -> BindReply:
     try:
-        with plugin_errors.named_in_decisions(policy.type_name or policy.name, type(policy)):
+        with plugin_checks.named_in_errors(
+            policy.type_name or policy.name, type(policy), kept=Rejected
+        ):
             outcome = act(state_for_binding(request, conditions))
-            if not isinstance(outcome, BindingOutcome):
-                raise TypeError(
-                    f'{policy.name} returned {type(outcome).__name__}, expected a BindingOutcome'
-                )
-            if not is_built_in(type(policy)):
-                plugin_outcomes.check_values(outcome)
+            if not plugin_checks.is_built_in(type(policy)):
+                plugin_checks.check_outcome(policy, outcome, BindingOutcome)
     except Rejected as exc:
         return _failed(request, exc)
     return BindReply(

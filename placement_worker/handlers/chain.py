@@ -18,13 +18,11 @@ from placement_worker.contract.model import (
     NodePatch,
 )
 from placement_worker.errors import Rejected
-from placement_worker.handlers import plugin_decisions
 from placement_worker.handlers.chain_links import Link, conflict, described
 from placement_worker.planning.size_warnings import warnings_of
 from placement_worker.planning.sizing import with_size_of_resize
-from placement_worker.policies import places, plugin_errors, victim_selection
+from placement_worker.policies import places, plugin_checks, victim_selection
 from placement_worker.policies.base import BEFORE, Outcome, State
-from placement_worker.policies.plugin_interface import is_built_in
 
 LOG = logging.getLogger(__name__)
 COMPLETED = 'Completed policy checking.'
@@ -151,22 +149,14 @@ def _consult(
     if _names_victims(request, progress):
         victim_selection.check_candidates(request, state)
         state = _without_ignored_deletion(request, state, progress)
-    with plugin_errors.named_in_decisions(link.binding.spec.type_name, type(link.policy)):
-        if is_built_in(type(link.policy)):
-            outcome = link.policy.check(request, state)
-        else:
-            outcome = _consult_plugin(link, request, state)
+    with plugin_checks.named_in_errors(
+        link.binding.spec.type_name, type(link.policy), kept=Rejected
+    ):
+        outcome = link.policy.check(request, state)
+        if not plugin_checks.is_built_in(type(link.policy)):
+            plugin_checks.check_decision(link.policy, outcome, state)
     progress.apply(outcome)
     return outcome.outcome, outcome.reason, outcome.details
-
-
-def _consult_plugin(link: Link, request: CheckRequest, state: State) -> Outcome:
-    received = plugin_decisions.copied(state)
-    outcome: object = link.policy.check(request, received)
-    if not isinstance(outcome, Outcome):
-        found = type(outcome).__name__
-        raise TypeError(f'{link.policy.name} returned {found}, expected an Outcome')
-    return plugin_decisions.checked(link.policy, outcome, request, received, state)
 
 
 def _names_victims(request: CheckRequest, progress: _Progress) -> bool:

@@ -54,18 +54,19 @@ def in_order(links: Sequence[Link]) -> list[Link]:
     """Sort by ascending priority where the dependencies of the types (`Policy.after`) allow it.
 
     Of the policies whose dependencies have run, the one with the lowest priority runs next; equal
-    ones run in the order of the request. The registry accepts no types that depend on each other in
-    a cycle.
+    ones run in the order of the request. Of policies that depend on each other in a cycle, the one
+    with the lowest priority runs first.
     """
     waiting = sorted(links, key=attrgetter('priority'))
     names = Counter(link.policy.name for link in waiting)
     ordered = []
     while waiting:
-        free = next(
+        ready = (
             i
             for i, link in enumerate(waiting)
             if not any(names[name] for name in link.policy.after)
         )
+        free = next(ready, 0)
         ordered.append(waiting.pop(free))
         names[ordered[-1].policy.name] -= 1
     return ordered

@@ -32,7 +32,7 @@ from placement_worker.handlers.ports import CordonsInForce, Delivery, Recorder
 from placement_worker.handlers.reply_delivery import ReplyDelivery
 from placement_worker.handlers.request_handler import RequestHandler
 from placement_worker.handlers.request_log import RequestLog
-from placement_worker.policies import plugin_errors
+from placement_worker.policies import plugin_checks
 from placement_worker.policies.registry import Registry
 
 _now = functools.partial(datetime.datetime.now, datetime.UTC)
@@ -149,7 +149,7 @@ class Endpoints:
         request = self._decode(raw, ValidateRequest)
         policy = self._registry.policy(request.spec, '$.spec')
         if request.check_resources:
-            with plugin_errors.named_in_validation(policy.type_name, type(policy)):
+            with plugin_checks.named_in_errors(policy.type_name, type(policy), kept=()):
                 policy.check_resources(self._clouds.acting_as_service())
         properties = msgspec.to_builtins(policy.properties)
         spec = msgspec.structs.replace(request.spec, properties=properties)

@@ -18,7 +18,6 @@ from placement_worker.handlers import in_process_casts
 from placement_worker.handlers.destinations import Destinations
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.handlers.ports import CordonsInForce
-from placement_worker.handlers.verifying_registry import VerifyingRegistry
 from placement_worker.policies.registry import Registry
 
 LOG = logging.getLogger(__name__)
@@ -35,8 +34,7 @@ DESTINATIONS = Destinations(
 class InProcessCaller(Caller):
     """A caller with a worker of its own, for commands and tests.
 
-    It has the methods of `PolicyClient`, also those for casts. Only one thread may use it. Unlike a
-    worker, it fails if a plugin changes what it receives.
+    It has the methods of `PolicyClient`, also those for casts. Only one thread may use it.
     """
 
     def __init__(
@@ -54,7 +52,7 @@ class InProcessCaller(Caller):
         self._registry = registry
         self._now = now
         self._cordons = cordons
-        self._endpoints = Endpoints(clouds, VerifyingRegistry(registry), now=now, cordons=cordons)
+        self._endpoints = Endpoints(clouds, registry, now=now, cordons=cordons)
         self._replies = in_process_casts.Replies()
 
     def over(self, clouds: Clouds) -> Self:

@@ -14,8 +14,8 @@ from placement_worker import errors
 from placement_worker.contract import codec
 from placement_worker.contract.model import Binding, PolicyType, Spec, SupportStatus, Trigger
 from placement_worker.formats.text import listed, shortened
-from placement_worker.policies import base, plugin_errors, plugins
-from placement_worker.policies.plugin_packages import from_packages, loaded_packages
+from placement_worker.policies import base, plugin_checks
+from placement_worker.policies.plugin_checks import from_packages, loaded_packages
 
 LOG = logging.getLogger(__name__)
 # The similarity of names to suggest: most names begin and end alike.
@@ -45,7 +45,9 @@ class Registry:
 
         :param found: pairs of entry-point name and loaded object.
         """
-        self.types, self.skipped = plugins.checked(found)
+        self.types, self.skipped = plugin_checks.usable(
+            sorted(found, key=lambda pair: type_order(pair[0]))
+        )
         self.packages = loaded_packages(self.types)
         self.inputs = frozenset[str]().union(*(policy.inputs for policy in self.types.values()))
         self.discouraged = {
@@ -58,7 +60,7 @@ class Registry:
     @classmethod
     def installed(cls) -> 'Registry':
         """Return the registry of all types that installed packages provide."""
-        return cls(plugins.installed())
+        return cls(plugin_checks.installed())
 
     def policy(self, spec: Spec, at: str) -> base.Policy[Any]:
         """Return the policy that a spec describes; equal specs share one object.
@@ -79,9 +81,9 @@ class Registry:
     ) -> base.Policy[Any]:
         type_name = Spec(kind, version).type_name
         policy_class = self.lookup(type_name, at)
-        schema = plugins.schema(policy_class, type_name)
+        schema = schema_of(policy_class, type_name)
         raw = normalized(msgspec.json.decode(properties), schema)
-        with plugin_errors.named_in_errors(type_name, policy_class):
+        with plugin_checks.named_in_errors(type_name, policy_class):
             policy = policy_class(
                 codec.decode(raw, schema, at=f'{at}.properties', error=errors.InvalidSpec)
             )
@@ -110,7 +112,7 @@ class Registry:
                 exc,
             )
             policy_class = (named or storing)[0]
-            with plugin_errors.named_in_errors(policy_class.name, policy_class):
+            with plugin_checks.named_in_errors(policy_class.name, policy_class):
                 return policy_class(None)
 
     def lookup(self, type_name: str, at: str) -> type[base.Policy[Any]]:
@@ -170,7 +172,7 @@ class Registry:
             inputs=sorted(policy.inputs),
             support_status={version: list(statuses) for version, statuses in support},
             package=self.packages.get(type_name),
-            schema=msgspec.json.schema(plugins.schema(policy, type_name)) if schema else None,
+            schema=msgspec.json.schema(schema_of(policy, type_name)) if schema else None,
         )
 
 
@@ -189,6 +191,11 @@ def type_order(type_name: str) -> tuple[str, list[int], str]:
 def _version_order(version: str) -> tuple[list[int], str]:
     """Return the key of a version; letters count only between versions with equal numbers."""
     return [int(part) for part in version.split('.') if part.isdecimal()], version
+
+
+def schema_of(policy: type[base.Policy[Any]], type_name: str) -> type[Struct]:
+    """Return the schema of the properties of a type, given with its version."""
+    return policy.versions[type_name.rpartition('-')[2]]
 
 
 def deprecation_warning(

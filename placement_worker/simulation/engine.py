@@ -33,7 +33,6 @@ from placement_worker.contract.model import (
 )
 from placement_worker.contract.rpc import A, Limits, Method, Q
 from placement_worker.handlers.endpoints import Endpoints
-from placement_worker.handlers.verifying_registry import VerifyingRegistry
 from placement_worker.planning import sizing, victims
 from placement_worker.policies.base import Policy
 from placement_worker.policies.registry import Registry
@@ -78,7 +77,7 @@ class Engine:
         self._actions = 0
         self._endpoints = Endpoints(
             world.cloud,
-            VerifyingRegistry(registry),
+            registry,
             limits=lambda: Limits(scenario.max_nodes, _ANY_SIZE),
             octavia_settings=lambda: world.pools.settings,
             cordons=world.cordons_at,

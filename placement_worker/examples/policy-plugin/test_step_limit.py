@@ -7,10 +7,10 @@ from step_limit import StepLimit
 
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.handlers.in_process import InProcessCaller
-from placement_worker.policies.registry import Registry
+from placement_worker.testing import registry_of
 
 CLOUD = Inventory.parse({'zones': {'az1': True, 'az2': True}}, 'the test')
-WORKER = InProcessCaller(CLOUD, Registry([('example.policy.step_limit-1.0', StepLimit)]))
+WORKER = InProcessCaller(CLOUD, registry_of({'example.policy.step_limit-1.0': StepLimit}))
 
 
 def request(count: int) -> dict[str, Any]:

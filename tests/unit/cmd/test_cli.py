@@ -14,7 +14,7 @@ import yaml
 
 from placement_worker.cmd import cli
 from placement_worker.cmd.cli import SUMMARIES, PlacementPolicy
-from placement_worker.policies import plugins
+from placement_worker.policies import plugin_checks
 from placement_worker.policies.registry import Registry
 from tests.factories import request, zone_policy
 from tests.unit.cmd.inputs import COMMANDS
@@ -254,8 +254,8 @@ def test_command_that_does_not_list_types_shows_one_message_about_them(
     """A package with many broken types does not fill the terminal of each command."""
     broken = type('Broken', (Good,), {'interface': (2, 0), 'priority': 'high'})
     found = [(f'test.good-{version}', broken) for version in ('1.0', '1.1', '1.2')]
-    found += [pair for pair in plugins.installed() if 'zone_placement' in pair[0]]
-    monkeypatch.setattr(plugins, 'installed', lambda: found)
+    found += [pair for pair in plugin_checks.installed() if 'zone_placement' in pair[0]]
+    monkeypatch.setattr(plugin_checks, 'installed', lambda: found)
 
     status, _, err = run(*arguments, f=yaml.safe_dump(zone_policy('a')['spec']))
 
@@ -266,26 +266,9 @@ def test_command_that_does_not_list_types_shows_one_message_about_them(
 
 @pytest.fixture
 def _broken_types(monkeypatch):
-    """Let the log report that two imports take long, and that three types are broken."""
-    own = [pair for pair in plugins.installed() if 'zone_placement' in pair[0]]
-
-    def installed():
-        for name in ('test.slow-1.0', 'test.slower-1.0'):
-            plugins._log_slow(name)
-        return [*own, *((f'test.good-{version}', 5) for version in ('1.0', '1.1', '1.2'))]
-
-    monkeypatch.setattr(plugins, 'installed', installed)
-
-
-@pytest.mark.usefixtures('_broken_types')
-def test_command_with_slow_imports_names_each_of_them(run):
-    """A user who waits for a command learns which of several packages delays it."""
-    _, _, err = run('validate', 'f', f=yaml.safe_dump(zone_policy('a')['spec']))
-
-    assert 'Policy type test.slow-1.0 is still being imported' in err
-    assert 'Policy type test.slower-1.0 is still being imported' in err
-    assert err.count('Skipped policy type') == 1
-    assert '2 more messages about policy types' in err
+    """Let the log report that three types are broken."""
+    broken = [(f'test.good-{version}', 5) for version in ('1.0', '1.1', '1.2')]
+    monkeypatch.setattr(plugin_checks, 'installed', lambda: broken)
 
 
 @pytest.mark.usefixtures('_broken_types')
@@ -321,7 +304,7 @@ def test_text_that_a_plugin_prints_goes_to_standard_error(run, monkeypatch, argu
         print('text of an import')
         return [('test.good-1.0', Printing)]
 
-    monkeypatch.setattr(plugins, 'installed', installed)
+    monkeypatch.setattr(plugin_checks, 'installed', installed)
     policy = {'id': 'p', 'spec': {'type': Good.name, 'version': '1.0'}}
 
     status, out, err = run(*arguments, '-f', 'json', f=request('CLUSTER_SCALE_OUT', [policy]))

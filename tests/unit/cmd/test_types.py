@@ -13,7 +13,7 @@ from placement_worker.cmd import remote, targets, types
 from placement_worker.contract.model import Capabilities, Package, SupportStatus
 from placement_worker.errors import InvalidSpec, Rejected, WorkerFailed
 from placement_worker.handlers.in_process import InProcessCaller
-from placement_worker.policies import plugins
+from placement_worker.policies import plugin_checks
 from placement_worker.policies.registry import Registry
 from tests.factories import region_policy, zone_policy
 from tests.unit.policies.good_policy import Good
@@ -137,7 +137,7 @@ def test_validate_with_check_resources_names_the_file_of_a_refusal_without_a_pat
     refusing = type('Refusing', (Good,), {'interface': (2, 0), 'check_resources': refuse})
     refusing.__module__ = __name__
     found = [*Registry.installed().types.items(), ('test.good-1.0', refusing)]
-    monkeypatch.setattr(plugins, 'installed', lambda: found)
+    monkeypatch.setattr(plugin_checks, 'installed', lambda: found)
     spec, other = 'type: test.good\nversion: 1.0', yaml.safe_dump(zone_policy('a')['spec'])
 
     arguments = ('--check-resources', '--cloud', 'cloud.yaml')
@@ -151,7 +151,7 @@ def test_validate_with_check_resources_names_the_file_of_a_refusal_without_a_pat
 def test_type_list_with_a_broken_plugin_lists_the_others(run, monkeypatch, caplog):
     """A plugin with a wrong attribute is logged, and the other types are listed."""
     found = [*Registry.installed().types.items(), ('acme.broken-1.0', BROKEN)]
-    monkeypatch.setattr(plugins, 'installed', lambda: found)
+    monkeypatch.setattr(plugin_checks, 'installed', lambda: found)
 
     status, out, _ = run('type', 'list', '-f', 'json')
 
@@ -160,20 +160,22 @@ def test_type_list_with_a_broken_plugin_lists_the_others(run, monkeypatch, caplo
         {name for name, _ in found[:-1]},
     )
     assert caplog.messages == [
-        'Skipped policy type acme.broken-1.0: priority must be an integer, got "high"'
+        'Skipped policy type acme.broken-1.0: an attribute of its class has a wrong type: '
+        'Expected `int`, got `str` - at `$.priority`'
     ]
 
 
 def test_type_show_of_a_broken_plugin_says_what_to_do(run, monkeypatch):
     """The reason to skip a type is shown with a hint about its package, not about other types."""
-    monkeypatch.setattr(plugins, 'installed', lambda: [('acme.broken-1.0', BROKEN)])
+    monkeypatch.setattr(plugin_checks, 'installed', lambda: [('acme.broken-1.0', BROKEN)])
 
     status, out, err = run('type', 'show', 'acme.broken-1.0')
 
     assert (status, out) == (2, '')
     assert err.endswith(
-        'placement-policy type show: Policy type `acme.broken-1.0` was skipped: priority must be '
-        'an integer, got "high"; correct the cause, and restart the workers\n'
+        'placement-policy type show: Policy type `acme.broken-1.0` was skipped: an attribute '
+        'of its class has a wrong type: Expected `int`, got `str` - at `$.priority`; correct '
+        'the cause, and restart the workers\n'
     )
 
 
@@ -287,7 +289,7 @@ def test_validate_of_a_deprecated_version_is_valid_with_a_note(run, monkeypatch)
     """The author of a spec learns before its use that the type will disappear."""
     status = {'1.0': [SupportStatus('DEPRECATED', '2026.11')]}
     old = type('Old', (Good,), {'interface': (2, 0), 'support_status': status})
-    monkeypatch.setattr(plugins, 'installed', lambda: [('test.good-1.0', old)])
+    monkeypatch.setattr(plugin_checks, 'installed', lambda: [('test.good-1.0', old)])
 
     status, _, err = run('validate', 'f', f='type: test.good\nversion: 1.0')
 

@@ -18,7 +18,7 @@ from placement_worker.cmd import upgrade
 from placement_worker.config import options
 from placement_worker.errors import ConfigurationError
 from placement_worker.messaging import rpc_server
-from placement_worker.policies import plugins
+from placement_worker.policies import plugin_checks
 from tests.config_files import Options
 from tests.unit.policies.good_policy import Good
 
@@ -115,19 +115,20 @@ def test_checks_of_files_and_ports_leave_them_as_they_are(checks, tmp_path):
 
 def test_policy_type_that_would_be_skipped_is_a_warning(monkeypatch):
     """An operator learns before the upgrade that the new version cannot use a plugin."""
-    monkeypatch.setattr(plugins, 'installed', lambda: [('test.good-2.0', Good)])
+    monkeypatch.setattr(plugin_checks, 'installed', lambda: [('test.good-2.0', Good)])
 
     result = upgrade.Checks(cfg.ConfigOpts()).check_policy_types()
 
     assert (result.code, result.details) == (
         Code.WARNING,
-        'test.good-2.0: versions lacks 2.0; add its schema, or remove the entry point',
+        'test.good-2.0: its class defines test.good, so its entry points must be named '
+        'test.good-1.0',
     )
 
 
 def test_policy_types_of_this_package_are_a_success(monkeypatch, registry):
     """Without plugins there is nothing to warn of."""
-    monkeypatch.setattr(plugins, 'installed', registry.types.items)
+    monkeypatch.setattr(plugin_checks, 'installed', registry.types.items)
 
     assert upgrade.Checks(cfg.ConfigOpts()).check_policy_types().code == Code.SUCCESS
 
@@ -139,7 +140,7 @@ def test_text_that_an_import_prints_goes_to_standard_error(monkeypatch, registry
         print('text of an import')
         return registry.types.items()
 
-    monkeypatch.setattr(plugins, 'installed', installed)
+    monkeypatch.setattr(plugin_checks, 'installed', installed)
 
     upgrade.Checks(cfg.ConfigOpts()).check_policy_types()
 

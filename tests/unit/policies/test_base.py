@@ -21,7 +21,7 @@ PAGE = Path(__file__).parents[3] / 'doc' / 'source' / 'writing-a-policy.rst'
 LITERALS = [
     ' '.join(literal.split())
     for literal in re.findall(
-        r'``([^`]+)``', PAGE.read_text(encoding='utf-8').partition('Upgrading a plugin\n')[0]
+        r'``([^`]+)``', PAGE.read_text(encoding='utf-8').partition('What is stable\n')[0]
     )
 ]
 NAMES = {word for literal in LITERALS for word in re.findall(r'\w+', literal)}

@@ -99,8 +99,8 @@ def test_skipped_type_is_refused_with_the_reason():
         registry.lookup('test.good-2.0', '$.policies[0].spec')
 
     assert str(refused.value) == (
-        'Policy type `test.good-2.0` was skipped: versions lacks 2.0; add its schema, or remove '
-        'the entry point - at `$.policies[0].spec`'
+        'Policy type `test.good-2.0` was skipped: its class defines test.good, so its entry points '
+        'must be named test.good-1.0 - at `$.policies[0].spec`'
     )
 
 

@@ -16,7 +16,6 @@ from placement_worker.contract.action_data import CREATION, DELETION
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.planning.places import Held, Place
 from placement_worker.planning.sizing import Size
-from placement_worker.policies.base import skipped
 from placement_worker.policies.registry import Registry
 from placement_worker.simulation.measures import Standing
 from placement_worker.simulation.run import (
@@ -118,21 +117,11 @@ class RaisingAtStart(Good):
         raise KeyError('zone')
 
 
-class Changing(Good):
-    interface = (2, 0)
-
-    def check(self, request, state):
-        request.action.inputs['count'] = 99
-        return skipped('The action has another count.')
-
-
 @pytest.mark.parametrize(
     ('policy', 'error'),
     [
         (Raising, "Step 2 (scale_out) failed: KeyError: 'zone'"),
         (RaisingAtStart, "The start failed: KeyError: 'zone'"),
-        (Changing, 'Step 2 (scale_out) failed: RuntimeError: check must not change what it '
-         'receives; it changed request.action.inputs.count'),
     ],
 )  # fmt: skip
 def test_play_of_a_policy_that_fails_names_step_type_and_package(load, policy, error):

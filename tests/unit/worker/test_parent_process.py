@@ -14,8 +14,8 @@ import pytest
 from oslo_config import cfg
 from stevedore import extension
 
-from placement_worker.policies import plugins
-from placement_worker.policies.plugin_packages import NAMESPACE
+from placement_worker.policies import plugin_checks
+from placement_worker.policies.plugin_checks import NAMESPACE
 from placement_worker.worker import factory, parent_process
 from tests.config_files import Options
 from tests.waiting import first_line
@@ -237,7 +237,7 @@ def test_signal_during_the_import_of_a_plugin_is_an_orderly_stop(
     parent_process.receive_signals()
 
     with pytest.raises(SystemExit) as ended, parent_process.logged_end():
-        list(plugins.installed())
+        list(plugin_checks.installed())
 
     assert caplog.messages == [
         f'Stopping after {stop.name}: the worker does not serve yet',
