@@ -23,7 +23,7 @@ from cliff import command
 from typing_extensions import override
 
 from placement_worker import errors
-from placement_worker.cmd import cli, file_errors, hints, misspellings, targets
+from placement_worker.cmd import cli, file_errors, misspellings, targets
 from placement_worker.contract.caller import Caller
 from placement_worker.contract.model import CheckRequest
 from placement_worker.formats.documents import Document, DocumentError, Invalid
@@ -87,7 +87,7 @@ class LocalCommand(command.Command):
             if self.app.options.debug:
                 lines = ''.join(traceback.format_exception(exc)).rstrip()
                 print(escaped_lines(lines), file=self.app.stderr)
-            status = self.write_error(hints.with_hint(exc))
+            status = self.write_error(file_errors.with_hint(exc))
             self._write_details(exc if isinstance(exc, DocumentError) else exc.__cause__)
             return status
 
@@ -126,10 +126,12 @@ class LocalCommand(command.Command):
         :param kind: the type that the document should describe.
         :param text: the text of the error if its paths differ from those of the document.
         """
-        error = file_errors.of(exc, document, kind, text or str(exc), is_local=self._is_local)
-        line = hints.with_hint(exc, file_errors.headline(error, document))
-        type_name = file_errors.type_of(exc, error, document.data, kind) or hints.ANY_TYPE
-        self.write_error(line.replace(hints.ANY_TYPE, type_name))
+        error = file_errors.invalid_document(
+            exc, document, kind, text or str(exc), is_local=self._is_local
+        )
+        line = file_errors.with_hint(exc, file_errors.headline(error, document))
+        type_name = file_errors.type_of(exc, error, document.data, kind) or file_errors.ANY_TYPE
+        self.write_error(line.replace(file_errors.ANY_TYPE, type_name))
         self._write_details(error)
         return self.error_status
 
@@ -139,7 +141,7 @@ class LocalCommand(command.Command):
 
     def _write_details(self, error: BaseException | None) -> None:
         if isinstance(error, DocumentError):
-            for line in file_errors.details(error):
+            for line in file_errors.problem_lines(error):
                 print(line, file=self.app.stderr)
 
     def _refuse(self, prog_name: str, message: str) -> NoReturn:

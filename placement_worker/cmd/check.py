@@ -5,6 +5,7 @@ decoding, and an invalid line is an error object in the output, so that replies 
 """
 
 import argparse
+import contextlib
 import sys
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
@@ -24,17 +25,18 @@ from placement_worker.cmd.request_files import (
     completed,
     request_of,
 )
-from placement_worker.contract import strict_json, unknown_keys
+from placement_worker.contract import codec
 from placement_worker.contract.caller import Caller
+from placement_worker.contract.codec import SchemaError
 from placement_worker.contract.model import BindReply, BindRequest, CheckReply, CheckRequest
 from placement_worker.contract.rpc import Limits
-from placement_worker.contract.schema_errors import SchemaError
-from placement_worker.contract.strict_types import strict
 from placement_worker.formats import documents, paths
 from placement_worker.formats.documents import MAX_PROBLEMS, Document
 from placement_worker.formats.text import escaped, listed, shortened
 from placement_worker.handlers.in_process import InProcessCaller
 
+# The search for duplicate keys takes as long as decoding; in a longer line the last value counts.
+_UNIQUE_KEYS_BYTES = 64 * 2**10
 _READ_BYTES = 2**24  # the default buffer of 8 KiB needs twice the time for long lines
 
 
@@ -178,8 +180,10 @@ def _check_line(caller: Caller, line: _Line, explain: str | None) -> tuple[int, 
         try:
             reply = _decide(caller, request, explain)
         except errors.Refused as exc:
-            data = msgspec.to_builtins(request)
-            problems = [problem.text for problem in file_errors.in_data(exc, data, CheckRequest)]
+            data = msgspec.to_builtins(request) if isinstance(request, CheckRequest) else request
+            problems = [
+                problem.text for problem in file_errors.errors_in_data(exc, data, CheckRequest)
+            ]
             raise
     except errors.PlacementWorkerError as exc:
         return INVALID, _error(exc, line, problems)
@@ -196,22 +200,29 @@ def _error(exc: errors.PlacementWorkerError, line: _Line, problems: Sequence[str
 
 
 def _read(caller: Caller, line: bytes) -> tuple[Caller, Any]:
-    """Return the caller and the request, or plain data that may have an error.
-
-    Plain data are decoded again to describe the error, which takes several times as long.
-    """
-    try:
-        kind, limit = strict(CheckRequest), Limits().request_bytes
-        request = strict_json.decode(line, kind, max_bytes=limit)
-        nodes = [*request.cluster.nodes, *filter(None, [request.action.node])]
-        if not any(map(unknown_keys.is_misspelled, set().union(*(node.data for node in nodes)))):
-            return caller, request
-    except errors.InvalidRequest:
-        pass
-    document = strict_json.decode_plain(line)
+    """Return the caller and the request, or plain data that may have an error."""
+    with contextlib.suppress(errors.InvalidRequest):
+        limit = Limits().request_bytes
+        request = codec.decode_encoded(line, codec.strict(CheckRequest), limit)
+        _refuse_duplicate_keys(line)
+        return caller, request
+    anything: Any = Any
+    document = codec.decode_encoded(line, anything)
+    _refuse_duplicate_keys(line, document)
     if isinstance(document, dict) and 'request' in document:
         return _with_cloud(caller, document)
     return caller, document
+
+
+def _refuse_duplicate_keys(line: bytes, *decoded: object) -> None:
+    if len(line) > _UNIQUE_KEYS_BYTES:
+        return
+    try:
+        duplicate = documents.duplicate_key(line, *decoded)
+    except RecursionError as exc:
+        raise errors.InvalidRequest(f'Expected JSON - at `$`: {exc}') from exc
+    if duplicate:
+        raise errors.InvalidRequest(f'Expected each key once, got {duplicate}')
 
 
 def _with_cloud(caller: Caller, document: dict[str, Any]) -> tuple[Caller, Any]:

@@ -22,7 +22,7 @@ from placement_worker.cmd import output, threading_backend
 from placement_worker.cmd.base import OK, LocalCommand
 from placement_worker.cordons import cordon_file
 from placement_worker.errors import ConfigurationError, InvalidInventory
-from placement_worker.formats import moments
+from placement_worker.formats import text as moments
 from placement_worker.formats.text import escaped, listed
 from placement_worker.planning.cordon import MAX_NAME, MAX_REASON, Cordon, in_force
 
@@ -257,7 +257,7 @@ def _row(cordon: Cordon, listed_at: datetime.datetime) -> dict[str, Any]:
     state = 'evacuated' if cordon.evacuate else 'closed'
     return {
         'place': textwrap.wrap(escaped(cordon.place), PLACE_WIDTH),
-        'until': moments.shown(cordon.until).replace('T', ' '),
+        'until': moments.day_or_time(cordon.until).replace('T', ' '),
         'state': state if in_force([cordon], listed_at) else 'ended',
         'reason': textwrap.wrap(escaped(cordon.reason), REASON_WIDTH),
     }

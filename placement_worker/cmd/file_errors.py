@@ -1,25 +1,117 @@
-"""Errors in the documents of files: all that can be found, each with its position."""
+"""Errors of commands: the line of the file with a caret, the key that is meant, and a hint.
+
+Decoding stops at the first error. A user who corrects a file wants all of them, so a refused
+document is searched again. Lines that may hold a secret are not shown: people paste errors.
+"""
 
 import itertools
+import re
+import unicodedata
 from collections.abc import Iterator
 
 from placement_worker import errors
-from placement_worker.contract import codec, document_kinds, schema_errors
+from placement_worker.contract import codec, document_kinds
 from placement_worker.contract.action_data import PlacesInData
+from placement_worker.contract.codec import SchemaError, WrongValue
 from placement_worker.contract.model import Spec
-from placement_worker.contract.schema_errors import SchemaError
+from placement_worker.cordons.cordon_file import InvalidCordonFile
 from placement_worker.decisions import masking
-from placement_worker.formats import paths, positions
-from placement_worker.formats.documents import Document, DocumentError, Invalid, Problem
+from placement_worker.formats import documents, paths
+from placement_worker.formats.documents import Document, DocumentError, Invalid, Position, Problem
 from placement_worker.formats.paths import Path
 from placement_worker.formats.text import counted, escaped
 from placement_worker.policies.registry import Registry, normalized, schema_of
 
-MAX_FOUND = 1000
-"""The number of errors after which the search in a document ends."""
+ANY_TYPE = 'NAME-VERSION'  # the policy type in a hint that does not know it
+MAX_FOUND = 1000  # errors after which the search in a document ends
+MAX_SNIPPET = 100  # characters of a line
+_BEFORE = 60  # characters before the caret if a line is cut
+_COMMAND = 'placement-policy'
+# The hint for each type of error; the first match counts.
+_HINTS: tuple[tuple[type[Exception], str], ...] = (
+    (
+        errors.PolicyTypeNotFound,
+        f'run "{_COMMAND} type list", with --config-file or --transport to ask a worker, '
+        'for the installed types',
+    ),
+    (errors.InvalidSpec, f'run "{_COMMAND} type show {ANY_TYPE}" for the schema'),
+    (
+        errors.UnsupportedAction,
+        f'run "{_COMMAND} schema policy_check.request" for the actions of Senlin',
+    ),
+    (errors.Refused, 'correct the file and try again'),
+    (InvalidCordonFile, 'correct the cordon file'),
+    (errors.InvalidInventory, 'correct the file that --cloud names'),
+    (errors.BrokerUnreachable, 'check that RabbitMQ runs at this address, and has no alarm'),
+    (
+        errors.NoWorkerAnswered,
+        'check that a worker serves this broker and has a free thread ("Nothing happens" in the '
+        'runbook); increase --timeout only if a request takes longer',
+    ),
+    (
+        errors.BrokerRefused,
+        'check the user, password, virtual host, permissions and certificates',
+    ),
+    (errors.QueueMismatch, 'correct the queue as the message says'),
+    (errors.WorkerTooOld, 'try again after the upgrade'),
+    (errors.RequestParked, f'run "{_COMMAND} parked list" to see parked requests'),
+    (errors.ServiceRefused, 'correct the cause and try again'),
+    (errors.CloudUnavailable, 'try again when the service is available'),
+    (errors.ClientClosed, 'run the command again'),
+    (errors.ConfigurationError, 'correct the option'),
+    (documents.Damaged, 'copy the file again, or omit it'),
+    (documents.DocumentError, 'write the file in YAML or JSON'),
+    (FileNotFoundError, 'check the path'),
+    (IsADirectoryError, 'name a file in this directory'),
+    (
+        PermissionError,
+        'run the command as a user who has access to the file, for example with sudo',
+    ),
+    (OSError, 'check the file and its file system'),
+)
+# The hint for an error of a file whose text has this part; it precedes that of the type.
+_BY_TEXT = (
+    ('Expected `object`, got `str` - at `$`', 'this file has text without keys; check its name'),
+    ('found the key ', 'remove one of the two'),
+    ('found a tab character', 'indent with spaces'),
+    ('cannot start any token', 'indent with spaces, and quote a text that begins like this'),
+    ('Not a gzipped file', 'remove .gz from the name of a file that is not compressed'),
+)
+# The begin of the client's text, also if the broker lets the user connect and nothing more.
+_NOT_DELIVERED = 'The request could not be delivered: '
+_OPERATOR_NEEDED = (
+    'the broker runs, but this user lacks a permission; use the broker user of an operator '
+    '("Configuration of operators" in the manual)'
+)
+# The resource of an operation that a topic permission forbids, in the text of the broker.
+_TOPIC_REFUSED = 'access to topic '
+_TOPIC_PERMISSION_NEEDED = (
+    'the broker runs, but the topic permissions of this user forbid this topic; compare the topic '
+    'with "rabbitmqctl list_topic_permissions"'
+)
+_SKIPPED_TYPE = 'correct the cause, and restart the workers'
+# The errors whose texts may name a remedy.
+_WITH_REMEDY = (
+    errors.BrokerRefused,
+    errors.NoWorkerAnswered,
+    errors.PolicyTypeNotFound,
+    InvalidCordonFile,
+)
+_HAS_REMEDY = re.compile('; (check|create it,|the page|start|this port may|write type) ')
 
 
-def of(
+def with_hint(exc: Exception, text: str = '') -> str:
+    """Return the text of an error with its hint, unless the text already names a command.
+
+    :param text: a text instead of that of the error.
+    """
+    text = text or (errors.file_error(exc) if isinstance(exc, OSError) else str(exc))
+    text = ' '.join(text.split())
+    hint = _hint(exc, text)
+    return text if hint is None or _COMMAND in text else f'{text.rstrip(".")}; {hint}'
+
+
+def invalid_document(
     exc: errors.PlacementWorkerError,
     document: Document,
     kind: type,
@@ -33,25 +125,40 @@ def of(
     :param text: the text of the error, with paths in the document.
     :param is_local: whether the request was decided with the policy types that are installed here.
     """
-    found = in_data(exc, document.data, kind, is_local=is_local)
-    if found:
-        return document.invalid(found)
+    found = errors_in_data(exc, document.data, kind, is_local=is_local)
     path = paths.named_in(text)
-    if path is None:
+    if not found and path is None:
         return Invalid(document.source, [Problem(text, None)], 0)
-    return document.invalid([SchemaError(path, text)])
+    return document.invalid(found or [SchemaError(path or (), text)])
 
 
-def in_data(
+def errors_in_data(
     exc: errors.PlacementWorkerError, data: object, kind: type, *, is_local: bool = False
-) -> list[SchemaError]:
-    """Return the first `MAX_FOUND` errors of a document that a schema can find.
-
-    The parameters are those of `of`.
-    """
+) -> list[WrongValue]:
+    """Return the first `MAX_FOUND` errors of a document that a schema can find, one per path."""
     if document_kinds.other_kind(data, kind.__name__):
         return []
-    return list(itertools.islice(_all(exc, data, kind, is_local), MAX_FOUND))
+    found: dict[Path, WrongValue] = {}
+    for error in _errors(exc, data, kind, is_local):
+        found.setdefault(error.path, error)
+        if len(found) == MAX_FOUND:
+            break
+    return list(found.values())
+
+
+def type_of(
+    exc: errors.PlacementWorkerError, error: Invalid, data: object, kind: type
+) -> str | None:
+    """Return the type of the only policy spec that the errors of a document are about, or None."""
+    if not isinstance(exc, errors.InvalidSpec):
+        return None
+    named = [paths.named_in(problem.text) or () for problem in error.problems]
+    types = {
+        codec.decode(spec, Spec).type_name
+        for spec, path in _specs(data, kind)
+        if any(path == wrong[: len(path)] for wrong in named)
+    }
+    return types.pop() if len(types) == 1 else None
 
 
 def headline(error: Invalid, document: Document) -> str:
@@ -65,65 +172,65 @@ def headline(error: Invalid, document: Document) -> str:
     return _located(document.source.name, problem)
 
 
-def details(error: DocumentError) -> Iterator[str]:
+def problem_lines(error: DocumentError) -> Iterator[str]:
     """Yield the lines that show each problem in the text of the file."""
     if error.source is None:
         return
-    lines = positions.lines_of(error.source.text)
+    lines = [*documents.lines_of(error.source.text), '']  # an error may be after the last line
     for problem in error.problems:
         if len(error.problems) > 1:
             yield escaped(_located(error.source.name, problem))
         if problem.position:
-            line = positions.line_at(lines, problem.position)
-            if not _may_hold_secret(line, problem):
-                yield from positions.snippet(line, problem.position).splitlines()
+            line = lines[problem.position.line - 1]
+            shown = f'{problem.text} {line}'.encode(errors='replace')
+            if not masking.may_hold_secrets(shown):
+                yield from _snippet(line, problem.position)
     if isinstance(error, Invalid) and error.more:
         count = len(error.problems) + error.more
         yield f'and {_least(count)}{counted(error.more, "more error")}'
 
 
-def _least(count: int) -> str:
-    """Return 'at least ' if the search ended before it counted all errors."""
-    return 'at least ' if count >= MAX_FOUND else ''
-
-
-def _located(name: str, problem: Problem) -> str:
-    where = f':{problem.position.line}:{problem.position.column}' if problem.position else ''
-    return f'{name}{where}: {problem.text}'
-
-
-def _may_hold_secret(line: str, problem: Problem) -> bool:
-    """Return whether the line of a problem, or the path in its text, names a secret."""
-    return masking.may_hold_secrets(f'{problem.text} {line}'.encode(errors='replace'))
-
-
-def _all(
-    exc: errors.PlacementWorkerError, raw: object, kind: type, is_local: bool
-) -> Iterator[SchemaError]:
-    is_missing = isinstance(exc, errors.PolicyTypeNotFound)
-    if isinstance(exc, errors.InvalidSpec) or (is_missing and is_local):
-        registry = Registry.installed()
-        for spec, path in _specs(raw, kind):
-            yield from _in_properties(spec, path, registry)
-            if is_local and kind is not Spec:
-                yield from _missing_type(spec, path, registry)
-        return
-    yield from schema_errors.all_errors(raw, kind, PlacesInData)
-
-
-def type_of(
-    exc: errors.PlacementWorkerError, error: Invalid, data: object, kind: type
-) -> str | None:
-    """Return the type of the only policy spec that the errors of a document are about, or None."""
-    if not isinstance(exc, errors.InvalidSpec):
+def _hint(exc: Exception, text: str) -> str | None:
+    if isinstance(exc, errors.WorkerFailed):
+        in_worker = ' in the worker: ' in text
+        run = 'look for the traceback in the log of the worker'
+        look = run if in_worker else f'run "{_COMMAND} --debug ..." for the traceback'
+        owner = 'the plugin' if ', a plugin of ' in text else 'placement-worker'
+        return f'{look}, and report it to the maintainers of {owner}'
+    if isinstance(exc, errors.BrokerRefused) and text.startswith(_NOT_DELIVERED):
+        return _TOPIC_PERMISSION_NEEDED if _TOPIC_REFUSED in text else _OPERATOR_NEEDED
+    if isinstance(exc, errors.PolicyTypeNotFound) and ' was skipped: ' in text:
+        return _SKIPPED_TYPE
+    if isinstance(exc, _WITH_REMEDY) and _HAS_REMEDY.search(text):
         return None
-    named = [paths.named_in(problem.text) or () for problem in error.problems]
-    types = {
-        codec.decode(spec, Spec).type_name
-        for spec, path in _specs(data, kind)
-        if any(path == one[: len(path)] for one in named)
-    }
-    return types.pop() if len(types) == 1 else None
+    by_type = (hint for kind, hint in _HINTS if isinstance(exc, kind))
+    if isinstance(exc, (errors.InvalidRequest, documents.DocumentError)):
+        by_text = (hint for part, hint in _BY_TEXT if part in text)
+        return next(itertools.chain(by_text, by_type), None)
+    return next(by_type, None)
+
+
+def _errors(
+    exc: errors.PlacementWorkerError, data: object, kind: type, is_local: bool
+) -> Iterator[WrongValue]:
+    is_missing = isinstance(exc, errors.PolicyTypeNotFound)
+    if not isinstance(exc, errors.InvalidSpec) and not (is_missing and is_local):
+        if isinstance(exc.__cause__, document_kinds.InvalidDocument):
+            yield from exc.__cause__.found  # the search of a large document takes its time
+        else:
+            yield from codec.errors_in(data, codec.strict(kind))
+        yield from codec.errors_in(data, PlacesInData)
+        return
+    registry = Registry.installed()
+    for raw, path in _specs(data, kind):
+        spec = codec.decode(raw, Spec)
+        policy = registry.types.get(spec.type_name)
+        if policy is not None:
+            schema = schema_of(policy, spec.type_name)
+            properties = normalized(spec.properties, schema)
+            yield from codec.errors_in(properties, schema, (*path, 'properties'))
+        elif is_local and kind is not Spec:
+            yield from _missing_type(spec, path, registry)
 
 
 def _specs(raw: object, kind: type) -> Iterator[tuple[object, Path]]:
@@ -138,19 +245,33 @@ def _specs(raw: object, kind: type) -> Iterator[tuple[object, Path]]:
                 yield binding['spec'], ('policies', index, 'spec')
 
 
-def _missing_type(raw: object, path: Path, registry: Registry) -> Iterator[SchemaError]:
-    """Yield the error of a spec whose type is not installed here."""
+def _missing_type(spec: Spec, path: Path, registry: Registry) -> Iterator[SchemaError]:
     try:
-        registry.lookup(codec.decode(raw, Spec).type_name, paths.shown(path))
+        registry.lookup(spec.type_name, paths.shown(path))
     except errors.PolicyTypeNotFound as exc:
         yield SchemaError(path, str(exc))
 
 
-def _in_properties(raw: object, path: Path, registry: Registry) -> Iterator[SchemaError]:
-    """Yield the errors in the properties of a spec whose type is installed here."""
-    spec = codec.decode(raw, Spec)
-    policy = registry.types.get(spec.type_name)
-    if policy is not None:
-        schema = schema_of(policy, spec.type_name)
-        properties = normalized(spec.properties, schema)
-        yield from schema_errors.found(properties, schema, (*path, 'properties'))
+def _least(count: int) -> str:
+    """Return 'at least ' if the search ended before it counted all errors."""
+    return 'at least ' if count >= MAX_FOUND else ''
+
+
+def _located(name: str, problem: Problem) -> str:
+    where = f':{problem.position.line}:{problem.position.column}' if problem.position else ''
+    return f'{name}{where}: {problem.text}'
+
+
+def _snippet(line: str, position: Position) -> Iterator[str]:
+    """Yield the line of a position, escaped and numbered, and a caret under the column."""
+    begin = max(position.column - 1 - _BEFORE, 0) if len(line) > MAX_SNIPPET else 0
+    end = begin + MAX_SNIPPET
+    before = ('...' if begin else '') + escaped(
+        line[begin : position.column - 1].replace('\t', ' ')
+    )
+    after = escaped(line[position.column - 1 : end].replace('\t', ' '))
+    number = f'{position.line:>6} | '
+    yield f'{number}{before}{after}{"..." if len(line) > end else ""}'
+    # Wide characters take two columns on a terminal.
+    width = sum(2 if unicodedata.east_asian_width(char) in 'WF' else 1 for char in before)
+    yield ' ' * (len(number) - 2) + '| ' + ' ' * width + '^'

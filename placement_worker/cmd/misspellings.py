@@ -1,17 +1,20 @@
-"""Find values of a request that the contract allows, but that are probably misspelled."""
+"""Values of a request that the contract allows, but that are probably misspelled.
 
-import difflib
+The contract allows any status and any cause, because engines may have their own. Policies compare
+them with few values only: a misspelled status makes an unhealthy node healthy.
+"""
+
 import json
 from collections.abc import Iterator
 from typing import Any
 
-from placement_worker.cmd import node_statuses
 from placement_worker.contract import actions
-from placement_worker.contract.model import CheckRequest, ProfileContext
-from placement_worker.formats.text import listed, shortened
+from placement_worker.contract.model import CheckRequest, Cluster, ProfileContext
+from placement_worker.formats.text import did_you_mean, listed, nearest, shortened
+from placement_worker.handlers.request_warnings import KNOWN_STATUSES, meant_status
 
+# The causes of an action: senlin/common/consts.py of Senlin 16.
 CAUSES = ('RPC Request', actions.DERIVED, 'Derived Action with Lifecycle Hook')
-"""The causes of an action: senlin/common/consts.py of Senlin 16."""
 
 
 def describe(request: CheckRequest, document: object) -> list[str]:
@@ -20,26 +23,41 @@ def describe(request: CheckRequest, document: object) -> list[str]:
     :param document: the plain data of the request; decoding drops the keys of a context.
     """
     found = (
-        node_statuses.describe_unknown(request.cluster),
+        _unknown_statuses(request.cluster),
         _unknown_cause(request.action.cause),
         _unknown_keys(document),
     )
     return [sentence for sentence in found if sentence]
 
 
+def _unknown_statuses(cluster: Cluster) -> str | None:
+    """Return a sentence about the statuses that Senlin does not have.
+
+    It omits those that resemble ERROR and WARNING, about which the worker warns.
+    """
+    unknown = [
+        f'{status}{did_you_mean(status.upper(), KNOWN_STATUSES, "")}'
+        for status in map(shortened, dict.fromkeys(node.status for node in cluster.nodes))
+        if status and status not in KNOWN_STATUSES and not meant_status(status)
+    ]
+    if not unknown:
+        return None
+    return (
+        f'Unknown status of nodes: {listed(unknown)}; only ERROR and WARNING are unhealthy; '
+        f'the statuses of Senlin are {", ".join(KNOWN_STATUSES)}'
+    )
+
+
 def _unknown_cause(cause: str | None) -> str | None:
-    """Return a sentence about a cause that resembles one of Senlin's; an engine may have others."""
     if cause is None or cause in CAUSES:
         return None
-    near = difflib.get_close_matches(
-        shortened(cause).lower(), [known.lower() for known in CAUSES], n=1, cutoff=0.8
-    )
-    if not near:
+    known = {known.lower(): known for known in CAUSES}
+    near = nearest(shortened(cause).lower(), known, cutoff=0.8)
+    if near is None:
         return None
-    meant = next(known for known in CAUSES if known.lower() == near[0])
     return (
-        f'Unknown cause {_quoted(cause)} (did you mean "{meant}"?); it counts as "{CAUSES[0]}", '
-        'which the policies decide'
+        f'Unknown cause {_quoted(cause)} (did you mean "{known[near]}"?); it counts as '
+        f'"{CAUSES[0]}", which the policies decide'
     )
 
 

@@ -24,7 +24,7 @@ from placement_worker.contract.model import (
 )
 from placement_worker.decisions.final_places import PLANS
 from placement_worker.errors import InvalidInput
-from placement_worker.formats import details
+from placement_worker.formats import text as details
 from placement_worker.formats.text import counted, escaped, escaped_lines
 from placement_worker.policies.load_balancing.properties import NAME
 
@@ -179,7 +179,7 @@ def _decisions(answer: CheckReply, paint: Paint) -> list[str]:
 
 
 def detail(key: str, value: Any, hidden: Collection[str] = ()) -> list[str]:
-    if not details.is_shown(key, value):
+    if not details.is_shown_detail(key, value):
         return []
     if isinstance(value, list) and all(isinstance(row, Mapping) for row in value):
         lines = table(value, hidden).splitlines()

@@ -15,7 +15,7 @@ from pathlib import PurePath
 from typing_extensions import override
 
 from placement_worker import errors
-from placement_worker.cmd import hints, output, targets
+from placement_worker.cmd import file_errors, output, targets
 from placement_worker.cmd.base import OK, Command, LocalCommand
 from placement_worker.cmd.request_files import FilesCommand
 from placement_worker.contract import codec, document_kinds
@@ -134,7 +134,7 @@ class TypeShow(Command):
             shown = _found(caller, args.type_name)
         except errors.PolicyTypeNotFound as exc:
             # The type is an argument here, so the path in the request means nothing to the user.
-            return self.write_error(hints.with_hint(exc).replace(' - at `$.type_name`', ''))
+            return self.write_error(file_errors.with_hint(exc).replace(' - at `$.type_name`', ''))
         self.write(output.document(shown, args.format))
         return OK
 

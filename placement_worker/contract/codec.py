@@ -1,37 +1,108 @@
-"""Decode requests once, with errors that name path, expectation and finding; encode replies."""
+"""Decode requests with errors that name path, expectation and finding; encode replies.
+
+msgspec decodes at the speed of C, and stops at the first error with a text such as "Expected `int`,
+got `str` - at `$.cluster.nodes[3].index`". `decode` completes this text by the allowed values.
+`errors_in` walks over plain data and finds all errors, for people who correct a file. With
+`strict` types, keys that the contract does not list are errors too: they are probably misspelled.
+"""
 
 import contextlib
+import functools
 import re
 import threading
-from collections.abc import Iterable
-from typing import Any, TypeVar
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+from types import GenericAlias, UnionType, new_class
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    NamedTuple,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+)
 
 import msgspec
-from msgspec import inspect
+from msgspec import Struct, structs
 
 from placement_worker import errors
-from placement_worker.formats.text import shortened
+from placement_worker.contract.model import Excerpt, Node
+from placement_worker.formats import paths
+from placement_worker.formats.paths import Path
+from placement_worker.formats.text import did_you_mean, listed, noun_for, shortened
 
+S = TypeVar('S', bound=Struct)
 T = TypeVar('T')
 
+# A larger request is not decoded a second time to explain an error.
 SECOND_DECODE_BYTES = 2**20
-"""The size of the largest request that is decoded a second time to explain an error."""
-_STEP = re.compile(r'\.(?P<key>[^.\[]+)|\[(?P<index>\d+)\]')
 _TYPE_AND_VERSION = re.compile(r'(?P<type>.+)-(?P<version>\d{1,4}\.\d{1,4})')
 _INSIDE_MAP = '[...]'  # msgspec's paths show any key of a free-form map like this
 _MESSAGE = 300  # characters of msgspec's message, which repeats an unknown key of any length
+# Errors of the second decoding: the rest of the request is not JSON, is nested too deeply, or has a
+# number that Python's float cannot hold.
 _UNEXPLAINED = (msgspec.DecodeError, LookupError, TypeError, ValueError, RecursionError)
-"""Errors of the second decoding.
-
-The rest of the request is not JSON, is nested too deeply, or has a number that Python's float
-cannot hold.
-"""
-
+# Errors of encoding data that JSON cannot hold, or that are nested too deeply.
 NOT_PLAIN = (TypeError, ValueError, RecursionError, OverflowError)
-"""Errors of encoding data that JSON cannot hold, or that are nested too deeply."""
+# The types that an array decodes to, without their parameters.
+_ARRAYS = (list, tuple, set, frozenset, Collection, Sequence, Set)
+# The keys of a node's data that policies read. The map is free-form, but a node with a misspelled
+# key would have no place, no member or no protection.
+_NODE_DATA = ('placement', 'lb_member', 'lb_members', 'protected')
+# This admits two missing letters (`protect`), and no suffix with a meaning of its own
+# (`placement_group`, `lb_member_id`).
+_SIMILAR = 0.87
+_SOME = 200  # items of an array that are checked at once
 
 _decoders: dict[Any, msgspec.json.Decoder[Any]] = {}
+_strict_types: dict[Any, Any] = {}
 _constructing = threading.Lock()
+
+
+class SchemaError(NamedTuple):
+    """An error with the path of the value; `of_key` if the last key of the path is wrong."""
+
+    path: Path
+    text: str
+    of_key: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownKey:
+    """The error of a key that the contract does not list; `known` are the keys that it does.
+
+    The text is made when it is read: a request may have a million unknown keys.
+    """
+
+    path: Path
+    name: str
+    known: Collection[str]
+    of_key: ClassVar[bool] = True
+
+    def __str__(self) -> str:
+        return f'`{self._at}.{self.name}`{self._hint}'
+
+    @property
+    def text(self) -> str:
+        """The key with the key that is probably meant, else with the known keys."""
+        hint = self._hint or f', expected one of {listed(self.known, "`{}`".format)}'
+        return f'Unknown key `{self.name}`{hint} - at `{self._at}`'
+
+    @property
+    def _at(self) -> str:
+        return paths.shown(self.path[:-1])
+
+    @property
+    def _hint(self) -> str:
+        return did_you_mean(self.name, self.known)
+
+
+WrongValue = SchemaError | UnknownKey
 
 
 def decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
@@ -104,56 +175,9 @@ def encode(reply: object, like: object) -> Any:
     """Encode a reply in the form of its request: as a JSON string, an object or plain data."""
     if isinstance(like, str):
         return msgspec.json.encode(reply).decode()
-    if isinstance(like, msgspec.Struct):
+    if isinstance(like, Struct):
         return reply
     return msgspec.to_builtins(reply)
-
-
-def _explained(message: str, encoded: bytes | str, kind: type, at: str) -> str:
-    """Add to msgspec's message the values that were allowed, and the one that was found."""
-    what, path = _parted(message)
-    what = shortened(what, _MESSAGE) or 'Invalid value'  # of a ValueError without a text
-    is_complete = ', got ' in what or _INSIDE_MAP in path or len(encoded) > SECOND_DECODE_BYTES
-    if not is_complete:
-        with contextlib.suppress(*_UNEXPLAINED):
-            what = _completed(what, *_found(msgspec.json.decode(encoded), kind, path))
-    return f'{what} - at `{at}{path.removeprefix("$")}`'
-
-
-def _parted(message: str) -> tuple[str, str]:
-    """Split msgspec's message into text and path; it has no path if the whole request is wrong."""
-    what, separator, path = message.rpartition(' - at `')
-    if separator and path.endswith('`') and path.startswith('$'):
-        return what, path[:-1]
-    return message, '$'
-
-
-def _found(value: Any, kind: type, path: str) -> tuple[Any, inspect.Type]:
-    """Return the value at a path and the type that was expected there."""
-    expected = bare(inspect.type_info(kind))
-    for step in _STEP.finditer(path):
-        if isinstance(expected, inspect.StructType):
-            value = value[step['key']]
-            types = {field.encode_name: field.type for field in expected.fields}
-            expected = bare(types[step['key']])
-        elif isinstance(expected, (inspect.ListType, inspect.VarTupleType)):
-            value, expected = value[int(step['index'])], bare(expected.item_type)
-    return value, expected
-
-
-def _completed(what: str, value: Any, expected: inspect.Type) -> str:
-    if what.startswith('Object'):
-        if 'unknown field' in what and isinstance(expected, inspect.StructType):
-            what += f', expected {_one_of(field.encode_name for field in expected.fields)}'
-        elif what.endswith('missing required field `version`'):
-            what += written_apart(value.get('type'))
-        return what
-    if isinstance(expected, inspect.LiteralType):
-        what = f'Expected {_one_of(expected.values)}'
-    elif isinstance(expected, inspect.DateTimeType):
-        what = 'Expected an ISO 8601 time such as `2026-01-31T12:00:00Z`'
-    shown = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-    return f'{what}, got `{shortened(shown)}`'
 
 
 def written_apart(type_name: object) -> str:
@@ -169,14 +193,254 @@ def written_apart(type_name: object) -> str:
     return f"; write type and version apart: `type: {kind}, version: '{version}'`"
 
 
+def strict(kind: type[S]) -> type[S]:
+    """Return a subtype of `kind` that refuses any other key, at any depth.
+
+    Free-form maps and excerpts accept any key, but the data of a node accept no misspelled one.
+    """
+    made: type[S] | None = _strict_types.get(kind)
+    if made is not None:
+        return made
+    _strict_types[kind] = kind  # of a part of this type that has this type itself
+    fields = structs.fields(kind)
+    members: dict[str, Any] = {
+        # `field` declares the name and the default of a field, which may have no default.
+        field.name: msgspec.field(  # type: ignore[call-overload]
+            name=field.encode_name, default=field.default, default_factory=field.default_factory
+        )
+        for field in fields
+    }
+    members['__annotations__'] = {field.name: _strict(field.type) for field in fields}
+    members['__module__'] = __name__
+    if issubclass(kind, Node):
+        members['__post_init__'] = _refuse_misspelled_data
+    # `defstruct` would reset the options that a subclass inherits, such as `frozen`.
+    options = {'forbid_unknown_fields': True, 'kw_only': True}
+    made = new_class(kind.__name__, (kind,), options, lambda names: names.update(members))
+    _strict_types[kind] = made
+    return made
+
+
+def errors_in(value: object, kind: Any, path: Path = ()) -> Iterator[WrongValue]:
+    """Yield the error of each value that does not fit a type, in the order of the document.
+
+    The parts of a value are searched only if the value does not fit. A value whose parts all fit
+    has an error of its own, e.g. a condition on two of its fields.
+
+    :param kind: a type of the contract; of `strict`, unknown keys are errors as well.
+    :param path: the path of the value in its document.
+    """
+    wrong = _first_wrong(value, kind)
+    pending: list[_Part | WrongValue] = []
+    if wrong is not None:
+        pending.append(_Part(path, value, kind, wrong))
+    while pending:
+        part = pending.pop()
+        if not isinstance(part, _Part):
+            yield part
+        elif inside := list(_wrong_parts(part)):
+            pending += reversed(inside)
+        elif text := _error(part):
+            yield SchemaError(part.path, text)
+
+
+class _Part(NamedTuple):
+    """A value of a document; `wrong` is the path inside it at which msgspec found an error."""
+
+    path: Path
+    value: Any
+    kind: Any
+    wrong: Path = ()
+
+
+class _Shape(NamedTuple):
+    """The types of the parts of a value: of an object, of the values of a map, and of an array."""
+
+    struct: type[Struct] | None = None
+    fields: Mapping[str, Any] = {}
+    values: Any = None
+    items: tuple[Any, ...] = ()
+    is_tuple: bool = False
+
+
+@functools.cache
+def _shape(kind: Any) -> _Shape:
+    shape = _Shape()
+    for option in _options(kind):
+        origin, parts = get_origin(option) or option, get_args(option)
+        if not isinstance(origin, type):
+            continue
+        if issubclass(origin, Struct):
+            fields = {field.encode_name: field.type for field in structs.fields(origin)}
+            shape = shape._replace(struct=origin, fields=fields)
+        elif issubclass(origin, Mapping) and parts:
+            shape = shape._replace(values=parts[1])
+        elif origin in _ARRAYS and parts:
+            shape = shape._replace(items=parts, is_tuple=origin is tuple and ... not in parts)
+    return shape
+
+
+def _options(kind: Any) -> Iterator[Any]:
+    """Yield the types of a union, without their annotations."""
+    if get_origin(kind) is Annotated:
+        yield from _options(get_args(kind)[0])
+    elif get_origin(kind) in (Union, UnionType):
+        for option in get_args(kind):
+            yield from _options(option)
+    else:
+        yield kind
+
+
+def _wrong_parts(part: _Part) -> Iterator[_Part | WrongValue]:
+    """Yield the errors of the keys of an object, and the parts of a value that do not fit."""
+    shape = _shape(part.kind)
+    if isinstance(part.value, dict) and shape.struct:
+        yield from _wrong_in_object(part, shape.struct, shape.fields)
+    elif isinstance(part.value, dict) and shape.values is not None:
+        for key, value in part.value.items():
+            yield from _wrong_part(part, str(key), value, shape.values)
+    elif isinstance(part.value, list) and shape.is_tuple:
+        for index, (value, kind) in enumerate(zip(part.value, shape.items, strict=False)):
+            yield from _wrong_part(part, index, value, kind)
+    elif isinstance(part.value, list) and shape.items:
+        yield from _wrong_in_array(part, shape.items[0])
+
+
+def _wrong_in_object(
+    part: _Part, struct: type[Struct], fields: Mapping[str, Any]
+) -> Iterator[_Part | WrongValue]:
+    path, raw = part.path, part.value
+    is_strict = struct.__struct_config__.forbid_unknown_fields
+    for key, value in raw.items():
+        if key in fields:
+            yield from _wrong_part(part, key, value, fields[key])
+        elif is_strict:
+            yield _unknown(path, key, fields)
+    if is_strict and issubclass(struct, Node) and isinstance(raw.get('data'), dict):
+        for key in filter(_is_misspelled, raw['data']):
+            yield _unknown((*path, 'data'), key, _NODE_DATA)
+    missing = [
+        field.encode_name
+        for field in structs.fields(struct)
+        if field.required and field.encode_name not in raw
+    ]
+    if missing:
+        names = f'{noun_for(len(missing), "field")} {listed(missing, "`{}`".format)}'
+        advice = written_apart(raw.get('type')) if 'version' in missing else ''
+        text = f'Object missing required {names}{advice} - at `{paths.shown(path)}`'
+        yield SchemaError(path, text)
+
+
+def _wrong_in_array(part: _Part, kind: Any) -> Iterator[_Part]:
+    """Yield the wrong items; msgspec tells of many nodes at once that they fit."""
+    first = part.wrong[0] if part.wrong else 0  # the items before the first wrong one fit
+    items = islice(enumerate(part.value), int(first), None)
+    while some := list(islice(items, _SOME)):
+        if _first_wrong([value for _, value in some], GenericAlias(list, kind)) is not None:
+            for index, value in some:
+                yield from _wrong_part(part, index, value, kind)
+
+
+def _wrong_part(whole: _Part, step: str | int, value: Any, kind: Any) -> Iterator[_Part]:
+    is_known = whole.wrong[:1] == (step,)
+    wrong = whole.wrong[1:] if is_known else _first_wrong(value, kind)
+    if wrong is not None:
+        yield _Part((*whole.path, step), value, kind, wrong)
+
+
+def _first_wrong(value: Any, kind: Any) -> Path | None:
+    """Return the path of the first error in a value, or None if the value fits."""
+    decoder(kind)  # constructs the type under the lock that `convert` lacks
+    try:
+        msgspec.convert(value, kind)
+    except msgspec.ValidationError as exc:
+        return paths.named_in(str(exc)) or ()
+    except RecursionError:
+        return ()
+    return None
+
+
+def _unknown(path: Path, key: object, known: Collection[str]) -> UnknownKey:
+    name = key if isinstance(key, str) else msgspec.json.encode(key).decode()
+    return UnknownKey((*path, str(key)), shortened(name), known)
+
+
+def _error(part: _Part) -> str | None:
+    try:
+        decode(part.value, part.kind, at=paths.shown(part.path))
+    except errors.InvalidRequest as exc:
+        return str(exc)
+    return None
+
+
+def _strict(kind: Any) -> Any:
+    """Return a type whose structs, also those in unions, containers and annotations, are strict."""
+    origin = get_origin(kind)
+    if origin is Annotated:
+        return Annotated[_strict(kind.__origin__), *kind.__metadata__]
+    if origin in (Union, UnionType):
+        return Union[tuple(map(_strict, get_args(kind)))]  # noqa: UP007
+    if origin not in (None, Literal):
+        return origin[tuple(map(_strict, get_args(kind)))]
+    is_struct = isinstance(kind, type) and issubclass(kind, Struct)
+    return strict(kind) if is_struct and not issubclass(kind, Excerpt) else kind
+
+
+def _refuse_misspelled_data(node: Node) -> None:
+    if any(map(_is_misspelled, node.data)):
+        raise ValueError('Unknown key of `data`')
+
+
+@functools.lru_cache
+def _is_misspelled(key: object) -> bool:
+    """Return whether a key of a node's data is almost one that policies read.
+
+    Typing errors rarely change the first letter; another word (`replacement`) often has another.
+    """
+    if not isinstance(key, str) or key in _NODE_DATA:
+        return False
+    alike = [name for name in _NODE_DATA if name[0] == key[:1].lower()]
+    return bool(did_you_mean(shortened(key), alike, cutoff=_SIMILAR))
+
+
+def _explained(message: str, encoded: bytes | str, kind: type, at: str) -> str:
+    """Add to msgspec's message the values that were allowed, and the one that was found."""
+    what, separator, path = message.rpartition(' - at `')
+    if not separator or not path.endswith('`') or not path.startswith('$'):
+        what, path = message, '$`'  # the whole request is wrong
+    path = path[:-1]
+    what = shortened(what, _MESSAGE) or 'Invalid value'  # of a ValueError without a text
+    is_complete = ', got ' in what or _INSIDE_MAP in path or len(encoded) > SECOND_DECODE_BYTES
+    if not is_complete:
+        with contextlib.suppress(*_UNEXPLAINED):
+            what = _completed(what, *_found(msgspec.json.decode(encoded), kind, path))
+    return f'{what} - at `{at}{path.removeprefix("$")}`'
+
+
+def _found(value: Any, kind: Any, path: str) -> tuple[Any, Any]:
+    """Return the value at a path, and the type that was expected there."""
+    for step in paths.parsed(path):
+        shape = _shape(kind)
+        value = value[step]
+        kind = shape.fields[step] if isinstance(step, str) else shape.items[0]
+    return value, kind
+
+
+def _completed(what: str, value: Any, kind: Any) -> str:
+    if what.startswith('Object'):
+        if 'unknown field' in what:
+            what += f', expected {_one_of(_shape(kind).fields)}'
+        elif what.endswith('missing required field `version`'):
+            what += written_apart(value.get('type'))
+        return what
+    (option, *_) = (option for option in _options(kind) if option is not type(None))
+    if get_origin(option) is Literal:
+        what = f'Expected {_one_of(sorted(get_args(option), key=str))}'
+    elif option is datetime:
+        what = 'Expected an ISO 8601 time such as `2026-01-31T12:00:00Z`'
+    shown = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return f'{what}, got `{shortened(shown)}`'
+
+
 def _one_of(choices: Iterable[object]) -> str:
     return 'one of ' + ', '.join(f'`{choice}`' for choice in choices)
-
-
-def bare(kind: inspect.Type) -> inspect.Type:
-    """Return the type inside `X | None` and inside descriptions."""
-    if isinstance(kind, inspect.Metadata):
-        return bare(kind.type)
-    if isinstance(kind, inspect.UnionType):
-        return bare(next(t for t in kind.types if not isinstance(t, inspect.NoneType)))
-    return kind

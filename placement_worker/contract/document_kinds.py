@@ -1,10 +1,23 @@
 """Recognize the kind of a user's document, and refuse unknown keys."""
 
+from collections.abc import Sequence
+
 from placement_worker import errors
-from placement_worker.contract import unknown_keys
+from placement_worker.contract import codec
+from placement_worker.contract.codec import UnknownKey, WrongValue
 from placement_worker.contract.model import BindRequest, CheckRequest, RebalanceRequest, Spec
+from placement_worker.formats.text import listed
 
 SCENARIO = 'Scenario'
+
+
+class InvalidDocument(Exception):
+    """The cause of the error of a document: all errors that were found in it."""
+
+    def __init__(self, found: Sequence[WrongValue]) -> None:
+        self.found = found
+
+
 _KINDS: dict[str, tuple[frozenset[str], str, str]] = {
     CheckRequest.__name__: (frozenset({'action', 'cluster'}), 'a check request', 'check'),
     BindRequest.__name__: (
@@ -49,6 +62,7 @@ def check(document: object, wanted: type, expected: str) -> None:
     other = other_kind(document, wanted.__name__)
     if other:
         raise errors.InvalidRequest(f'This is {other}')
-    unknown = unknown_keys.described(document, wanted)
+    found = list(codec.errors_in(document, codec.strict(wanted)))
+    unknown = listed(error for error in found if isinstance(error, UnknownKey))
     if unknown:
-        raise errors.InvalidRequest(f'{expected}, got {unknown}')
+        raise errors.InvalidRequest(f'{expected}, got {unknown}') from InvalidDocument(found)

@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 import yaml
 
-from placement_worker.contract import codec, schema_errors
+from placement_worker.contract import codec
 from placement_worker.errors import InvalidRequest, PlacementWorkerError, file_error
 from placement_worker.formats import documents
 from placement_worker.formats.documents import DocumentError, Malformed, Source
@@ -154,7 +154,7 @@ def _cordons(source: Source) -> list[Cordon]:
     try:
         return codec.decode(document.data, list[Cordon])
     except InvalidRequest:
-        raise document.invalid(schema_errors.found(document.data, list[Cordon])) from None
+        raise document.invalid(codec.errors_in(document.data, list[Cordon])) from None
 
 
 @contextlib.contextmanager

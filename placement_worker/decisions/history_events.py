@@ -13,7 +13,7 @@ from placement_worker.contract import action_data
 from placement_worker.contract.model import BindReply, BindRequest, CheckReply, CheckRequest, Node
 from placement_worker.decisions import final_places
 from placement_worker.decisions.records import Entry
-from placement_worker.formats import moments
+from placement_worker.formats import text as moments
 from placement_worker.formats.text import counted
 from placement_worker.planning.shortage import is_evidence
 from placement_worker.policies.load_balancing.member_change import MEMBER
@@ -115,7 +115,9 @@ def recorded(record: Record, nodes: Iterable[Node]) -> Iterator[Event]:
         failure = by_place.get(stated_location(node, check))
         if failure and node.id in deleted and is_evidence(node):
             attempts = counted(failure.attempts, 'failed attempt')
-            text = f'{attempts} in {place_of(node)}, the latest at {moments.shown(failure.at)}'
+            text = (
+                f'{attempts} in {place_of(node)}, the latest at {moments.day_or_time(failure.at)}'
+            )
             yield record.event('recorded', node, text)
 
 

@@ -13,7 +13,7 @@ from typing_extensions import override
 from placement_worker import errors
 from placement_worker.cloud.intercepted.replayed import NotRecorded, ReplayedCloud
 from placement_worker.cloud.ports import OctaviaSettings
-from placement_worker.contract import strict_json
+from placement_worker.contract import codec
 from placement_worker.contract.model import in_utc
 from placement_worker.contract.rpc import Limits
 from placement_worker.decisions.masking import masked
@@ -65,7 +65,7 @@ def entries(
 
 def _entry(line: bytes) -> Entry | errors.InvalidRequest:
     try:
-        return strict_json.decode(line, Entry)
+        return codec.decode_encoded(line, Entry)
     except errors.InvalidRequest as exc:
         return exc
 

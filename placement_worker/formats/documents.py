@@ -1,22 +1,32 @@
-"""Read YAML and JSON documents, and find positions in them."""
+"""Read YAML and JSON documents, and find positions in them.
+
+A reader that keeps one of two equal keys would hide the mistake of its author, and readers differ
+in the one that they keep. So both formats refuse duplicate keys. Errors have positions, since a
+request of a thousand nodes has ten thousand lines.
+"""
 
 import functools
 import itertools
+import json
+import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 import yaml
 
-from placement_worker.formats import duplicate_keys, paths, positions, yaml_loader
-from placement_worker.formats.positions import Position
-from placement_worker.formats.text import counted
+from placement_worker.formats import paths, yaml_loader
+from placement_worker.formats.paths import Path
+from placement_worker.formats.text import counted, shortened
 
 STANDARD_INPUT = '<stdin>'
-MAX_PROBLEMS = 10
-"""The number of errors in a document that a command shows."""
+MAX_PROBLEMS = 10  # that a command shows
+_BREAK = re.compile('\r\n|[\n\r\x85\u2028\u2029]')  # the line breaks of YAML 1.1
+_SPACE = re.compile(r'[ \t\n\r]*')
+_JSON = json.JSONDecoder(parse_int=str, parse_float=str)  # Python limits the digits of an integer
 
 
 class Source(NamedTuple):
@@ -24,6 +34,16 @@ class Source(NamedTuple):
 
     name: str
     text: str
+
+
+class Position(NamedTuple):
+    """A line and a column; the first ones are 1."""
+
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f'line {self.line}, column {self.column}'
 
 
 class Problem(NamedTuple):
@@ -36,6 +56,22 @@ class Problem(NamedTuple):
     text: str
     position: Position | None
     of_key: bool = False
+
+
+class Finding(Protocol):
+    """An error of the content of a document, e.g. `codec.SchemaError`."""
+
+    @property
+    def path(self) -> Path:
+        """The path of the wrong value."""
+
+    @property
+    def text(self) -> str:
+        """The error, with the path."""
+
+    @property
+    def of_key(self) -> bool:
+        """Whether the last key of the path is wrong, not its value."""
 
 
 class DocumentError(Exception):
@@ -86,22 +122,12 @@ class Document:
     number: int
     is_json: bool
 
-    def position(self, path: paths.Path, *, of_key: bool = False) -> Position:
-        """Return the position of a value, or of the deepest map or list on its path.
-
-        :param of_key: return the position of the value's key instead.
-        """
-        return self._locator()(path, of_key=of_key)
-
-    def invalid(self, found: Iterable[tuple[paths.Path, str, bool]]) -> Invalid:
-        """Return the error about values of this document; `found` has at least one.
-
-        :param found: the path of each wrong value, the error, and whether its key is wrong.
-        """
+    def invalid(self, found: Iterable[Finding]) -> Invalid:
+        """Return the error about values of this document; `found` has at least one."""
         remaining, position = iter(found), self._locator()
         problems = [
-            Problem(text, position(path, of_key=of_key), of_key)
-            for path, text, of_key in itertools.islice(remaining, MAX_PROBLEMS)
+            Problem(error.text, position(error.path, of_key=error.of_key), error.of_key)
+            for error in itertools.islice(remaining, MAX_PROBLEMS)
         ]
         problems.sort(key=lambda problem: problem.position or Position(0, 0))
         return Invalid(self.source, problems, sum(1 for _ in remaining))
@@ -109,9 +135,9 @@ class Document:
     def _locator(self) -> Callable[..., Position]:
         """Return the function that finds positions; YAML is read again for it."""
         if self.is_json:
-            return functools.partial(positions.in_json, self.source.text)
+            return functools.partial(_in_json, self.source.text)
         root = yaml_loader.root(self.source.text, self.number)
-        return functools.partial(positions.in_yaml, root)
+        return functools.partial(_in_yaml, root)
 
 
 def read(path: str) -> list[Document]:
@@ -158,14 +184,14 @@ def _from_json(source: Source) -> tuple[Any] | None:
     """
     try:
         decoded = msgspec.json.decode(source.text)
-        duplicate = duplicate_keys.found(source.text, decoded)
+        duplicate = duplicate_key(source.text, decoded)
     except RecursionError:
         raise _too_deep(source) from None
     except (msgspec.DecodeError, UnicodeEncodeError):
         return None
     if duplicate:
         text = f'found the key {duplicate}'
-        position = positions.in_json(source.text, paths.named_in(text) or ())
+        position = _in_json(source.text, paths.named_in(text) or ())
         raise Malformed(f'{source.name}: {text}', source, [Problem(text, position)])
     return (decoded,)
 
@@ -206,3 +232,125 @@ def _problem(exc: Exception) -> Problem:
 
 def _position(mark: Any) -> Position:
     return Position(mark.line + 1, mark.column + 1)
+
+
+def lines_of(text: str) -> list[str]:
+    """Return the lines of a text, without their ends; positions count these lines."""
+    return _BREAK.split(text)
+
+
+def duplicate_key(text: bytes | str, *decoded: object) -> str | None:
+    """Return the first duplicate key of a JSON text, e.g. `` `id` twice - at `$.nodes[3]` ``.
+
+    Decoding drops one of two duplicates, so the encoded result has fewer colons than the text.
+    Counting colons is exact unless the text spells them as escapes, and takes a quarter of the
+    time of decoding.
+
+    :param decoded: the result of msgspec for this text, if the caller has it.
+    :raises RecursionError: the text is nested too deeply.
+    """
+    data = text.encode() if isinstance(text, str) else text
+    try:
+        again = msgspec.json.encode(decoded[0] if decoded else msgspec.json.decode(data))
+    except msgspec.DecodeError:
+        # A number that msgspec cannot read; decoding to a type skips it in an unknown field.
+        return _search_duplicate(data)
+    # The search for one byte comes first because it is many times faster.
+    no_escapes = b'\\' not in data or b'\\u003' not in data
+    if no_escapes and data.count(b':') == again.count(b':'):
+        return None
+    return _search_duplicate(data)
+
+
+class _Duplicate:
+    """A placeholder for an object with a duplicate key."""
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+
+
+def _search_duplicate(data: bytes) -> str | None:
+    # Numbers stay text because Python limits the digits of an integer.
+    tree = json.loads(data, object_pairs_hook=_unique_object, parse_int=str, parse_float=str)
+    pending: list[tuple[Any, str]] = [(tree, '$')]
+    while pending:
+        item, path = pending.pop()
+        if isinstance(item, _Duplicate):
+            return f'`{shortened(item.key)}` twice - at `{path}`'
+        if isinstance(item, dict):
+            members = reversed(item.items())
+            pending += [(value, f'{path}.{shortened(key)}') for key, value in members]
+        elif isinstance(item, list):
+            pending += [(value, f'{path}[{i}]') for i, value in reversed([*enumerate(item)])]
+    return None
+
+
+def _unique_object(pairs: list[tuple[str, Any]]) -> Any:
+    decoded = dict(pairs)
+    if len(decoded) == len(pairs):
+        return decoded
+    counts = Counter(key for key, _ in pairs)
+    return _Duplicate(next(key for key, count in counts.items() if count > 1))
+
+
+def _in_yaml(root: Any, path: Path, *, of_key: bool = False) -> Position:
+    """Return the position of a value, or of the deepest map or list on its path.
+
+    :param root: the node of a document, as PyYAML composes it.
+    """
+    node, mark = root, root.start_mark
+    for step in path:
+        found = _member(node, step)
+        if found is None:
+            break
+        key, node = found
+        mark = key.start_mark if of_key else node.start_mark
+    return _position(mark)
+
+
+def _member(node: Any, step: str | int) -> tuple[Any, Any] | None:
+    """Return the node of a key and that of its value; an item of a list is its own key."""
+    if isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
+        return node.value[step], node.value[step]
+    if isinstance(node, yaml.MappingNode):
+        return next((pair for pair in node.value if pair[0].value == str(step)), None)
+    return None
+
+
+def _in_json(text: str, path: Path, *, of_key: bool = False) -> Position:
+    """Return the position of a value, or of the deepest object or array on its path."""
+    start = offset = _after_space(text, 0)
+    for step in path:
+        # The last of two equal keys counts.
+        member = [(key, value) for name, key, value in _json_parts(text, start) if name == step]
+        if not member:
+            break
+        key, start = member[-1]
+        offset = key if of_key else start
+    line, begin = 1, 0
+    for line_break in _BREAK.finditer(text, 0, offset):
+        line, begin = line + 1, line_break.end()
+    return Position(line, offset - begin + 1)
+
+
+def _json_parts(text: str, start: int) -> Iterator[tuple[str | int, int, int]]:
+    """Yield each name or index of an object or array, and where its key and its value begin."""
+    if text[start] not in '{[':
+        return
+    at = _after_space(text, start + 1)
+    for index in itertools.count():
+        if text[at] in '}]':
+            return
+        name, value = index, at
+        if text[start] == '{':
+            name, end = _JSON.raw_decode(text, at)
+            value = _after_space(text, _after_space(text, end) + 1)
+        yield name, at, value
+        _, end = _JSON.raw_decode(text, value)
+        end = _after_space(text, end)
+        at = _after_space(text, end + 1) if text[end] == ',' else end
+
+
+def _after_space(text: str, at: int) -> int:
+    match = _SPACE.match(text, at)
+    return match.end() if match else at

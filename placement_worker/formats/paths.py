@@ -7,7 +7,7 @@ from placement_worker.formats.text import shortened
 Path = tuple[str | int, ...]
 """The keys and indices from the root of a document to a value."""
 _STEP = re.compile(r'\.(?P<key>[^.\[]+)|\[(?P<index>\d+)\]')
-_AT_END = re.compile(r' - at `\$(?P<steps>[^`]*)`')
+_AT_END = re.compile(r' - at `(?P<path>\$[^`]*)`')
 
 
 def shown(path: Path) -> str:
@@ -20,13 +20,14 @@ def shown(path: Path) -> str:
 def named_in(message: str) -> Path | None:
     """Return the path that an error names, up to a key that it does not spell out, or None."""
     named = _AT_END.search(message)
-    if named is None:
-        return None
+    return None if named is None else parsed(named['path'])
+
+
+def parsed(text: str) -> Path:
+    """Return the path in a text; it ends before `[...]`, msgspec's word for any key of a map."""
     path: list[str | int] = []
-    end = 0
-    for step in _STEP.finditer(named['steps']):
-        if step.start() != end:  # `[...]` stands for any key
-            break
+    end = 1
+    while step := _STEP.match(text, end):
         path.append(int(step['index']) if step['index'] else step['key'])
         end = step.end()
     return tuple(path)

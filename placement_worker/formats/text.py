@@ -7,6 +7,7 @@ Backslashes stay unchanged. Escaping is therefore idempotent, and it does not ch
 encoded JSON.
 """
 
+import datetime
 import difflib
 import itertools
 import json
@@ -95,3 +96,23 @@ def escaped_lines(text: str) -> str:
 
 def _escape(char: str) -> str:
     return '\\u007f' if char == '\x7f' else json.dumps(char)[1:-1]  # json leaves DEL unescaped
+
+
+_SHOWN_IF_ZERO = frozenset({'possible'})
+"""Details of a decision that are shown even if they are 0."""
+
+
+def is_shown_detail(detail: str, value: object) -> bool:
+    """Return whether to show a detail of a decision; most are hidden if they are empty or 0."""
+    return bool(value) or detail in _SHOWN_IF_ZERO
+
+
+def is_number(value: object) -> bool:
+    """Return whether a value is a number, which tables align right."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def day_or_time(moment: datetime.datetime) -> str:
+    """Return a time in ISO 8601; midnight in UTC is shown as the day that begins then."""
+    text = moment.isoformat(timespec='seconds').replace('+00:00', 'Z')
+    return text.removesuffix('T00:00:00Z')

@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Meta, Struct, structs
 
 from placement_worker.errors import NoUsablePlace
-from placement_worker.formats import moments
+from placement_worker.formats import text as moments
 from placement_worker.formats.text import listed, shortened
 
 LISTED = 10
@@ -48,7 +48,7 @@ class Cordon(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     def note(self) -> str:
         """The end and the reason, e.g. "cordoned until 2026-12-01 (new switches)"."""
         reason = f' ({self.reason})' if self.reason else ''
-        return f'cordoned until {moments.shown(self.until)}{reason}'
+        return f'cordoned until {moments.day_or_time(self.until)}{reason}'
 
     def covers(self, region: str | None, zone: str | None) -> bool:
         """Return whether a zone is cordoned, or a whole region; `zone` None asks for the latter."""
@@ -79,7 +79,7 @@ def no_open_place(reason: str, cordons: Iterable[Cordon]) -> NoUsablePlace:
     """
     found = list(dict.fromkeys(cordons))
     details = [
-        {'place': one.place, 'until': moments.shown(one.until), 'reason': one.reason}
+        {'place': one.place, 'until': moments.day_or_time(one.until), 'reason': one.reason}
         for one in found
     ]
     text = f'{reason.rstrip(".")}: {listed(found, str, LISTED)}'

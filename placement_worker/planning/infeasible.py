@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from placement_worker.errors import NoFeasiblePlan
-from placement_worker.formats import moments
+from placement_worker.formats import text
 from placement_worker.formats.text import counted, escaped, listed, shortened
 from placement_worker.planning.shortage import Shortage, last_failed
 
@@ -51,7 +51,7 @@ def short_of_capacity(
     causes = [(name, note) for name, _, _, note in places if note]
     obstacles = listed(causes, lambda one: f'{escaped(shortened(one[0]))} ({one[1]})')
     later = [one.until for one in shortages if not one.room]
-    probe = f'; the next probe is possible at {moments.shown(min(later))}' if later else ''
+    probe = f'; the next probe is possible at {text.day_or_time(min(later))}' if later else ''
     failed = last_failed(one.failed for one in shortages if one.failed)
     cause = escaped(shortened(failed.status_reason or '', QUOTED)) if failed else ''
     quote = f'; the latest failure was "{cause}"' if cause else ''

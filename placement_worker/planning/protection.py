@@ -10,7 +10,7 @@ from typing import Any
 
 from placement_worker.contract.model import Node, NodePatch, in_utc
 from placement_worker.contract.values import shown
-from placement_worker.formats import moments
+from placement_worker.formats import text as moments
 from placement_worker.formats.text import counted, listed, shortened
 
 KEY = 'protected'
@@ -37,14 +37,17 @@ class Protection:
     invalid: str = ''
 
     def __str__(self) -> str:
-        until = f' until {moments.shown(self.until)}' if self.until else ''
+        until = f' until {moments.day_or_time(self.until)}' if self.until else ''
         reason = f' ({shortened(self.reason)})' if self.reason else ''
         return f'protected{until}{reason}'
 
     @property
     def details(self) -> dict[str, str]:
         """The end and the reason, or empty strings, for the details of a decision."""
-        return {'until': moments.shown(self.until) if self.until else '', 'reason': self.reason}
+        return {
+            'until': moments.day_or_time(self.until) if self.until else '',
+            'reason': self.reason,
+        }
 
 
 def parse(value: object) -> Protection | None:

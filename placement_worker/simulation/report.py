@@ -16,7 +16,7 @@ import markupsafe
 import msgspec
 
 from placement_worker.errors import PlacementWorkerError
-from placement_worker.formats import details
+from placement_worker.formats import text as details
 from placement_worker.formats.text import counted
 from placement_worker.simulation.run import History, Moment, Record
 from placement_worker.simulation.run_charts import (
@@ -50,7 +50,7 @@ def page(scenario: Scenario, history: History) -> str:
         number=_number, cell=_cell, columns=_columns, held=_held, label=_label,
         is_number=details.is_number,
     )  # fmt: skip
-    environment.tests['shown'] = details.is_shown
+    environment.tests['shown'] = details.is_shown_detail
     axis = steps(history)
     environment.globals['draw'] = lambda panel: markupsafe.Markup(  # noqa: S704
         svg_of(panel, axis, _PATH_WIDTH)

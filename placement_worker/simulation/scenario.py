@@ -26,9 +26,9 @@ from msgspec import Meta, Struct, field
 
 from placement_worker.cloud.embedded.inventory import Inventory, Region
 from placement_worker.cloud.embedded.octavia_simulator import OperatingStatus
-from placement_worker.contract import codec, document_kinds, schema_errors
+from placement_worker.contract import codec, document_kinds
+from placement_worker.contract.codec import SchemaError
 from placement_worker.contract.model import Binding
-from placement_worker.contract.schema_errors import SchemaError
 from placement_worker.errors import PlacementWorkerError
 from placement_worker.formats import documents, paths
 from placement_worker.formats.documents import Document
@@ -279,7 +279,7 @@ def _decoded(document: Document, name: str) -> Scenario:
     other = document_kinds.other_kind(document.data, document_kinds.SCENARIO)
     if other:
         raise InvalidScenario(f'{name} is not a scenario: it is {other}')
-    wrong = list(schema_errors.all_errors(document.data, Scenario))
+    wrong = list(codec.errors_in(document.data, codec.strict(Scenario)))
     if wrong:
         invalid = document.invalid(wrong)
         raise InvalidScenario(f'{name} is not a scenario: {invalid}; correct the file') from invalid

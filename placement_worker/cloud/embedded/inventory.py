@@ -24,7 +24,7 @@ from placement_worker import errors
 from placement_worker.cloud.embedded import octavia_simulator
 from placement_worker.cloud.embedded.stores import FileStore, MemoryStore
 from placement_worker.cloud.ports import Network, Octavia, Subnet
-from placement_worker.contract import codec, schema_errors
+from placement_worker.contract import codec
 from placement_worker.contract.model import Address, Credentials, ServerDetails
 from placement_worker.formats import documents
 
@@ -110,7 +110,7 @@ class Inventory(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
         try:
             return codec.decode(document.data, cls)
         except errors.InvalidRequest:
-            invalid = document.invalid(schema_errors.found(document.data, cls))
+            invalid = document.invalid(codec.errors_in(document.data, cls))
             raise errors.InvalidInventory(
                 f'{path} does not describe a cloud: {invalid}'
             ) from invalid

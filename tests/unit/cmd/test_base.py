@@ -10,7 +10,7 @@ import threading
 
 import pytest
 
-from placement_worker.cmd import base, hints
+from placement_worker.cmd import base, file_errors
 from placement_worker.cmd.base import Progress
 from placement_worker.cmd.cli import PlacementPolicy
 from tests.unit.cmd.inputs import COMMANDS, FILES, GOOD
@@ -104,7 +104,7 @@ def test_command_with_an_error_prints_a_line_with_a_hint(program, arguments):
     status, _, err = program(*arguments, **FILES)
 
     what_to_do = [
-        *(hint for _, hint in (*hints._HINTS, *hints._BY_TEXT)),
+        *(hint for _, hint in (*file_errors._HINTS, *file_errors._BY_TEXT)),
         'for the usage',
         'for the list of commands',
         'for the installed types',

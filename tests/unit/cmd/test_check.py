@@ -14,7 +14,7 @@ from placement_worker import errors
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cmd import check, targets
 from placement_worker.cmd.check import _Line
-from placement_worker.contract import codec, strict_json, unknown_keys
+from placement_worker.contract import codec
 from placement_worker.contract.caller import Caller
 from placement_worker.contract.model import CheckReply, CheckRequest
 from placement_worker.contract.rpc import Limits
@@ -367,7 +367,7 @@ def test_check_of_lines_with_invalid_utf_8_continues(run, tmp_path, bad):
 def test_decode_json_with_invalid_utf_8_is_refused(encoded):
     """A request that is not UTF-8 is an invalid request."""
     with pytest.raises(errors.InvalidRequest, match='Expected JSON - at `\\$`: '):
-        strict_json.decode(encoded, CheckRequest)
+        codec.decode_encoded(encoded, CheckRequest)
 
 
 def test_decode_json_with_an_error_before_deep_nesting_names_it():
@@ -377,9 +377,9 @@ def test_decode_json_with_an_error_before_deep_nesting_names_it():
     with pytest.raises(
         errors.InvalidRequest, match=r'Expected `str`, got `int` - at `\$.action.id`'
     ):
-        strict_json.decode(b'{"action": {"id": 1}, "x": ' + deep + b'}', CheckRequest)
+        codec.decode_encoded(b'{"action": {"id": 1}, "x": ' + deep + b'}', CheckRequest)
     with pytest.raises(errors.InvalidRequest, match=r'Invalid enum value .* - at `\$.target`'):
-        strict_json.decode(b'{"target": "NEVER", "x": ' + deep + b'}', CheckRequest)
+        codec.decode_encoded(b'{"target": "NEVER", "x": ' + deep + b'}', CheckRequest)
 
 
 def test_check_of_lines_reads_standard_input():
@@ -462,7 +462,7 @@ def _message(answer):
 
 def test_check_of_a_valid_request_visits_no_key(caller, monkeypatch):
     """A valid request takes the fast path, which does not search for the words of errors."""
-    monkeypatch.delattr(unknown_keys, 'described')
+    monkeypatch.delattr(codec, 'errors_in')
 
     status, reply = _check(caller, LINE)
 
@@ -566,9 +566,32 @@ def test_check_of_a_line_with_one_error_has_no_list(caller):
     assert set(reply['error']) == {'type', 'message', 'file', 'line'}
 
 
+@pytest.mark.parametrize(
+    ('text', 'error'),
+    [
+        (
+            json.dumps(LINE).replace('"id": "c1"', '"id": "c1", "id": "c2"'),
+            'Expected each key once, got `id` twice - at `$.cluster`',
+        ),
+        (
+            json.dumps(LINE)[:-1] + ', "x": [{"y": 1, "y": 1}]}',
+            'Expected each key once, got `y` twice - at `$.x[0]`',
+        ),
+        ('{"a": 1', 'Expected JSON - at `$`: Input data was truncated'),
+        ('[' * 100_000, 'Expected JSON - at `$`: maximum recursion depth exceeded'),
+        ('{"a": [' + '[' * 900 + ']' * 900 + ']}', 'Expected only keys of the contract, got `$.a`'),
+        ('[1]', 'Expected `object`, got `array` - at `$`'),
+    ],
+    ids=['known', 'unknown', 'truncated', 'deep', 'nested', 'array'],
+)
+def test_check_of_a_line_that_readers_understand_differently_is_refused(caller, text, error):
+    """A duplicate key, or a text that is not JSON, is an error with its place."""
+    assert _message(_check(caller, text)).startswith(error)
+
+
 def test_check_of_a_long_line_uses_the_last_of_two_values(caller):
     """As in the worker, the size of a line limits the search for duplicate keys."""
-    padding = {'padding': 'x' * strict_json.UNIQUE_KEYS_BYTES}
+    padding = {'padding': 'x' * check._UNIQUE_KEYS_BYTES}
     long = {**LINE, 'action': {**LINE['action'], 'data': padding}}
 
     _, reply = _check(caller, '{"policies": [], ' + json.dumps(long)[1:])

@@ -1,4 +1,4 @@
-"""Errors in the documents of files, as commands show them."""
+"""Errors of commands: all errors of a document with their lines, and hints."""
 
 import pytest
 import yaml
@@ -7,7 +7,7 @@ from placement_worker import errors
 from placement_worker.cmd import file_errors
 from placement_worker.contract.model import BindRequest, CheckRequest, Spec
 from placement_worker.formats import documents
-from placement_worker.formats.documents import Source
+from placement_worker.formats.documents import Position, Problem, Source
 from tests.factories import bind, changed, deletion_policy, nodes, request, zone_policy
 
 GOOD = request('CLUSTER_SCALE_IN', [zone_policy('a'), deletion_policy()], nodes(a=2))
@@ -17,8 +17,8 @@ BAD = {'zones': [{'name': 'a', 'weight': 'x'}, {'nam': 'b'}]}
 def shown(exc, document, kind):
     """Return the headline and the details of the errors of a document."""
     (read,) = documents.parse(Source('f', yaml.safe_dump(document, sort_keys=False)))
-    error = file_errors.of(exc, read, kind, str(exc))
-    return file_errors.headline(error, read), list(file_errors.details(error))
+    error = file_errors.invalid_document(exc, read, kind, str(exc))
+    return file_errors.headline(error, read), list(file_errors.problem_lines(error))
 
 
 def test_one_error_is_shown_with_its_line_and_a_caret():
@@ -161,7 +161,7 @@ def test_missing_types_and_wrong_properties_are_found_together():
     )
 
     for exc in (errors.InvalidSpec('x'), errors.PolicyTypeNotFound('x')):
-        error = file_errors.of(exc, read, CheckRequest, 'x', is_local=True)
+        error = file_errors.invalid_document(exc, read, CheckRequest, 'x', is_local=True)
         texts = [problem.text for problem in error.problems]
         assert len(texts) > 3
         assert [text[:36] for text in texts[:2]] == [
@@ -184,6 +184,135 @@ def test_type_of_errors_is_that_of_the_only_spec(wrong, expected):
     document = changed(GOOD, damage)
     (read,) = documents.parse(Source('f', yaml.safe_dump(document)))
     exc = errors.InvalidSpec('x')
-    error = file_errors.of(exc, read, CheckRequest, 'x')
+    error = file_errors.invalid_document(exc, read, CheckRequest, 'x')
 
     assert file_errors.type_of(exc, error, document, CheckRequest) == expected
+
+
+ERRORS = [
+    kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)
+]
+
+
+@pytest.mark.parametrize('kind', ERRORS, ids=lambda kind: kind.__name__)
+def test_with_hint_of_each_error_of_a_command_adds_a_hint(kind):
+    """Each type of error that a command can report has a hint."""
+    is_rejection = issubclass(kind, errors.Rejected)
+    inside_replies = is_rejection and not issubclass(kind, errors.CloudUnavailable)
+    has_none = inside_replies or kind is errors.PlacementWorkerError
+
+    assert ('; ' in file_errors.with_hint(kind('It is wrong.'))) is not has_none
+
+
+REFUSED = 'The request could not be delivered: 127.0.0.1:5672: (403) ACCESS_REFUSED - access to '
+
+
+@pytest.mark.parametrize(
+    ('error', 'hint'),
+    [
+        (errors.ServiceRefused('Compute: HTTP 403'), 'correct the cause and try again'),
+        (
+            errors.NoWorkerAnswered('No worker replied'),
+            'check that a worker serves this broker and has a free thread ("Nothing happens" in '
+            'the runbook); increase --timeout only if a request takes longer',
+        ),
+        (
+            errors.BrokerRefused(f"{REFUSED}queue 'reply_1' in vhost 'placement' refused"),
+            'the broker runs, but this user lacks a permission; use the broker user of an operator '
+            '("Configuration of operators" in the manual)',
+        ),
+        (
+            errors.BrokerRefused(f"{REFUSED}topic 'other' in exchange 'placement_worker' refused"),
+            'the broker runs, but the topic permissions of this user forbid this topic; compare '
+            'the topic with "rabbitmqctl list_topic_permissions"',
+        ),
+        (
+            errors.PolicyTypeNotFound('Policy type a-1.0 was skipped: no module'),
+            'correct the cause, and restart the workers',
+        ),
+        (documents.Malformed("f:3:1: found the key 'a' twice"), 'remove one of the two'),
+        (documents.Malformed('f:2:1: found a tab character'), 'indent with spaces'),
+        (documents.Malformed('f:2:1: did not find'), 'write the file in YAML or JSON'),
+        (
+            documents.Damaged('f.gz cannot be decompressed: Not a gzipped file'),
+            'remove .gz from the name of a file that is not compressed',
+        ),
+        (documents.Damaged('f.gz cannot be decompressed: end'), 'copy the file again, or omit it'),
+        (
+            errors.InvalidRequest('Expected `object`, got `str` - at `$`'),
+            'this file has text without keys; check its name',
+        ),
+        (
+            errors.UnsupportedAction('Expected an action'),
+            'run "placement-policy schema policy_check.request" for the actions of Senlin',
+        ),
+        (
+            errors.WorkerFailed('policy_check failed: KeyError: 1 (in a.b-1.0, a plugin of a)'),
+            'run "placement-policy --debug ..." for the traceback, and report it to the '
+            'maintainers of the plugin',
+        ),
+        (
+            errors.WorkerFailed('policy_check failed in the worker: KeyError: 1'),
+            'look for the traceback in the log of the worker, and report it to the maintainers of '
+            'placement-worker',
+        ),
+    ],
+    ids=str,
+)
+def test_hint_fits_the_error_and_its_text(error, hint):
+    """The hint names the cause that is most frequent for the type of the error and its text."""
+    assert file_errors.with_hint(error) == f'{error}; {hint}'
+
+
+@pytest.mark.parametrize(
+    'error',
+    [
+        errors.InvalidRequest('No parked request 7; run "placement-policy parked list" for others'),
+        errors.BrokerRefused('No TLS: wrong version number; this port may be without TLS: check'),
+        errors.BrokerRefused('The broker at h:5672 refused access: 403; check user and password'),
+        errors.BrokerRefused('The read permission is missing; the page "Security" has the command'),
+        errors.NoWorkerAnswered('There is no queue for topic t; start one, or correct the topic'),
+        errors.PolicyTypeNotFound('Policy type a-1.0-1.0; write type and version apart: `type: a`'),
+    ],
+    ids=str,
+)
+def test_error_that_names_a_remedy_has_no_hint(error):
+    """An error that names a command or a remedy needs no second one."""
+    assert file_errors.with_hint(error) == str(error)
+
+
+@pytest.mark.parametrize(
+    ('text', 'column', 'lines'),
+    [
+        ('index: one', 8, ['     1 | index: one', '       |        ^']),
+        ('\tindex: one', 9, ['     1 |  index: one', '       |         ^']),
+        ('東京: one', 5, ['     1 | 東京: one', '       |       ^']),
+        ('a\x1b: one', 5, ['     1 | a\\u001b: one', '       |          ^']),
+        ('', 1, ['     1 | ', '       | ^']),
+        ('x' * 100, 100, ['     1 | ' + 'x' * 100, '       | ' + ' ' * 99 + '^']),
+        (
+            'x' * 101 + 'Yz',
+            102,
+            ['     1 | ...' + 'x' * 60 + 'Yz', '       | ' + ' ' * 63 + '^'],
+        ),
+        (
+            'x' * 5000 + 'Y' + 'z' * 5000,
+            5001,
+            ['     1 | ...' + 'x' * 60 + 'Y' + 'z' * 39 + '...', '       | ' + ' ' * 63 + '^'],
+        ),
+    ],
+    ids=['plain', 'tab', 'wide', 'control', 'empty', 'longest', 'cut', 'long'],
+)
+def test_snippet_has_a_caret_under_the_column(text, column, lines):
+    """The caret is under the column, whatever the characters take; a long line is cut around it."""
+    problem = Problem('wrong', Position(1, column))
+    error = documents.DocumentError('wrong', Source('f', text), [problem])
+
+    assert list(file_errors.problem_lines(error)) == lines
+
+
+def test_snippet_beyond_the_end_of_the_text_is_empty():
+    """The end of a text may be on a line that does not exist."""
+    error = documents.DocumentError('x', Source('f', 'a: ['), [Problem('x', Position(2, 1))])
+
+    assert list(file_errors.problem_lines(error)) == ['     2 | ', '       | ^']

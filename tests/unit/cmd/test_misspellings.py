@@ -5,6 +5,7 @@ import pytest
 from placement_worker.cmd import misspellings
 from placement_worker.contract import codec
 from placement_worker.contract.model import CheckRequest
+from placement_worker.handlers.request_warnings import KNOWN_STATUSES
 from tests.factories import node, nodes, request
 
 
@@ -51,8 +52,21 @@ def test_describe_of_an_unknown_key_of_a_context_names_it(place):
     assert found == ['Unknown key of a profile\'s context: "region"; workers read only region_name']
 
 
-def test_describe_of_an_unknown_status_names_it():
-    """The statuses of nodes are part of the search."""
-    (found,) = described([node(1, status='BROKEN')])
+@pytest.mark.parametrize(
+    ('statuses', 'named'),
+    [
+        (KNOWN_STATUSES, None),
+        (['', 'EROR', 'warning'], None),  # the worker warns of these
+        (['BROKEN'], 'BROKEN; only'),
+        (['ERROR', 'ACTIV', 'ACTIV'], 'ACTIV (did you mean ACTIVE?); '),
+        (['BROKEN', 'DEAD'], 'BROKEN, DEAD; '),
+    ],
+)
+def test_describe_of_unknown_statuses_names_each_once_with_the_probable_one(statuses, named):
+    """A user sees once which status is unknown, and which one was probably meant."""
+    found = described([node(i, status=status) for i, status in enumerate(statuses, start=1)])
 
-    assert found.startswith('Unknown status of nodes: BROKEN')
+    assert len(found) == (named is not None)
+    for text in found:
+        assert text.startswith(f'Unknown status of nodes: {named}')
+        assert text.endswith('the statuses of Senlin are ' + ', '.join(KNOWN_STATUSES))

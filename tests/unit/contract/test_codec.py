@@ -1,20 +1,27 @@
-"""Decoding: the cost of refused requests, the texts of errors, concurrent first requests."""
+"""Decoding: texts and costs of errors, all errors of a document, strict types, concurrency."""
 
 import json
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from typing import Annotated
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import Meta, Struct, field
 
 from placement_worker import errors
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.contract import codec
-from placement_worker.contract.model import CheckRequest
+from placement_worker.contract.codec import strict
+from placement_worker.contract.model import Action, CheckRequest, Cluster
 from placement_worker.contract.rpc import Limits
 from placement_worker.handlers.endpoints import Endpoints
+from tests import malformed_requests
 from tests.factories import changed, deletion_policy, node, nodes, request, zone_policy
 
 GOOD = request('CLUSTER_SCALE_IN', [zone_policy('a'), deletion_policy()], nodes(a=2))
@@ -116,7 +123,8 @@ FIRST_AT_ONCE = """
 import sys, threading
 sys.setswitchinterval(1e-6)
 from placement_worker.contract import codec
-from placement_worker.contract.model import CheckRequest
+from placement_worker.contract.codec import strict
+from placement_worker.contract.model import Action, CheckRequest, Cluster
 from tests.factories import node, request, zone_policy
 
 asked = request('CLUSTER_SCALE_IN', [zone_policy('a')], [node(1, 'a')])
@@ -144,7 +152,7 @@ def test_decoder_of_concurrent_first_requests_does_not_crash():
         assert list(two.map(_status, range(PROCESSES))) == [0] * PROCESSES
 
 
-class Silent(msgspec.Struct, frozen=True):
+class Silent(Struct, frozen=True):
     """Properties that refuse a value without a text, at the root or inside of others."""
 
     inner: 'Silent | None' = None
@@ -168,3 +176,265 @@ def test_error_without_a_text_begins_with_words(raw, error):
         codec.decode(raw, Silent)
 
     assert str(raised.value) == error
+
+
+class Inner(Struct, forbid_unknown_fields=True):
+    """An object without unknown keys."""
+
+    low: int
+    high: Annotated[int, Meta(ge=0)] | None = None
+
+    def __post_init__(self):
+        """Check a condition on two fields."""
+        if self.high is not None and self.high < self.low:
+            raise ValueError('`high` must not be below `low`')
+
+
+class Outer(Struct):
+    """An object with all kinds of containers."""
+
+    items: list[Inner] = []
+    by_name: dict[str, Inner] | None = None
+    either: list[str] | dict[str, Inner] = []
+    renamed: int = field(name='other-name', default=0)
+    frozen: tuple[Inner, ...] = ()
+    pair: tuple[int, Inner] | None = None
+    words: frozenset[str] = frozenset()
+    counts: Mapping[str, int] = {}
+    bare: Annotated[list, Meta(max_length=1)] = []
+
+
+def found(raw, kind=Outer):
+    """Return the path and the text of each error, without the path in the text."""
+    return [(error.path, error.text.partition(' - at ')[0]) for error in codec.errors_in(raw, kind)]
+
+
+def test_errors_in_a_document_are_listed_in_its_order():
+    """Errors in lists, maps, unions and renamed fields are all found, in the order of the text."""
+    raw = {
+        'items': [{'low': 'x', 'high': -1}, {'low': 1}, 'no object', {}],
+        'by_name': {'a': {'low': 1.5, 'extra': 1}},
+        'either': {'b': {'low': None}},
+        'other-name': 'x',
+    }
+
+    assert found(raw) == [
+        (('items', 0, 'low'), 'Expected `int`, got `str`'),
+        (('items', 0, 'high'), 'Expected `int` >= 0, got `-1`'),
+        (('items', 2), 'Expected `object`, got `str`'),
+        (('items', 3), 'Object missing required field `low`'),
+        (('by_name', 'a', 'low'), 'Expected `int`, got `float`'),
+        (('by_name', 'a', 'extra'), 'Unknown key `extra`, expected one of `low`, `high`'),
+        (('either', 'b', 'low'), 'Expected `int`, got `null`'),
+        (('other-name',), 'Expected `int`, got `str`'),
+    ]
+
+
+@pytest.mark.parametrize(
+    ('key', 'value', 'expected'),
+    [
+        ('frozen', [{'low': 1}, {'low': 'x', 'extra': 1}], [(1, 'low'), (1, 'extra')]),
+        ('pair', ['x', {'low': 'x'}], [(0,), (1, 'low')]),
+        ('pair', [1], [()]),
+        ('words', ['a', 1, 2], [(1,), (2,)]),
+        ('counts', {'a': 'x', 'b': 1, 'c': 'y'}, [('a',), ('c',)]),
+        ('bare', [1, 2], [()]),
+        ('items', [{'low': 1}] * 450 + [{'low': 'x'}, {'low': 1}, {}], [(450, 'low'), (452,)]),
+    ],
+)
+def test_errors_in_a_container_are_listed_each(key, value, expected):
+    """Tuples, sets and maps are searched as lists are; a container of any values has one error."""
+    assert [path[1:] for path, _ in found({key: value})] == expected
+
+
+def test_error_of_a_condition_on_two_fields_names_their_object():
+    """An object whose fields fit one by one has an error of its own."""
+    assert found({'items': [{'low': 5, 'high': 1}]}) == [
+        (('items', 0), '`high` must not be below `low`, got `{"low":5,"high":1}`')
+    ]
+
+
+RAW = st.recursive(
+    st.none() | st.integers(-2, 2) | st.text('ab', max_size=1),
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(
+            st.sampled_from(['items', 'by_name', 'either', 'low', 'high']), inner, max_size=4
+        )
+    ),
+    max_leaves=8,
+)
+
+
+@given(RAW)
+def test_errors_are_found_exactly_if_decoding_fails(raw):
+    """The search finds an error if and only if decoding fails."""
+    try:
+        codec.decode(raw, Outer)
+    except errors.InvalidRequest:
+        assert found(raw) != []
+    else:
+        assert found(raw) == []
+
+
+@pytest.mark.parametrize('row', malformed_requests.TABLE, ids=lambda row: row.name)
+def test_strict_type_and_search_agree_with_the_decoder(row):
+    """A malformed request has the same first error with strict types, and the search finds it."""
+
+    def error(kind):
+        try:
+            codec.decode(row.sent, kind)
+        except errors.InvalidRequest as exc:
+            return str(exc)
+        return None
+
+    assert error(strict(CheckRequest)) == error(CheckRequest)
+    if not isinstance(row.sent, str):
+        assert bool(found(row.sent, CheckRequest)) == bool(error(CheckRequest))
+
+
+def test_unknown_keys_of_nested_objects_have_paths_and_nearest_keys():
+    """Each unknown key is an error of the key, with the nearest known key as a hint."""
+    asked = {**GOOD, 'dryrun': True, 'cluster': {**GOOD['cluster'], 'nodes': [{'idd': 'n1'}]}}
+
+    wrong = list(codec.errors_in(asked, strict(CheckRequest)))
+
+    assert [(error.path, error.of_key) for error in wrong] == [
+        (('cluster', 'nodes', 0, 'idd'), True),
+        (('cluster', 'nodes', 0), False),
+        (('dryrun',), True),
+    ]
+    assert str(wrong[0]) == '`$.cluster.nodes[0].idd` (did you mean `id`?)'
+    assert str(wrong[2]) == '`$.dryrun` (did you mean `dry_run`?)'
+
+
+def test_unknown_keys_of_any_number_are_described_when_their_texts_are_read():
+    """A request with a million unknown keys does not compare each with the known ones."""
+    strange = {f'target{i}': 1 for i in range(1_000_000)}
+    started = time.thread_time()
+
+    wrong = list(codec.errors_in({**GOOD, **strange, 'x' * 10_000: 1}, strict(CheckRequest)))
+
+    assert time.thread_time() - started < 10
+    assert len(wrong) == 1_000_001
+    assert len(wrong[-1].text) < 500
+
+
+@pytest.mark.parametrize(
+    ('key', 'meant'),
+    [
+        ('placment', 'placement'),
+        ('placements', 'placement'),  # the key of an action's plan
+        ('Placement', 'placement'),
+        ('lb-member', 'lb_member'),
+        ('lb_memeber', 'lb_member'),
+        ('lb_menbers', 'lb_members'),
+        ('protect', 'protected'),  # a node that its owner believes to be protected
+        ('proteced', 'protected'),
+    ],
+)
+def test_misspelled_key_in_the_data_of_a_node_is_an_error(key, meant):
+    """A key of a node's data that is almost one that policies read is refused and found."""
+    wrong = node(1, data={key: None})
+    asked = request('NODE_DELETE', [], [node(2), wrong], node=wrong)
+
+    with pytest.raises(errors.InvalidRequest, match='Unknown key of `data`'):
+        codec.decode(asked, strict(CheckRequest))
+    assert [str(error) for error in codec.errors_in(asked, strict(CheckRequest))] == [
+        f'`{path}.data.{key}` (did you mean `{meant}`?)'
+        for path in ('$.action.node', '$.cluster.nodes[1]')
+    ]
+
+
+@pytest.mark.parametrize(
+    'key',
+    [
+        'lb', 'lb_member', 'lb_member_id', 'lb_member_ids', 'lb_members', 'lb_pool', 'place',
+        'placement', 'placement_group', 'placement_id', 'protected', 'protected_by', 'protection',
+        'recovery', 'replacement', 'unprotected', 'x' * 10_000, '', 7,
+    ],
+)  # fmt: skip
+def test_other_key_in_the_data_of_a_node_is_accepted(key):
+    """The data of a node are free-form: a key with another meaning is allowed."""
+    asked = request('CLUSTER_SCALE_IN', [], [node(1, data={key: None})])
+
+    assert found(asked, strict(CheckRequest)) == []
+
+
+def _full(asked):
+    asked['cluster']['profile']['properties'] = {'flavor': 'm1', 'context': {'x': [1]}}
+    asked['cluster']['nodes'][0].update(
+        created_at='2026-01-31T12:00:00+01:00',
+        details={'addresses': {}, 'other': None},
+        metadata={'protected': {'until': None}, 'other': 1},
+    )
+    asked['action'].update(data={'free': {'form': 1.5}}, node=asked['cluster']['nodes'][0])
+    asked['credentials'] = {'trust_id': 't'}
+
+
+@pytest.mark.parametrize('asked', [GOOD, changed(GOOD, _full)])
+def test_strict_type_decodes_a_valid_request_to_the_same_values(asked):
+    """The objects are requests for the code that decides; excerpts and maps accept any key."""
+    decoded = codec.decode(asked, strict(CheckRequest))
+
+    assert msgspec.to_builtins(decoded) == msgspec.to_builtins(codec.decode(asked, CheckRequest))
+    assert isinstance(decoded, CheckRequest)
+    assert isinstance(decoded.cluster, Cluster)
+    assert decoded.action.scale_inputs.count == 1
+    with pytest.raises(AttributeError):
+        decoded.dry_run = True
+    for kind in (CheckRequest, Cluster, Action):
+        assert strict(kind).__struct_config__.gc == kind.__struct_config__.gc
+
+
+@pytest.mark.parametrize(
+    'change',
+    [
+        lambda r: r.update(dryrun=True),
+        lambda r: r['cluster']['nodes'][1].update(zone='a'),
+        lambda r: r['policies'][0].update(priorty=1),
+        lambda r: r['policies'][0]['spec'].update(properites={}),
+        lambda r: r['action'].update(node={**r['cluster']['nodes'][0], 'zone': 'a'}),
+        lambda r: r.update(reply_to={'exchange': 'e', 'topic': 't', 'method': 'm', 'x': 1}),
+    ],
+)
+def test_strict_type_with_an_unknown_key_at_any_depth_is_refused(change):
+    """The types refuse exactly the keys that the contract does not list."""
+    asked = changed(GOOD, change)
+
+    with pytest.raises(errors.InvalidRequest, match='unknown field'):
+        codec.decode(asked, strict(CheckRequest))
+    assert [error.of_key for error in codec.errors_in(asked, strict(CheckRequest))] == [True]
+
+
+class Inside(Struct):
+    """A struct that others contain."""
+
+    number: int = field(name='a-number', default=0)
+
+
+@pytest.mark.parametrize(
+    ('kind', 'value'),
+    [
+        (Annotated[Inside, Meta(description='d')], {'number': 1}),
+        (Annotated[list[Inside], Meta(max_length=2)], [{'number': 1}]),
+        (dict[str, Inside], {'a': {'number': 1}}),
+        (dict[str, list[Inside | None]], {'a': [None, {'number': 1}, {'a-number': 1}]}),
+        (tuple[Inside, ...], [{'number': 1}]),
+    ],
+)
+def test_strict_type_with_a_struct_in_a_container_refuses_unknown_keys(kind, value):
+    """A struct in a map, a list or an annotated type is as strict as a plain field."""
+    outer = msgspec.defstruct('Outer', [('inside', kind)])
+
+    assert msgspec.convert({'inside': value}, outer)
+    with pytest.raises(msgspec.ValidationError, match='unknown field `number`'):
+        msgspec.convert({'inside': value}, strict(outer))
+
+
+def test_strict_type_keeps_the_bounds_of_an_annotated_field():
+    """An annotation holds with strict types as well."""
+    outer = msgspec.defstruct('Outer', [('inside', Annotated[int, Meta(ge=1)])])
+
+    with pytest.raises(msgspec.ValidationError, match='>= 1'):
+        msgspec.convert({'inside': 0}, strict(outer))

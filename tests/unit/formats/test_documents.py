@@ -1,12 +1,16 @@
-"""Reading YAML and JSON documents."""
+"""Reading YAML and JSON documents: positions, duplicate keys, hostile texts."""
 
+import json
 import subprocess
 import sys
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from placement_worker.contract.codec import SchemaError
 from placement_worker.formats import documents
-from placement_worker.formats.documents import Source
+from placement_worker.formats.documents import Document, Source
 
 
 def parsed(text):
@@ -88,7 +92,7 @@ def test_invalid_lists_the_first_errors_in_the_order_of_the_text():
     (document,) = documents.parse(Source('f', 'a: 1\nb: 2\n'))
     paths = [('b',), ('a',), *[('a',)] * 10]
 
-    invalid = document.invalid((path, f'wrong {path[0]}', True) for path in paths)
+    invalid = document.invalid(SchemaError(path, f'wrong {path[0]}', True) for path in paths)
 
     assert [str(problem.position) for problem in invalid.problems] == [
         *['line 1, column 1'] * 9,
@@ -135,3 +139,144 @@ def test_parse_of_yaml_accepts_the_depth_of_json():
 
     assert parsed('- ' * 899 + '[]') == deep
     assert parsed('---\n[[], []]\n' * 2000) == [[[], []]] * 2000
+
+
+YAML = """\
+# two documents
+---
+a: 1
+--- # empty
+---
+nodes:
+  - {id: n1, index: one}
+  - &second
+    id: n2
+    index: "two"
+same: *second
+7: seven
+"""
+JSON = """\
+{"a": {"x": [1, {"y]": null}]},
+ "nodes": [
+   {"id": "n\\u00e9", "index": -1.5e3},
+   [ ]
+ ],
+ "a": 2}
+"""
+
+
+@pytest.mark.parametrize(
+    ('path', 'of_key', 'expected'),
+    [
+        ((), False, (6, 1)),
+        (('nodes',), False, (7, 3)),
+        (('nodes',), True, (6, 1)),
+        (('nodes', 0, 'index'), False, (7, 21)),
+        (('nodes', 0, 'index'), True, (7, 14)),
+        (('nodes', 1), False, (8, 5)),
+        (('nodes', 1, 'index'), False, (10, 12)),
+        (('same', 'id'), False, (9, 9)),
+        (('7',), False, (12, 4)),
+        (('nodes', 0, 'missing', 'deeper'), False, (7, 5)),
+        (('nodes', 9), False, (7, 3)),
+    ],
+)
+def test_position_in_yaml_is_that_of_the_value_or_its_key(path, of_key, expected):
+    """A value of any document has its line and column; a missing one those of its map or list."""
+    document = documents.parse(Source('f', YAML))[1]
+
+    (problem,) = document.invalid([SchemaError(path, 'wrong', of_key)]).problems
+    assert problem.position == expected
+
+
+@pytest.mark.parametrize(
+    ('path', 'of_key', 'expected'),
+    [
+        ((), False, (1, 1)),
+        (('nodes',), False, (2, 11)),
+        (('nodes',), True, (2, 2)),
+        (('nodes', 0, 'index'), False, (3, 31)),
+        (('nodes', 0, 'index'), True, (3, 22)),
+        (('nodes', 1), False, (4, 4)),
+        (('a',), False, (6, 7)),
+        (('nodes', 0, 'missing'), False, (3, 4)),
+        (('nodes', 1, 0), False, (4, 4)),
+        (('nodes', 'id'), False, (2, 11)),
+    ],
+)
+def test_position_in_json_is_that_of_the_value_or_its_key(path, of_key, expected):
+    """A value has its line and column; of two equal keys the last counts."""
+    document = Document(None, Source('f', JSON), 1, is_json=True)
+
+    (problem,) = document.invalid([SchemaError(path, 'wrong', of_key)]).problems
+    assert problem.position == expected
+
+
+NESTED = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+    ),
+    max_leaves=12,
+)
+
+
+def paths_in(value, path=()):
+    """Yield the path and the value of each value inside a value."""
+    yield path, value
+    if isinstance(value, (dict, list)):
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        for step, item in items:
+            yield from paths_in(item, (*path, step))
+
+
+@given(NESTED, st.booleans(), st.sampled_from([None, 0, 2]))
+def test_position_in_json_of_each_value_leads_to_its_text(data, ascii_only, indent):
+    """The text at the position of each value begins with the JSON of that value."""
+    text = json.dumps(data, ensure_ascii=ascii_only, indent=indent)
+
+    for path, value in paths_in(data):
+        position = documents._in_json(text, path)
+        rest = documents.lines_of(text)[position.line - 1][position.column - 1 :]
+        encoded = json.dumps(value, ensure_ascii=ascii_only, indent=indent)
+        assert rest.startswith(documents.lines_of(encoded)[0])
+
+
+COLONS = st.recursive(
+    st.text(':a"\\u3\n') | st.integers() | st.none(),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.text(':ab\\', max_size=2), inner, max_size=3)
+    ),
+    max_leaves=9,
+)
+
+
+@pytest.mark.parametrize(
+    ('text', 'said'),
+    [
+        ('{"a": 1, "a": 1}', r'found the key `a` twice - at `\$`'),
+        ('{"b": [1, {"x": {"a": 1, "c": ":", "\\u0061": 2}}]}', r'`a` twice - at `\$\.b\[1\]\.x`'),
+        ('{"a": 1, "a": 2, "b": "\\u003a"}', r'`a` twice - at `\$`'),
+        ('{"a": 1, "a": 2, "b": "\\u003A"}', r'`a` twice - at `\$`'),
+    ],
+)
+def test_json_with_a_key_twice_is_refused_with_key_and_place(text, said):
+    """No value of a document is dropped silently."""
+    with pytest.raises(documents.Malformed, match=said):
+        documents.parse(Source('f', text))
+
+
+@given(COLONS, st.booleans())
+def test_json_with_each_key_once_is_read_whatever_it_holds(data, ascii_only):
+    """Nothing else is refused: colons in texts, escapes, and equal keys of different objects."""
+    text = json.dumps([data, data], ensure_ascii=ascii_only, indent=1)
+
+    assert [document.data for document in documents.parse(Source('f', text))] == [[data, data]]
+
+
+def test_found_with_a_number_that_msgspec_cannot_read_still_finds_the_key():
+    """A huge number in the text hides no duplicate key."""
+    assert documents.duplicate_key('{"n": ' + '9' * 5000 + '.5e9999, "a": 1, "a": 2}') == (
+        '`a` twice - at `$`'
+    )

@@ -1,5 +1,6 @@
 """Text for people: plurals, bounded lists, and untrusted text without control characters."""
 
+import datetime
 import json
 
 import pytest
@@ -10,10 +11,15 @@ from placement_worker import errors
 from placement_worker.cmd.output import Paint
 from placement_worker.formats.text import (
     counted,
+    day_or_time,
+    did_you_mean,
     enumerated,
     escaped,
     escaped_lines,
+    is_number,
+    is_shown_detail,
     listed,
+    nearest,
     shortened,
 )
 from tests import hostile_requests
@@ -134,3 +140,50 @@ def test_unknown_command_with_control_characters_is_shown_escaped(program):
 
     assert hostile_requests.raw(out + err) == []
     assert 'evil' in err
+
+
+@pytest.mark.parametrize(
+    ('detail', 'value', 'shown'),
+    [('zones', {}, False), ('created', 0, False), ('possible', 0, True), ('created', 1, True)],
+)
+def test_is_shown_of_an_empty_detail_is_false_unless_zero_means_something(detail, value, shown):
+    """Empty details are hidden, except the number of possible nodes."""
+    assert is_shown_detail(detail, value) is shown
+
+
+@pytest.mark.parametrize(
+    ('value', 'number'), [(1, True), (1.5, True), (True, False), ('1', False), (None, False)]
+)
+def test_is_number_of_a_boolean_is_false(value, number):
+    """Tables align integers and floats right, and nothing else."""
+    assert is_number(value) is number
+
+
+@pytest.mark.parametrize(
+    ('moment', 'shown'),
+    [
+        ('2026-12-01T00:00:00+00:00', '2026-12-01'),
+        ('2026-12-01T06:30:00+00:00', '2026-12-01T06:30:00Z'),
+        ('2026-12-01T00:00:00+01:00', '2026-12-01T00:00:00+01:00'),
+    ],
+    ids=['midnight in UTC', 'UTC', 'another offset'],
+)
+def test_moment_is_shown_in_iso_8601_with_its_offset(moment, shown):
+    """A reader sees which time zone a time is in, and a day without a time of day."""
+    assert day_or_time(datetime.datetime.fromisoformat(moment)) == shown
+
+
+@pytest.mark.parametrize(
+    ('name', 'known', 'cutoff', 'near'),
+    [
+        ('nmae', ('id', 'name'), 0.6, 'name'),
+        ('other', ('id', 'name'), 0.6, None),
+        ('WARN', ('WARNING',), 0.72, 'WARNING'),
+        ('WARN', ('WARNING',), 0.73, None),
+        ('x', (), 0.6, None),
+    ],
+)
+def test_did_you_mean_names_the_most_similar_name(name, known, cutoff, near):
+    """A hint needs a name that is at least as similar as its user asks for."""
+    assert nearest(name, known, cutoff) == near
+    assert did_you_mean(name, known, '"', cutoff) == (f' (did you mean "{near}"?)' if near else '')
