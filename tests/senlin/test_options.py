@@ -4,14 +4,14 @@ import pytest
 from oslo_config import cfg
 
 from placement_worker.contract.rpc import EXCHANGE, SLOW_TOPIC, TOPIC
-from placement_worker.engines.senlin import options
+from placement_worker.engines.senlin import worker_client
 
 
 @pytest.fixture
 def conf():
     """A configuration apart from that of Senlin."""
     conf = cfg.ConfigOpts()
-    options.register(conf)
+    worker_client.register_options(conf)
     conf([], default_config_files=[], default_config_dirs=[])
     return conf
 
@@ -26,11 +26,11 @@ def test_register_gives_the_topics_of_the_contract_as_defaults(conf):
 
 def test_transport_url_is_secret():
     """The password of the broker is masked where Senlin logs its options."""
-    secrets = [option.name for option in options.OPTIONS if option.secret]
+    secrets = [option.name for option in worker_client.OPTIONS if option.secret]
 
     assert secrets == ['transport_url']
 
 
 def test_list_opts_has_each_option():
     """The sample configuration shows every option that is registered."""
-    assert options.list_opts() == [('placement_worker', options.OPTIONS)]
+    assert worker_client.list_opts() == [('placement_worker', worker_client.OPTIONS)]

@@ -8,7 +8,7 @@ from typing import Any
 
 import oslo_messaging
 from heat.common import exception, grouputils, short_id
-from heat.engine import environment, resource
+from heat.engine import constraints, environment, properties, resource
 from heat.engine.resources.openstack.heat.autoscaling_group import AutoScalingResourceGroup
 from heat.engine.resources.template_resource import TemplateResource
 from heat.objects.stack import Stack
@@ -19,25 +19,71 @@ from typing_extensions import override
 from placement_worker.client.rpc_client import PolicyClient
 from placement_worker.contract.model import CheckReply, CheckRequest, Credentials
 from placement_worker.engines import client_setup
-from placement_worker.engines.heat import (
-    definitions,
-    local_choice,
-    members,
-    options,
-    placement_property,
-    plans,
-    renewal,
-    requests,
-    worker_client,
-)
+from placement_worker.engines.heat import plans, worker_choice, worker_client
 from placement_worker.engines.heat.worker_choice import WorkerChooser
 from placement_worker.errors import PlacementWorkerError
+
+PLACEMENT = 'placement'
+KEYS = ZONES, DELETION = ('zones', 'deletion')
+ZONE_KEYS = NAME, WEIGHT = ('name', 'weight')
+CRITERIA = 'criteria'
+OLDEST_FIRST = 'OLDEST_FIRST'
+
+_ZONE = properties.Schema(
+    properties.Schema.MAP,
+    schema={
+        NAME: properties.Schema(
+            properties.Schema.STRING,
+            'Name of an availability zone.',
+            required=True,
+            constraints=[constraints.Length(min=1)],
+        ),
+        WEIGHT: properties.Schema(
+            properties.Schema.INTEGER,
+            'Relative weight of the availability zone.',
+            default=100,
+            constraints=[constraints.Range(min=1)],
+        ),
+    },
+)
+_DELETION = properties.Schema(
+    properties.Schema.MAP,
+    'The choice of the members to remove.',
+    schema={
+        CRITERIA: properties.Schema(
+            properties.Schema.STRING,
+            'Which members leave first. Failed and outdated members leave before them.',
+            default=OLDEST_FIRST,
+            constraints=[constraints.AllowedValues(['RANDOM', OLDEST_FIRST, 'YOUNGEST_FIRST'])],
+        )
+    },
+    default={CRITERIA: OLDEST_FIRST},
+)
+
+_PLACEMENT_SCHEMA = properties.Schema(
+    properties.Schema.MAP,
+    'Availability zones of the members, and the choice of the members to remove. Existing '
+    'members keep their zones.',
+    required=True,
+    update_allowed=True,
+    schema={
+        ZONES: properties.Schema(
+            properties.Schema.LIST,
+            'Availability zones to choose from.',
+            required=True,
+            schema=_ZONE,
+            constraints=[constraints.Length(min=1)],
+        ),
+        DELETION: _DELETION,
+    },
+)
+
 
 HOT_VERSION = ('heat_template_version', '2015-04-30')
 FUNCTIONS = ('get_attr', 'get_resource')
 DATA = 'placement_worker'  # the key of the group's data in Heat's database
 
-options.register(cfg.CONF)
+worker_client.register_options(cfg.CONF)
 
 
 class PlacedAutoScalingGroup(AutoScalingResourceGroup):
@@ -47,10 +93,10 @@ class PlacedAutoScalingGroup(AutoScalingResourceGroup):
     Existing members keep their zones.
     """
 
-    PROPERTIES = (*AutoScalingResourceGroup.PROPERTIES, placement_property.PLACEMENT)
+    PROPERTIES = (*AutoScalingResourceGroup.PROPERTIES, PLACEMENT)
     properties_schema = {
         **AutoScalingResourceGroup.properties_schema,
-        placement_property.PLACEMENT: placement_property.SCHEMA,
+        PLACEMENT: _PLACEMENT_SCHEMA,
     }
     _asks_worker = False
 
@@ -105,15 +151,15 @@ class PlacedAutoScalingGroup(AutoScalingResourceGroup):
         new = self._get_resource_definition()
         found = self._members(old, new)
         plan = plans.plan(found, num_instances, self._chooser(), short_id.generate_id)
-        weights = local_choice.weights_of(self._placement[placement_property.ZONES])
-        staying = renewal.names_in_order(found, weights, plan.zones, plan.created)
+        weights = plans.weights_of(self._placement[ZONES])
+        staying = plans.renewal_order(found, weights, plan.zones, plan.created)
         content = template.member_definitions(
-            [(name, definitions.in_zone(old[name], plan.zones[name])) for name in staying],
+            [(name, plans.in_zone(old[name], plan.zones[name])) for name in staying],
             new,
             num_instances,
             num_replace,
             iter(plan.created).__next__,
-            customise=lambda name, definition: definitions.in_zone(definition, plan.zones[name]),
+            customise=lambda name, definition: plans.in_zone(definition, plan.zones[name]),
         )
         return self._template_of(list(content), template_version)
 
@@ -131,18 +177,18 @@ class PlacedAutoScalingGroup(AutoScalingResourceGroup):
             made.add_output(output)
         return made
 
-    def _members(self, old: dict[str, Any], new: Any) -> list[members.Member]:
+    def _members(self, old: dict[str, Any], new: Any) -> list[plans.Member]:
         """Return the members in Heat's order.
 
         :param old: the definitions of the members in Heat's order.
         :param new: the current definition, without a zone.
         """
-        zones = {name: definitions.zone_of(definition) for name, definition in old.items()}
-        return members.from_rows(
+        zones = {name: plans.zone_of(definition) for name, definition in old.items()}
+        return plans.members_of(
             old,
             self._rows(),
             zones.__getitem__,
-            lambda name: old[name] != definitions.in_zone(new, zones[name]),
+            lambda name: old[name] != plans.in_zone(new, zones[name]),
         )
 
     def _rows(self) -> list[dict[str, Any]]:
@@ -179,22 +225,22 @@ class PlacedAutoScalingGroup(AutoScalingResourceGroup):
     def _chooser(self) -> plans.Chooser:
         if self._asks_worker:
             return WorkerChooser(self._check, self._group(), self._store)
-        return local_choice.LocalChooser(self._placement[placement_property.ZONES])
+        return plans.LocalChooser(self._placement[ZONES])
 
     @property
     def _placement(self) -> dict[str, Any]:
         try:
-            placement: dict[str, Any] = self.properties[placement_property.PLACEMENT]
+            placement: dict[str, Any] = self.properties[PLACEMENT]
         except ValueError:
             # Its text has no path. Heat validates no values of a group in a nested stack.
             self.properties.validate()
             raise
         return placement
 
-    def _group(self) -> requests.Group:
+    def _group(self) -> worker_choice.Group:
         """Return the group with the trust of its owner."""
         owner = self.stack.stored_context()
-        return requests.Group(
+        return worker_choice.Group(
             id=self.uuid,
             name=f'{self.stack.name}/{self.name}',
             user=owner.trustor_user_id,
@@ -219,9 +265,9 @@ class PlacedAutoScalingGroup(AutoScalingResourceGroup):
 
         :raises StackValidationFailed: the definition has a zone, or cannot use one.
         """
-        name = definitions.ZONE_PROPERTY
+        name = plans.ZONE_PROPERTY
         definition = self._get_resource_definition()
-        if definitions.has_zone(definition):
+        if plans.has_zone(definition):
             raise exception.StackValidationFailed(
                 message=f'{self.name}: remove {name} from the properties of the resource; the '
                 'zones of the members are in the property placement'
@@ -233,7 +279,7 @@ class PlacedAutoScalingGroup(AutoScalingResourceGroup):
                 message=f'{self.name}: {definition.resource_type} has no property {name}; add a '
                 'parameter of this name to the template'
             )
-        if isinstance(unit, TemplateResource) and not definitions.uses_zone(unit.child_template()):
+        if isinstance(unit, TemplateResource) and not plans.uses_zone(unit.child_template()):
             raise exception.StackValidationFailed(
                 message=f'{self.name}: no resource of {unit.template_url} uses its parameter '
                 f'{name}, so the placement would have no effect; add {{get_param: {name}}} to its '
@@ -247,13 +293,13 @@ class PlacedAutoScalingGroup(AutoScalingResourceGroup):
 
         :raises StackValidationFailed: it lacks one, or no worker replied.
         """
-        zones = self._placement[placement_property.ZONES]
-        if not zones or not all(zone[placement_property.NAME] for zone in zones):
+        zones = self._placement[ZONES]
+        if not zones or not all(zone[NAME] for zone in zones):
             return
 
         def validate(client: PolicyClient) -> None:
             client.policy_validate(
-                requests.zone_spec(self._placement),
+                worker_choice.zone_spec(self._placement),
                 check_resources=True,
                 context=client_setup.ids(self.context),
             )

@@ -1,10 +1,79 @@
-"""The next content of a group: its victims, its new members, and the zone of each member."""
+"""The next content of a group: its victims, its new members, and the zone of each member.
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+Heat builds the template of a group to validate it, to preview it, and to change it. The decisions
+stand here without Heat, so that tests need none; a worker chooses only while a group changes.
+"""
+
+import datetime
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
-from placement_worker.engines.heat.members import Member
+ZONE_PROPERTY = 'availability_zone'  # of OS::Nova::Server, and of a template that is a member
+FAILED = 'FAILED'
+# A resource that failed in one of these actions is always created again: `_needs_update` in
+# heat/engine/resource.py, of Heat 27.
+CREATED_AGAIN = ('CREATE', 'CHECK')
+_DEFAULT_WEIGHT = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A member of a group.
+
+    :ivar zone: the availability zone in its definition; None if it has none.
+    :ivar failed: whether its last action failed, and `reason` is the cause.
+    :ivar needs_zone: whether Heat creates it again, for which another zone may be better.
+    :ivar is_outdated: whether its definition differs from the current one of the group, apart from
+        the zone.
+    """
+
+    name: str
+    zone: str | None
+    failed: bool = False
+    reason: str | None = None
+    needs_zone: bool = False
+    created_at: datetime.datetime | None = None
+    updated_at: datetime.datetime | None = None
+    is_outdated: bool = False
+
+
+def members_of(
+    names: Iterable[str],
+    rows: Iterable[Mapping[str, Any]],
+    zone_of: Callable[[str], str | None],
+    is_outdated: Callable[[str], bool],
+) -> list[Member]:
+    """Return the members in the order of the names.
+
+    :param names: the names in Heat's own order of removal.
+    :param rows: the resources of the nested stack; those with other names are ignored.
+    """
+    by_name = {row['resource_name']: row for row in rows}
+    return [
+        _member(name, by_name.get(name, {}), zone_of(name), is_outdated(name)) for name in names
+    ]
+
+
+def _member(name: str, row: Mapping[str, Any], zone: str | None, is_outdated: bool) -> Member:
+    failed = row.get('resource_status') == FAILED
+    return Member(
+        name,
+        zone,
+        failed=failed,
+        reason=(row.get('resource_status_reason') or None) if failed else None,
+        needs_zone=failed and row.get('resource_action') in CREATED_AGAIN,
+        created_at=_time(row.get('creation_time')),
+        updated_at=_time(row.get('updated_time')),
+        is_outdated=is_outdated,
+    )
+
+
+def _time(text: str | None) -> datetime.datetime | None:
+    return datetime.datetime.fromisoformat(text) if text else None
 
 
 class Chooser(Protocol):
@@ -50,3 +119,101 @@ def plan(
     zones = chooser.zones(remaining, len(to_place)) if to_place else []
     kept = {member.name: member.zone for member in remaining}
     return Plan(victims, created, {**kept, **dict(zip(to_place, zones, strict=True))})
+
+
+class LocalChooser:
+    """Choose victims in Heat's own order, and zones by their weights alone.
+
+    This serves templates that Heat only checks, and rollbacks, which must succeed without a worker.
+    """
+
+    def __init__(self, zones: Sequence[Mapping[str, object]]) -> None:
+        self._weights = weights_of(zones)
+
+    def victims(self, members: Sequence[Member], count: int) -> list[str]:
+        """Return the first members: Heat lists those to remove first at the beginning."""
+        return [member.name for member in members[:count]]
+
+    def zones(self, members: Sequence[Member], count: int) -> list[str]:
+        """Return for each member the zone that is farthest below its share of the others.
+
+        :source: https://en.wikipedia.org/wiki/Sainte-Laguë_method
+        """
+        if not self._weights:  # they come from another resource, which does not exist yet
+            return [''] * count
+        held = Counter(member.zone for member in members if not member.needs_zone)
+        chosen = []
+        for _ in range(count):
+            zone = max(self._weights, key=lambda name: self._weights[name] / (2 * held[name] + 1))
+            held[zone] += 1
+            chosen.append(zone)
+        return chosen
+
+
+def weights_of(zones: Sequence[Mapping[str, object]]) -> dict[str, int]:
+    """Return the weight of each zone of the property `placement` by name."""
+    return {str(zone['name']): _weight(zone) for zone in zones}
+
+
+def _weight(zone: Mapping[str, object]) -> int:
+    weight = zone.get('weight')
+    return weight if isinstance(weight, int) else _DEFAULT_WEIGHT
+
+
+def renewal_order(
+    members: Sequence[Member],
+    weights: Mapping[str, int],
+    zones: Mapping[str, str | None],
+    created: Sequence[str],
+) -> list[str]:
+    """Return the names of the members that stay, those to renew first at the beginning.
+
+    If Heat adds members for the update, it removes as many at the end, and outdated ones leave
+    first. The last ones in this order are therefore those that the new members make superfluous in
+    their zones, so that the zones are balanced at the end.
+
+    :param zones: the zone of each member after the change by name.
+    :param created: the names of the new members.
+    """
+    held = Counter(zones[name] for name in created)
+    staying = [member for member in members if member.name in zones]
+    shares = {}
+    for member in sorted(staying, key=lambda member: member.is_outdated):
+        zone = zones[member.name]
+        weight = weights.get(zone, 0) if zone else 0
+        shares[member.name] = (2 * held[zone] + 1) / weight if weight else float('inf')
+        held[zone] += 1
+    staying.sort(key=lambda member: (not member.failed, shares[member.name]))
+    return [member.name for member in staying]
+
+
+def zone_of(definition: Any) -> str | None:
+    """Return the zone of a member (a ResourceDefinition of Heat), or None without one."""
+    zone = _properties(definition).get(ZONE_PROPERTY)
+    return zone if isinstance(zone, str) else None
+
+
+def has_zone(definition: Any) -> bool:
+    """Return whether a definition has the property, with whatever value."""
+    return ZONE_PROPERTY in _properties(definition)
+
+
+def in_zone(definition: Any, zone: str | None) -> Any:
+    """Return a definition with another zone; the same definition if it has this zone."""
+    if zone == zone_of(definition):
+        return definition
+    return definition.freeze(properties={**_properties(definition), ZONE_PROPERTY: zone})
+
+
+def uses_zone(template: Mapping[str, Any]) -> bool:
+    """Return whether a resource or a condition of a template uses the parameter.
+
+    The names are those of HOT, and of templates in the format of CloudFormation.
+    """
+    sections = ('resources', 'conditions', 'Resources', 'Conditions')
+    used = json.dumps([template.get(section) for section in sections], default=str)
+    return re.search(rf'"(get_param|Ref)": \[?"{ZONE_PROPERTY}"', used) is not None
+
+
+def _properties(definition: Any) -> dict[str, Any]:
+    return definition.render_hot().get('properties') or {}

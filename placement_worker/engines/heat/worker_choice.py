@@ -1,26 +1,58 @@
-"""The choice by a worker."""
+"""The choice by a worker.
+
+A request holds nothing of a group that the contract does not list: its definition has secrets.
+"""
 
 import logging
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from placement_worker.contract.model import CheckReply, CheckRequest
-from placement_worker.engines.heat import requests
-from placement_worker.engines.heat.members import Member
-from placement_worker.engines.heat.requests import Group
+from placement_worker.contract import actions
+from placement_worker.contract.model import (
+    Action,
+    Binding,
+    CheckReply,
+    CheckRequest,
+    Cluster,
+    Credentials,
+    Node,
+    Profile,
+    Spec,
+)
+from placement_worker.engines.heat.plans import Member
 from placement_worker.errors import Rejected, WorkerFailed
 
 LOG = logging.getLogger(__name__)
+# Members of a group have no profile; zone placement supports this type.
+_PROFILE_TYPE = 'os.nova.server-1.0'
 Check = Callable[[CheckRequest], CheckReply]
 Store = Callable[[dict[str, Any]], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A group as the workers see it.
+
+    :ivar placement: the property `placement`.
+    :ivar data: the data that the workers have changed, and that Heat stores.
+    """
+
+    id: str
+    name: str
+    user: str | None
+    project: str | None
+    placement: Mapping[str, Any]
+    credentials: Credentials
+    data: Mapping[str, Any] = field(default_factory=dict)
 
 
 class WorkerChooser:
     """Choose victims and zones by the policies of a worker."""
 
     def __init__(self, check: Check, group: Group, store: Store) -> None:
-        """Set the group.
+        """Take the group and two functions.
 
         :param check: sends a request to a worker and returns its reply.
         :param store: stores the data of the group for later requests.
@@ -33,7 +65,7 @@ class WorkerChooser:
         :raises Rejected: a policy cannot decide.
         :raises WorkerFailed: the reply has another number of victims.
         """
-        data = self._decide(requests.shrinkage(self._group, members, count))
+        data = self._decide(actions.CLUSTER_SCALE_IN, members, count=count)
         chosen = list(data.get('deletion', {}).get('candidates', []))
         return self._complete(chosen, count, 'victims')
 
@@ -48,14 +80,14 @@ class WorkerChooser:
         """
         renewed = [member.name for member in members if member.needs_zone]
         if renewed:
-            self._decide(requests.removal(self._group, members, renewed))
-        data = self._decide(requests.growth(self._group, members, count))
+            self._decide(actions.CLUSTER_DEL_NODES, members, candidates=renewed)
+        data = self._decide(actions.CLUSTER_SCALE_OUT, members, count=count)
         planned = data.get('placement', {}).get('placements', [])
         return self._complete([entry['zone'] for entry in planned], count, 'zones')
 
-    def _decide(self, request: CheckRequest) -> dict[str, Any]:
+    def _decide(self, action: str, members: Sequence[Member], **inputs: Any) -> dict[str, Any]:
         """Return the data of the action after the policies have decided."""
-        reply = self._check(request)
+        reply = self._check(_request(self._group, members, action, inputs))
         for warning in reply.warnings:
             LOG.warning('Group %s: %s', self._group.name, warning)
         if reply.cluster is not None:
@@ -68,13 +100,61 @@ class WorkerChooser:
         return data
 
     def _complete(self, chosen: list[str], count: int, kind: str) -> list[str]:
-        """Return the choice, if it has the expected length.
-
-        :raises WorkerFailed: it has another length.
-        """
         if len(chosen) != count:
             raise WorkerFailed(
                 f'The worker chose {len(chosen)} {kind} for group {self._group.name}, expected '
                 f'{count}; its log has the decision'
             )
         return chosen
+
+
+def zone_spec(placement: Mapping[str, Any]) -> Spec:
+    """Return the spec of the policy that plans zones."""
+    return Spec('senlin.policy.zone_placement', '1.1', {'zones': placement['zones']})
+
+
+def _request(
+    group: Group, members: Sequence[Member], action: str, inputs: dict[str, Any]
+) -> CheckRequest:
+    # The id of the action seeds random choices, so each request has its own.
+    deletion = Spec('senlin.policy.deletion', '1.1', dict(group.placement['deletion']))
+    return CheckRequest(
+        target='BEFORE',
+        action=Action(id=str(uuid.uuid4()), action=action, inputs=inputs),
+        cluster=Cluster(
+            id=group.id,
+            name=group.name,
+            user=group.user,
+            project=group.project,
+            profile=Profile(_PROFILE_TYPE),
+            nodes=[_node(i, member) for i, member in enumerate(members)],
+            desired_capacity=len(members),
+            data=dict(group.data),
+        ),
+        policies=[
+            Binding('placement', zone_spec(group.placement), name='placement'),
+            Binding('deletion', deletion, name='deletion'),
+        ],
+        explain='none',
+        credentials=group.credentials,
+    )
+
+
+def _node(index: int, member: Member) -> Node:
+    """Return a member as a node.
+
+    The position in Heat's order breaks ties of age, since Heat knows the second of a creation only.
+    Outdated members are tainted, so that they leave before current ones. A member that Heat creates
+    again has no time of creation, so that it takes no room in its zone.
+    """
+    return Node(
+        id=member.name,
+        name=member.name,
+        index=index,
+        status='ERROR' if member.failed else 'ACTIVE',
+        status_reason=member.reason,
+        tainted=member.is_outdated,
+        created_at=None if member.needs_zone else member.created_at,
+        updated_at=member.updated_at if member.failed else None,
+        data={'placement': {'zone': member.zone}} if member.zone else {},
+    )

@@ -1,16 +1,46 @@
-"""The client of heat-engine, with a configuration of its own."""
+"""The client of heat-engine, and the [placement_worker] options of heat.conf that it needs.
+
+Its configuration is apart from Heat's: both have options of oslo.messaging with the same names.
+"""
 
 import functools
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from oslo_config import cfg
 
 from placement_worker.client.rpc_client import PolicyClient
-from placement_worker.engines import client_setup
+from placement_worker.engines.client_setup import broker_options, separate_configuration
 from placement_worker.errors import ConfigurationError
 
 T = TypeVar('T')
+GROUP = 'placement_worker'
+OPTIONS = [
+    *broker_options('Heat', 'Without this option, groups that need a worker fail with an error.'),
+    cfg.IntOpt(
+        'timeout_s',
+        default=60,
+        min=1,
+        help='How long the creation, the update or the scaling of a group waits for a decision, '
+        'in seconds. After that it fails, and the members of the group remain.',
+    ),
+    cfg.IntOpt(
+        'validate_timeout_s',
+        default=15,
+        min=1,
+        help='The same for the validation of a group. It must be shorter than '
+        'rpc_response_timeout, after which heat-api reports an internal error.',
+    ),
+]
+
+
+def register_options(conf: cfg.ConfigOpts) -> None:
+    conf.register_opts(OPTIONS, group=GROUP)
+
+
+def list_opts() -> list[tuple[str, list[Any]]]:
+    """Return the options by group, for oslo-config-generator."""
+    return [(GROUP, OPTIONS)]
 
 
 def call(function: Callable[[PolicyClient], T], timeout_s: int) -> T:
@@ -28,10 +58,9 @@ def call(function: Callable[[PolicyClient], T], timeout_s: int) -> T:
 
 @functools.cache
 def _client(transport_url: str, exchange: str, topic: str, timeout_s: int) -> PolicyClient:
-    """Return the client of this process for a timeout."""
     return PolicyClient(
         transport_url,
-        conf=client_setup.separate_configuration(),
+        conf=separate_configuration(),
         exchange=exchange,
         topic=topic,
         timeout_s=timeout_s,

@@ -1,5 +1,5 @@
 """The plugin of Senlin's engine: send requests to the workers, and write back their decisions.
 
-No other package imports Senlin, and this package imports only the client and the contract of the
-worker.
+No other package imports Senlin. `endpoint` is the entry point, which installs the `patches`. Read
+`checks` first.
 """

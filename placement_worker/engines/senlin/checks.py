@@ -1,24 +1,44 @@
-"""Senlin's policy check: the worker decides for its policy types, Senlin for all others."""
+"""Checks and bindings of policies: the worker decides for its policy types, Senlin for all others.
+
+The decisions of the worker are written both to Senlin's database and to the objects that its engine
+holds: the engine stores these objects later, and would overwrite what the worker decided.
+"""
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain, repeat
 from typing import Any
 
+from oslo_context import context as oslo_context
+from senlin.common import exception
 from senlin.engine import cluster as cluster_mod
+from senlin.objects import action as actions
+from senlin.objects import cluster as clusters
 from senlin.objects import cluster_policy
+from senlin.objects import node as nodes
 from senlin.policies import base
 
 from placement_worker.client.rpc_client import PolicyClient
-from placement_worker.contract.model import Binding, CheckReply, Phase
-from placement_worker.engines.senlin import requests, worker_client, write_back
+from placement_worker.contract.model import (
+    Binding,
+    BindingPatch,
+    BindReply,
+    BindRequest,
+    CheckReply,
+    ClusterPatch,
+    NodePatch,
+    Phase,
+)
+from placement_worker.engines.senlin import requests, worker_client
 
 LOG = logging.getLogger(__name__)
 REGIONS, ZONES = 'senlin.policy.region_placement', 'senlin.policy.zone_placement'
+# The policy types that the worker decides for, each before the types that depend on it.
 ORDER = (REGIONS, ZONES, 'senlin.policy.deletion', 'senlin.policy.loadbalance')
-"""The policy types that the worker decides for, each before the types that depend on it."""
 WORKER_TYPES = frozenset(ORDER)
 PLACEMENT = 'placement'
+Method = Callable[[PolicyClient, BindRequest, Mapping[str, str]], BindReply]
 
 
 def check(action: Any, cluster_id: str, target: Phase) -> None:
@@ -35,7 +55,7 @@ def check(action: Any, cluster_id: str, target: Phase) -> None:
         action.inputs['last_op'] = bound.last_op
         if not policy.need_check(target, action):
             continue
-        if is_decided_by_worker(policy):
+        if policy.spec['type'] in WORKER_TYPES:
             pending.append(
                 requests.policy_binding(policy, priority=bound.priority, data=bound.data)
             )
@@ -92,11 +112,6 @@ def _priorities(pairs: Sequence[tuple[Any, Any]]) -> dict[str, int]:
     return priorities
 
 
-def is_decided_by_worker(policy: Any) -> bool:
-    """Return whether the worker decides for policies of this type."""
-    return policy.spec['type'] in WORKER_TYPES
-
-
 def _run_in_senlin(policy: Any, action: Any, cluster_id: str, target: Phase) -> bool:
     """Run a policy that Senlin decides for, and keep the placement of earlier policies.
 
@@ -105,9 +120,9 @@ def _run_in_senlin(policy: Any, action: Any, cluster_id: str, target: Phase) -> 
     placement = action.data.get(PLACEMENT)
     decide = policy.pre_op if target == 'BEFORE' else policy.post_op
     decide(cluster_id, action)
-    merged = write_back.merge_placement(placement, action.data.get(PLACEMENT))
+    merged = merge_placement(placement, action.data.get(PLACEMENT))
     if merged != action.data.get(PLACEMENT):
-        write_back.write_action(action, {**action.data, PLACEMENT: merged})
+        write_action(action, {**action.data, PLACEMENT: merged})
     if action.data['status'] != base.CHECK_ERROR:
         return True
     _fail(action, [policy.name], action.data['reason'])
@@ -151,11 +166,9 @@ def _write(action: Any, cluster_id: str, reply: CheckReply) -> None:
         LOG.warning('%s %s of cluster %s: %s', action.action, action.id, cluster_id, warning)
     entity = action.entity
     of_cluster = isinstance(entity, cluster_mod.Cluster)
-    write_back.write_nodes(action.context, reply.nodes, entity.nodes if of_cluster else [entity])
-    write_back.write_cluster(
-        action.context, cluster_id, reply.cluster, entity if of_cluster else None
-    )
-    write_back.write_action(action, reply.action.data)
+    write_nodes(action.context, reply.nodes, entity.nodes if of_cluster else [entity])
+    write_cluster(action.context, cluster_id, reply.cluster, entity if of_cluster else None)
+    write_action(action, reply.action.data)
     if reply.action.data['status'] == base.CHECK_ERROR:
         failed = [
             decision.policy_name for decision in reply.decisions if decision.outcome == 'FAILED'
@@ -164,5 +177,111 @@ def _write(action: Any, cluster_id: str, reply: CheckReply) -> None:
 
 
 def _fail(action: Any, names: Sequence[str | None], reason: str) -> None:
-    """Set the result of the check to an error."""
-    action.data.update(status=base.CHECK_ERROR, reason=write_back.failure(names, reason))
+    action.data.update(status=base.CHECK_ERROR, reason=failure(names, reason))
+
+
+def attach(policy: Any, cluster: Any, *, enabled: bool) -> tuple[bool, Any]:
+    """Attach a policy in the place of Senlin's `Policy.attach`.
+
+    :returns: True and the data of the binding, or False and the reason. The data have the version
+        that Senlin's own class expects, so that Senlin can continue with them without the worker.
+    """
+    reply = _bind(
+        PolicyClient.policy_attach, requests.policy_binding(policy, enabled=enabled), cluster
+    )
+    if reply.status != 'OK':
+        return False, failure([policy.name], reply.reason)
+    data, name = reply.policy.data, type(policy).__name__
+    return True, {**data, name: {**data[name], 'version': policy.VERSION}} if name in data else data
+
+
+def detach(policy: Any, cluster: Any) -> tuple[bool, str]:
+    """Detach a policy in the place of Senlin's `Policy.detach`.
+
+    :returns: whether that succeeded, and the reason for the user.
+    """
+    bound = cluster_policy.ClusterPolicy.get(oslo_context.get_current(), cluster.id, policy.id)
+    sent = requests.policy_binding(policy, data=bound.data if bound else None)
+    reply = _bind(PolicyClient.policy_detach, sent, cluster)
+    if reply.status != 'OK':
+        return False, failure([policy.name], reply.reason)
+    return True, reply.reason
+
+
+def _bind(method: Method, policy: Binding, cluster: Any) -> BindReply:
+    """Call the worker, and write back the changes of the nodes and the cluster."""
+    context = oslo_context.get_current()
+    request = requests.bind_request(context, cluster.id, policy)
+    try:
+        reply = worker_client.call(method, request, context)
+    except worker_client.FAILURES as exc:
+        patch = BindingPatch(policy.id, policy.data)
+        reply = BindReply(status='ERROR', reason=str(exc), policy=patch, cluster=None, nodes={})
+    for warning in reply.warnings:
+        LOG.warning('Policy %s of cluster %s: %s', policy.name, cluster.id, warning)
+    write_nodes(context, reply.nodes, cluster.nodes)
+    write_cluster(context, cluster.id, reply.cluster, cluster)
+    LOG.info('Policy %s of cluster %s: %s: %s', policy.name, cluster.id, reply.status, reply.reason)
+    return reply
+
+
+def failure(names: Sequence[str | None], reason: str) -> str:
+    """Return the reason of a failed action in the form of Senlin's policy check.
+
+    :param names: the names of the policies that failed; none if the request itself did.
+    """
+    if not names:
+        return reason
+    listed = ', '.join(f"'{name}'" for name in names)
+    return f'Failed policy {listed}: {reason}'
+
+
+def write_action(action: Any, data: Mapping[str, Any]) -> None:
+    action.data.clear()
+    action.data.update(data)
+    actions.Action.update(action.context, action.id, {'data': action.data})
+
+
+def write_nodes(context: Any, patches: Mapping[str, NodePatch], held: Iterable[Any]) -> None:
+    """Change nodes, except for those that were deleted meanwhile.
+
+    :param held: Senlin's node objects that the engine continues to use.
+    """
+    objects = {node.id: node for node in held}
+    for node_id, patch in patches.items():
+        values: dict[str, Any] = {'data': patch.data}
+        if patch.status is not None:
+            values.update(status=patch.status, status_reason=patch.status_reason)
+        try:
+            nodes.Node.update(context, node_id, dict(values))
+        except exception.ResourceNotFound:
+            continue
+        if node_id in objects:
+            for name, value in values.items():
+                setattr(objects[node_id], name, value)
+
+
+def write_cluster(context: Any, cluster_id: str, patch: ClusterPatch | None, held: Any) -> None:
+    """Replace the data of the cluster, if they changed.
+
+    :param held: Senlin's cluster object, which the engine stores later; None without one.
+    """
+    if patch is None:
+        return
+    clusters.Cluster.update(context, cluster_id, {'data': patch.data})
+    if held is not None:
+        held.data = patch.data
+
+
+def merge_placement(before: Any, after: Any) -> Any:
+    """Merge a placement with that of earlier policies for the same nodes.
+
+    Senlin's affinity policy replaces the whole list, which is the plan for the engine's new nodes.
+
+    :param before: `action.data['placement']` before a policy has run, or None.
+    :param after: the same after the policy has run.
+    """
+    if not before or not after:
+        return after
+    entries = zip(chain(before['placements'], repeat({})), after['placements'], strict=False)
+    return {**after, 'placements': [{**old, **new} for old, new in entries]}

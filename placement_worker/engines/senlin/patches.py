@@ -1,13 +1,21 @@
-"""The patch points: the methods of Senlin's engine that the plugin replaces."""
+"""The patch points: the methods of Senlin 16 that the plugin replaces.
+
+Each replacement calls Senlin's own method while senlin.conf names no broker.
+"""
 
 import functools
 import logging
+from collections.abc import Mapping
 from typing import Any
 
 from oslo_config import cfg
+from senlin.common import consts, exception
+from senlin.common.context import get_admin_context
 from senlin.drivers.os.nova_v2 import NovaClient
 from senlin.engine.actions.base import Action
 from senlin.engine.actions.node_action import NodeAction
+from senlin.objects import node as nodes
+from senlin.policies import base
 from senlin.policies.deletion_policy import DeletionPolicy
 from senlin.policies.lb_policy import LoadBalancingPolicy
 from senlin.policies.region_placement import RegionPlacementPolicy
@@ -15,40 +23,31 @@ from senlin.policies.zone_placement import ZonePlacementPolicy
 from senlin.profiles.base import Profile
 from senlin.profiles.os.nova.server import ServerProfile
 
-from placement_worker.engines.senlin import (
-    bindings,
-    checks,
-    options,
-    recoveries,
-    regions,
-    server_faults,
-)
+from placement_worker.engines.senlin import checks, worker_client
 from placement_worker.engines.senlin.worker_client import is_configured
 
 LOG = logging.getLogger(__name__)
+# The patched policy classes keep name and version, which are keys of the binding data.
 POLICIES = (DeletionPolicy, LoadBalancingPolicy, RegionPlacementPolicy, ZonePlacementPolicy)
-"""The patched policy classes keep name and version, which are keys of the binding data."""
-
+# The methods with which profiles connect to the services that a server needs.
 SERVICES = ('compute', 'network', 'glance', 'block_storage')
-"""The methods with which profiles connect to the services that a server needs."""
+# The key of a node's `data` for the region in which its server was created.
+SERVER_REGION = 'server_region'
 
 
 def install() -> None:
-    """Patch Senlin's methods once; repeated calls have no effect.
-
-    The patched methods call Senlin's own while senlin.conf names no broker.
-    """
-    options.register(cfg.CONF)
+    """Patch Senlin's methods once; repeated calls have no effect."""
+    worker_client.register_options(cfg.CONF)
     if getattr(Action.policy_check, '__wrapped__', None) is None:
         Action.policy_check = _patched_check(Action.policy_check)
         for policy in POLICIES:
             policy.attach = _patched_attach(policy.attach)
             policy.detach = _patched_detach(policy.detach)
-        NovaClient.wait_for_server = server_faults.patched_wait(NovaClient.wait_for_server)
-        NodeAction.do_recover = recoveries.recovering(NodeAction.do_recover)
-        ServerProfile.do_create = regions.creating(ServerProfile.do_create)
+        NovaClient.wait_for_server = _patched_wait(NovaClient.wait_for_server)
+        NodeAction.do_recover = _patched_recover(NodeAction.do_recover)
+        ServerProfile.do_create = _patched_create(ServerProfile.do_create)
         for service in SERVICES:
-            setattr(Profile, service, regions.connecting(getattr(Profile, service)))
+            setattr(Profile, service, _patched_connect(getattr(Profile, service)))
     if is_configured():
         LOG.info(
             'placement-worker decides for the policies of %s',
@@ -74,7 +73,7 @@ def _patched_attach(original: Any) -> Any:
     @functools.wraps(original)
     def attach(self: Any, cluster: Any, enabled: bool = True) -> Any:
         if is_configured():
-            return bindings.attach(self, cluster, enabled=enabled)
+            return checks.attach(self, cluster, enabled=enabled)
         return original(self, cluster, enabled)
 
     return attach
@@ -84,7 +83,109 @@ def _patched_detach(original: Any) -> Any:
     @functools.wraps(original)
     def detach(self: Any, cluster: Any) -> Any:
         if is_configured():
-            return bindings.detach(self, cluster)
+            return checks.detach(self, cluster)
         return original(self, cluster)
 
     return detach
+
+
+def _patched_recover(original: Any) -> Any:
+    """Check the policies also after the recovery of a node that is part of that of its cluster.
+
+    Senlin 16 checks none then, so the pool would keep the address of the old server.
+
+    :source: senlin/engine/actions/cluster_action.py (`do_recover`) and node_action.py (`execute`).
+    """
+
+    @functools.wraps(original)
+    def do_recover(self: Any) -> tuple[Any, str]:
+        result, reason = original(self)
+        if result == self.RES_OK and _is_unchecked(self):
+            self.policy_check(self.entity.cluster_id, 'AFTER')
+            if self.data['status'] == base.CHECK_ERROR:
+                return self.RES_ERROR, f'Policy check: {self.data["reason"]}'
+        return result, reason
+
+    return do_recover
+
+
+def _is_unchecked(action: Any) -> bool:
+    is_derived = action.cause == consts.CAUSE_DERIVED
+    return is_derived and is_configured() and bool(action.entity.cluster_id)
+
+
+def _patched_create(original: Any) -> Any:
+    """Store the planned region of a node, before the creation of its server may fail halfway."""
+
+    @functools.wraps(original)
+    def do_create(self: Any, obj: Any) -> Any:
+        region = (obj.data.get('placement') or {}).get('region_name')
+        if is_configured() and region:
+            obj.data[SERVER_REGION] = region
+            nodes.Node.update(get_admin_context(), obj.id, {'data': obj.data})
+        return original(self, obj)
+
+    return do_create
+
+
+def _patched_connect(original: Any) -> Any:
+    """Connect to the region of the node's server.
+
+    Senlin connects to the region of the profile, or to its default region, whatever the placement
+    of the node says. Nodes that were created without the plugin have their servers there, so each
+    node keeps its own region.
+    """
+
+    @functools.wraps(original)
+    def connect(self: Any, obj: Any) -> Any:
+        region = _region(obj)
+        if region is None:
+            return original(self, obj)
+        senlins_own = self.context
+        self.context = {**senlins_own, 'region_name': region}
+        try:
+            return original(self, obj)
+        finally:
+            self.context = senlins_own
+
+    return connect
+
+
+def _region(obj: Any) -> str | None:
+    data = getattr(obj, 'data', None)  # an object without data is no node
+    return data.get(SERVER_REGION) if isinstance(data, Mapping) else None
+
+
+def _patched_wait(original: Any) -> Any:
+    """Add the cause of a failed server to the error, which becomes the reason of the node.
+
+    Senlin 16 waits with openstacksdk, whose error names the status ERROR alone: "Server:ID
+    transitioned to failure state ERROR". Senlin then deletes the server, and Nova's `fault` with
+    it. Placement policies need the cause, because it may be a lack of capacity.
+
+    :source: senlin/profiles/os/nova/server.py (`do_create`); `wait_for_status` in
+        openstack/resource.py of openstacksdk 4.
+    """
+
+    @functools.wraps(original)
+    def wait_for_server(self: Any, server: str, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return original(self, server, *args, **kwargs)
+        except exception.InternalError as exc:
+            fault = _fault(self, server) if is_configured() else None
+            if not fault:
+                raise
+            text = f'{str(exc).rstrip(".")}: {fault}'
+            raise exception.InternalError(code=exc.code, message=text) from exc
+
+    return wait_for_server
+
+
+def _fault(client: Any, server_id: str) -> str | None:
+    try:
+        fault = client.conn.compute.get_server(server_id).fault
+    except Exception as exc:  # it must not hide the first error
+        LOG.warning('Cannot read the fault of server %s: %s', server_id, exc)
+        return None
+    message = fault.get('message') if isinstance(fault, dict) else None
+    return message if isinstance(message, str) else None

@@ -1,4 +1,7 @@
-"""The client of the engine, with a configuration of its own."""
+"""The client of Senlin's engine, and the [placement_worker] options of senlin.conf.
+
+Its configuration is apart from Senlin's: both have options of oslo.messaging with the same names.
+"""
 
 import functools
 from collections.abc import Callable, Mapping
@@ -9,14 +12,46 @@ from oslo_config import cfg
 
 from placement_worker.client.rpc_client import PolicyClient
 from placement_worker.contract.model import BindRequest, CheckRequest
-from placement_worker.engines import client_setup
+from placement_worker.contract.rpc import SLOW_TOPIC
+from placement_worker.engines.client_setup import broker_options, ids, separate_configuration
 from placement_worker.errors import PlacementWorkerError
 
+# The errors that a call raises when the worker or the broker fails.
 FAILURES = (PlacementWorkerError, oslo_messaging.MessagingException)
-"""The errors that a call raises when the worker or the broker fails."""
-
 R = TypeVar('R', CheckRequest, BindRequest)
 T = TypeVar('T')
+GROUP = 'placement_worker'
+OPTIONS = [
+    *broker_options(
+        'Senlin',
+        'Without this option Senlin decides by itself, as if the plugin were not installed.',
+    ),
+    cfg.StrOpt('slow_topic', default=SLOW_TOPIC, help="The workers' [worker] slow_topic."),
+    cfg.IntOpt(
+        'timeout_s',
+        default=60,
+        min=1,
+        help='How long a check of placement and deletion waits for its reply, in seconds. After '
+        'that the check and its action end in ERROR.',
+    ),
+    cfg.IntOpt(
+        'slow_timeout_s',
+        default=600,
+        min=1,
+        help='The same for requests that may wait for a load balancer: attaching, detaching, and '
+        'checks with a load-balancing policy. It must be greater than lb_status_timeout of the '
+        "policies, and at most [worker] engine_timeout_s of the workers' configuration.",
+    ),
+]
+
+
+def register_options(conf: cfg.ConfigOpts) -> None:
+    conf.register_opts(OPTIONS, group=GROUP)
+
+
+def list_opts() -> list[tuple[str, list[Any]]]:
+    """Return the options by group, for oslo-config-generator."""
+    return [(GROUP, OPTIONS)]
 
 
 def is_configured() -> bool:
@@ -33,10 +68,10 @@ def call(method: Callable[[PolicyClient, R, Mapping[str, str]], T], request: R, 
     :raises PlacementWorkerError: the worker refused the request, or failed.
     """
     client = _client(**cfg.CONF.placement_worker)
-    return method(client, request, client_setup.ids(context))
+    return method(client, request, ids(context))
 
 
 @functools.cache
 def _client(transport_url: str, **settings: Any) -> PolicyClient:
     """Return the client of this process; the options have the names of its parameters."""
-    return PolicyClient(transport_url, conf=client_setup.separate_configuration(), **settings)
+    return PolicyClient(transport_url, conf=separate_configuration(), **settings)

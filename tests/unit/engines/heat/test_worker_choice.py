@@ -6,10 +6,9 @@ import msgspec
 import pytest
 
 from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.contract.model import ActionPatch, CheckReply, Credentials
-from placement_worker.engines.heat.members import Member
-from placement_worker.engines.heat.requests import Group
-from placement_worker.engines.heat.worker_choice import WorkerChooser
+from placement_worker.contract.model import ActionPatch, CheckReply, Credentials, Node
+from placement_worker.engines.heat.plans import Member
+from placement_worker.engines.heat.worker_choice import Group, WorkerChooser
 from placement_worker.errors import Rejected, WorkerFailed
 from placement_worker.handlers.in_process import InProcessCaller
 from placement_worker.policies.registry import Registry
@@ -72,6 +71,34 @@ def test_new_member_goes_to_the_emptiest_zone(worker):
     assert all(node.physical_id is None for node in worker.requests[0].cluster.nodes)
 
 
+@pytest.mark.parametrize(
+    ('given', 'expected'),
+    [
+        (
+            Member('a', 'az1', created_at=NOW, updated_at=NOW),
+            {'status': 'ACTIVE', 'created_at': NOW, 'data': {'placement': {'zone': 'az1'}}},
+        ),
+        (
+            Member('a', 'az1', True, 'full', needs_zone=True, created_at=NOW, updated_at=NOW),
+            {
+                'status': 'ERROR',
+                'status_reason': 'full',
+                'updated_at': NOW,
+                'data': {'placement': {'zone': 'az1'}},
+            },
+        ),
+        (Member('a', None, is_outdated=True), {'status': 'ACTIVE', 'tainted': True}),
+    ],
+    ids=['complete', 'created again', 'outdated without zone'],
+)
+def test_member_is_a_node_with_the_cause_of_its_failure(worker, given, expected):
+    """A member to create again was never created: it takes no room, but its failure counts."""
+    chooser(worker).zones([given], 1)
+
+    (node,) = worker.requests[-1].cluster.nodes
+    assert node == Node(id='a', name='a', index=0, **expected)
+
+
 def test_full_zone_is_avoided_while_it_is_short(worker):
     """A member that found no host in a zone goes to another one."""
     members = [
@@ -114,52 +141,53 @@ def test_unhealthy_member_is_created_again_in_the_emptiest_zone(worker):
     assert chooser(worker).zones(members, 1) == ['az2']
 
 
-def test_oldest_members_leave_within_zones(worker):
-    """Victims come from the fullest zone, the oldest first."""
-    members = [
-        member('a', 'az1', 40), member('b', 'az2', 50), member('c', 'az1', 30),
-        member('d', 'az3', 99),
-    ]  # fmt: skip
+@pytest.mark.parametrize(
+    ('members', 'victims', 'criteria'),
+    [
+        (
+            [
+                member('a', 'az1', 40), member('b', 'az2', 50), member('c', 'az1', 30),
+                member('d', 'az3', 99),
+            ],
+            ['a'],
+            'OLDEST_FIRST',
+        ),
+        ([member(name, 'az1') for name in 'zam'], ['z', 'a'], 'OLDEST_FIRST'),
+        (
+            [
+                member('new1', 'az1', 99), member('new2', 'az1', 98),
+                member('old', 'az2', 1, is_outdated=True),
+            ],
+            ['old'],
+            'OLDEST_FIRST',
+        ),
+        (
+            [failed('broken', 'az2', 'lost'), member('a', 'az1'), member('b', 'az1')],
+            ['broken'],
+            'OLDEST_FIRST',
+        ),
+        ([member('a', 'az1', 40), member('b', 'az1', 30)], ['b'], 'YOUNGEST_FIRST'),
+    ],
+    ids=['oldest of the fullest zone', 'order of Heat', 'outdated', 'failed', 'criteria'],
+)  # fmt: skip
+def test_victims_are_failed_and_outdated_members_and_then_those_of_the_criteria(
+    worker, members, victims, criteria
+):
+    """Heat knows the second of a creation only, so its order breaks ties."""
+    asked = chooser(worker, deletion={'criteria': criteria})
 
-    assert chooser(worker).victims(members, 1) == ['a']
-
-
-def test_members_of_the_same_second_leave_in_the_order_of_heat(worker):
-    """Heat knows the second of a creation only; its order breaks ties."""
-    members = [member('z', 'az1'), member('a', 'az1'), member('m', 'az1')]
-
-    assert chooser(worker).victims(members, 2) == ['z', 'a']
-
-
-def test_outdated_members_leave_before_current_ones(worker):
-    """No current member leaves while an outdated one stays, whatever the zones."""
-    members = [
-        member('new1', 'az1', 99), member('new2', 'az1', 98),
-        member('old', 'az2', 1, is_outdated=True),
-    ]  # fmt: skip
-
-    assert chooser(worker).victims(members, 1) == ['old']
-
-
-def test_failed_members_leave_before_complete_ones(worker):
-    """Failed members leave first, although they are younger."""
-    members = [failed('broken', 'az2', 'lost'), member('a', 'az1'), member('b', 'az1')]
-
-    assert chooser(worker).victims(members, 1) == ['broken']
-
-
-def test_youngest_members_leave_if_the_criteria_say_so(worker):
-    """The criteria of the property `placement` decide."""
-    members = [member('a', 'az1', 40), member('b', 'az1', 30)]
-
-    assert chooser(worker, deletion={'criteria': 'YOUNGEST_FIRST'}).victims(members, 1) == ['b']
+    assert asked.victims(members, len(victims)) == victims
 
 
 def test_request_names_group_owner_and_trust(worker):
-    """The worker acts for the owner of the stack."""
+    """The worker acts for the owner of the stack; the id of an action seeds random choices."""
     chooser(worker).zones([], 1)
+    chooser(worker).victims([member('a', 'az1')], 1)
 
-    (request,) = worker.requests
+    request, other = worker.requests
+    assert request.action.id != other.action.id
+    assert (request.action.action, request.action.inputs) == ('CLUSTER_SCALE_OUT', {'count': 1})
+    assert (other.action.action, other.action.inputs) == ('CLUSTER_SCALE_IN', {'count': 1})
     assert (request.cluster.id, request.cluster.name) == ('id', 'stack/group')
     assert (request.cluster.user, request.cluster.project) == ('user', 'demo')
     assert request.credentials.trust_id == 'trust'

@@ -1,9 +1,9 @@
-"""The calls of heat-engine: their client, and their errors."""
+"""The options of heat.conf, and the calls of heat-engine with their errors."""
 
 import pytest
 from oslo_config import cfg
 
-from placement_worker.engines.heat import options, worker_client
+from placement_worker.engines.heat import worker_client
 from placement_worker.errors import ConfigurationError, Rejected
 
 
@@ -11,7 +11,7 @@ from placement_worker.errors import ConfigurationError, Rejected
 def configured(monkeypatch):
     """heat.conf with a broker that no test connects to."""
     conf = cfg.ConfigOpts()
-    options.register(conf)
+    worker_client.register_options(conf)
     conf([], default_config_files=[])
     conf.set_override('transport_url', 'rabbit://', 'placement_worker')
     monkeypatch.setattr(cfg, 'CONF', conf)
@@ -42,3 +42,17 @@ def test_call_without_broker_names_the_option(configured):
 
     with pytest.raises(ConfigurationError, match=r'\[placement_worker\] transport_url'):
         worker_client.call(lambda client: client, 5)
+
+
+def test_options_are_listed_for_the_sample_and_have_sound_defaults():
+    """A validation ends before the API of Heat gives up, and no timeout is zero."""
+    conf = cfg.ConfigOpts()
+    worker_client.register_options(conf)
+    conf([], default_config_files=[])
+
+    assert worker_client.list_opts() == [('placement_worker', worker_client.OPTIONS)]
+    assert conf.placement_worker.transport_url is None
+    assert conf.placement_worker.validate_timeout_s < conf.placement_worker.timeout_s
+    for name in ('timeout_s', 'validate_timeout_s'):
+        with pytest.raises(ValueError, match='greater than or equal to 1'):
+            conf.set_override(name, 0, 'placement_worker')
