@@ -13,8 +13,8 @@ from oslo_config import cfg
 from oslo_reports import guru_meditation_report
 from typing_extensions import override
 
+# User and password of a URL. oslo.config masks its secret options, but URLs occur elsewhere.
 SECRET = re.compile(r'(?<=://)[^/\s]*@')
-"""User and password of a URL. oslo.config masks its secret options, but URLs occur elsewhere."""
 
 
 class Version:
@@ -24,15 +24,12 @@ class Version:
         self._package = package
 
     def vendor_string(self) -> str:
-        """Return the vendor."""
         return 'OpenStack'
 
     def product_string(self) -> str:
-        """Return the name of the package."""
         return self._package
 
     def version_string_with_package(self) -> str:
-        """Return the version of the package."""
         return metadata.version(self._package)
 
 

@@ -1,4 +1,7 @@
-"""The OpenStack cloud that the configuration names."""
+"""The OpenStack cloud of [service_auth], or of an entry of clouds.yaml.
+
+It stands apart from `factory`, because only this backend needs the libraries of OpenStack.
+"""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -18,6 +21,7 @@ from placement_worker.config.options import (
 from placement_worker.errors import ConfigurationError
 
 INTERFACE = 'public'
+# Options of scopes that a token for a trust must not have.
 SCOPES = (
     'domain_id',
     'domain_name',
@@ -27,12 +31,11 @@ SCOPES = (
     'project_domain_name',
     'system_scope',
 )
-"""Options of scopes that a token for a trust must not have."""
 Loader = Callable[..., Any]
 
 
 def create(conf: cfg.ConfigOpts) -> OpenStackClouds:
-    """Return the cloud of [service_auth], or of an entry of clouds.yaml; no service is called yet.
+    """Return the cloud; no service is called yet.
 
     :raises ConfigurationError: an option is missing or has an invalid value.
     """

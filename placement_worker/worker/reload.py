@@ -1,4 +1,8 @@
-"""Reload of the options that may change while the worker runs."""
+"""Reload of the options that may change while the worker runs.
+
+Files with which a worker would not start change nothing: a running worker goes on with its options,
+and its log has the error. Of the parent and its processes, the parent alone logs the changes.
+"""
 
 import logging
 import os
@@ -13,14 +17,11 @@ from placement_worker.worker import log_escaping
 from placement_worker.worker.startup import STARTUP_ERRORS, describe_error
 
 LOG = logging.getLogger(__name__)
-OF_OPTIONS = logging.getLogger(cfg.__name__)
-"""The logger of oslo.config about each option that has changed."""
+OF_OPTIONS = logging.getLogger(cfg.__name__)  # names each option that has changed
 
 
 def reload(conf: cfg.ConfigOpts, *, logs_changes: bool = True) -> None:
     """Read the files again and apply the mutable options.
-
-    Files with which a worker would not start change nothing.
 
     :param logs_changes: False in the processes, whose parent logs the same changes. Errors are
         always logged.

@@ -53,8 +53,7 @@ class Server(NamedTuple):
 class Closeable(Protocol):
     """An object that sends replies or notifications on connections of its own."""
 
-    def close(self) -> None:
-        """Close the connections."""
+    def close(self) -> None: ...
 
 
 class Servers:
@@ -93,7 +92,6 @@ class Servers:
                 requests.log_longer_than(server.long_s)
 
     def requests_in_flight(self) -> str:
-        """Return a line per request in flight."""
         of_servers = [late_ack.requests_in_flight(one.rpc_server) for one in self._servers]
         lines = [line for requests in of_servers if requests for line in requests.described()]
         return '\n'.join(lines) or 'none'
@@ -110,7 +108,7 @@ def _close(transports: Sequence[Any]) -> None:
 
 
 class WorkerProcess(cotyledon.Service):
-    """The servers of a process, from its fork to its end."""
+    """One process of the worker, which cotyledon forks and stops."""
 
     name = PROGRAM
 

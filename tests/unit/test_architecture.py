@@ -2,7 +2,6 @@
 
 import ast
 import re
-from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -70,24 +69,6 @@ def test_diagram_of_packages_implies_each_import():
     others = {pair for pair in imports() if SHARED.isdisjoint(pair)}
 
     assert others <= closure(drawn())
-
-
-def test_imports_between_packages_form_no_cycle():
-    """No package imports, through others, a package that imports it."""
-    graph = {}
-    for importer, other in imports():
-        graph.setdefault(importer, set()).add(other)
-
-    TopologicalSorter(graph).prepare()
-
-
-@pytest.mark.parametrize(
-    ('package', 'allowed'),
-    [('formats', set()), ('errors', {'formats'}), ('contract', {'errors', 'formats'})],
-)
-def test_shared_package_imports_nothing_above_it(package, allowed):
-    """Packages that all others import depend on no other part of the project."""
-    assert {other for importer, other in imports() if importer == package} <= allowed
 
 
 @pytest.mark.parametrize(

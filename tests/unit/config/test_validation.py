@@ -169,6 +169,8 @@ def test_validate_of_a_right_logging_file_changes_no_log(logging_file, text):
         ('level = DEBUG', 'level = LOUD', 'handler_stderr', "Unknown level: 'LOUD'"),
         ('target = stderr', 'target = nope', 'handler_memory', 'nope is missing'),
         ('args = (10,)', 'args = ()', 'handler_memory', "'capacity'"),
+        ('args = (10,)', 'args = (', 'handler_memory', 'was never closed'),
+        ('args = (10,)', 'args = (sys.nothing,)', 'handler_memory', 'sys'),
         ('level = INFO', 'level = LOUD', 'logger_own', "Unknown level: 'LOUD'"),
         ('qualname = own', '', 'logger_own', 'qualname is missing'),
         ('propagate = 0', 'propagate = no', 'logger_own', 'invalid literal'),

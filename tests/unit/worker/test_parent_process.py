@@ -11,7 +11,6 @@ import sys
 from importlib import metadata
 
 import pytest
-from oslo_config import cfg
 from stevedore import extension
 
 from placement_worker.policies import plugin_checks
@@ -101,23 +100,6 @@ def test_run_with_another_option_that_cannot_work_creates_no_decision_log(start,
     assert start(f'{CLOUD}[decision_log]\nfile = d.jsonl\n{wrong}')[0] == 2
 
     assert not (tmp_path / 'd.jsonl').exists()
-
-
-def test_run_in_tests_ignores_the_configuration_of_the_machine(
-    start, tmp_path, monkeypatch, capsys
-):
-    """Options of the home folder change no test, while a worker reads them."""
-    folder = tmp_path / '.placement-worker' / 'placement-worker.conf.d'
-    folder.mkdir(parents=True)
-    for file in (folder.with_suffix(''), folder / 'more.conf'):
-        file.write_text('[worker]\nworkers = hostile\n')
-    monkeypatch.setenv('HOME', str(tmp_path))
-
-    for text, message in ((None, 'auth_type is not set'), (CLOUD, 'transport_url is not set')):
-        assert message in start(text)[1]
-        arguments = ['--config-file', 'w.conf'] if text else []
-        assert parent_process.run(arguments, cfg.ConfigOpts()) == 2
-        assert 'hostile' in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures('_isolated')

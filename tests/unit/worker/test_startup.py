@@ -85,24 +85,6 @@ def test_configure_with_a_misspelt_option_names_the_option_that_is_meant():
     )
 
 
-@pytest.mark.parametrize('args', ['(', 'nothing', '(sys.nothing,)'])
-def test_configure_with_a_malformed_logging_configuration_raises_an_error_of_one_line(
-    failure, tmp_path, args
-):
-    """The worker reports one line for any error that Python raises for the file."""
-    file = tmp_path / 'logging.conf'
-    file.write_text(
-        '[loggers]\nkeys = root\n[handlers]\nkeys = one\n[formatters]\nkeys =\n'
-        '[logger_root]\nhandlers = one\n'
-        f'[handler_one]\nclass = StreamHandler\nargs = {args}\n'
-    )
-
-    message = failure(f'[DEFAULT]\nlog_config_append = {file}\n')
-
-    assert message.startswith(f'Cannot set up the log: {file}, section [handler_one]: ')
-    assert '\n' not in message
-
-
 def test_configure_with_an_unreadable_log_file_raises_the_error_of_the_system(failure, tmp_path):
     """A log file in a missing folder is reported with its path."""
     message = failure(f'[DEFAULT]\nlog_file = {tmp_path}/none/worker.log\n')

@@ -99,16 +99,6 @@ def test_member_is_a_node_with_the_cause_of_its_failure(worker, given, expected)
     assert node == Node(id='a', name='a', index=0, **expected)
 
 
-def test_full_zone_is_avoided_while_it_is_short(worker):
-    """A member that found no host in a zone goes to another one."""
-    members = [
-        failed('a', 'az2', 'ResourceInError: resources.a: No valid host was found.'),
-        member('b', 'az1'),
-    ]
-
-    assert chooser(worker).zones(members, 1) == ['az3']
-
-
 FULL = 'ResourceInError: resources.a: No valid host was found.'
 
 
