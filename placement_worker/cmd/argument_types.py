@@ -2,9 +2,6 @@
 
 import argparse
 import math
-from typing import TypeVar
-
-N = TypeVar('N', int, float)
 
 
 def seconds(text: str, below: float = math.inf) -> float:
@@ -15,15 +12,4 @@ def seconds(text: str, below: float = math.inf) -> float:
     if not 0 < number < below:
         limit = f' and less than {below:g}' if below < math.inf else ''
         raise argparse.ArgumentTypeError(f'expected a number of seconds above 0{limit}, got {text}')
-    return number
-
-
-def at_least(text: str, kind: type[N], least: int) -> N:
-    try:
-        number = kind(text)
-    except ValueError:
-        number = kind(least - 1)
-    if not least <= number < math.inf:
-        noun = 'integer' if kind is int else 'number'
-        raise argparse.ArgumentTypeError(f'expected {noun} >= {least}, got {text}')
     return number

@@ -5,13 +5,14 @@ The file may be a check request, e.g. of `placement-policy replay --request`.
 
 import argparse
 import functools
+import math
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from typing_extensions import override
 
 from placement_worker import errors
-from placement_worker.cmd import argument_types, output
+from placement_worker.cmd import output
 from placement_worker.cmd.base import OK, SOME_ERROR
 from placement_worker.cmd.output import Paint
 from placement_worker.cmd.request_files import FilesCommand, request_of
@@ -34,6 +35,7 @@ _OPTIONS: Sequence[tuple[str, type, int, str]] = (
     ('--min-gain', float, 0, 'omit moves that reduce the deviation by less; default: 0'),
     ('--min-age-s', int, 0, 'do not move nodes younger than this, in seconds; default: 0'),
 )
+_N = TypeVar('_N', int, float)
 _ONLY_OF_CHECKS = {*CheckRequest.__struct_fields__} - {*RebalanceRequest.__struct_fields__}
 
 
@@ -57,7 +59,7 @@ class Rebalance(FilesCommand):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         super().add_arguments(parser)
         for name, kind, least, text in _OPTIONS:
-            number = functools.partial(argument_types.at_least, kind=kind, least=least)
+            number = functools.partial(_at_least, kind=kind, least=least)
             parser.add_argument(name, type=number, metavar='NUMBER', help=text)
 
     @override
@@ -154,3 +156,14 @@ def _with_options(document: Any, args: argparse.Namespace) -> Any:
     if not given or not isinstance(options, dict):
         return document
     return {**document, 'options': {**options, **given}}
+
+
+def _at_least(text: str, kind: type[_N], least: int) -> _N:
+    try:
+        number = kind(text)
+    except ValueError:
+        number = kind(least - 1)
+    if not least <= number < math.inf:
+        noun = 'integer' if kind is int else 'number'
+        raise argparse.ArgumentTypeError(f'expected {noun} >= {least}, got {text}')
+    return number

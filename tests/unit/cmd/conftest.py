@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cmd.cli import PlacementPolicy
+from placement_worker.decisions.records import DecisionLog
+from placement_worker.handlers.endpoints import Endpoints
 
 CLOUD = {'zones': {'a': True, 'b': True}, 'regions': ['R1']}
 
@@ -35,3 +38,19 @@ def run(capsys, monkeypatch, tmp_path):
         return status, out, err
 
     return cli
+
+
+@pytest.fixture
+def recorded(registry, capsys):
+    """Return a function that checks requests with the ids req-1, ..., and returns their log."""
+
+    def record(*requests, host='', **zones):
+        lines = []
+        cloud = Inventory.parse({'zones': zones or {'a': True, 'b': True}}, 'test')
+        endpoints = Endpoints(cloud, registry, recorder=DecisionLog(lines.append, host))
+        for number, asked in enumerate(requests, start=1):
+            endpoints.policy_check(asked, f'req-{number}')
+        capsys.readouterr()  # the log of the checks
+        return b''.join(lines).decode()
+
+    return record

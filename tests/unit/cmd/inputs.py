@@ -1,32 +1,9 @@
 """Commands of placement-policy, and files to run them on."""
 
+from placement_worker.cmd.cli import SUMMARIES
 from tests.factories import bind, deletion_policy, nodes, request, zone_policy
 
-COMMANDS = [
-    'attach',
-    'check',
-    'clusters',
-    'completion',
-    'cordon add',
-    'cordon list',
-    'cordon remove',
-    'detach',
-    'parked drop',
-    'parked list',
-    'parked retry',
-    'parked show',
-    'ping',
-    'plan',
-    'rebalance',
-    'replay',
-    'schema',
-    'simulate',
-    'type list',
-    'type show',
-    'validate',
-    'why',
-]
-
+COMMANDS = sorted(SUMMARIES)
 GOOD = request('CLUSTER_SCALE_IN', [zone_policy('az1'), deletion_policy()], nodes(az1=2))
 FILES = {
     'bad': 'a: [',

@@ -12,7 +12,7 @@ import pytest
 
 from placement_worker.cmd import base, file_errors
 from placement_worker.cmd.base import Progress
-from placement_worker.cmd.cli import PlacementPolicy
+from placement_worker.cmd.cli import SUMMARIES, PlacementPolicy
 from tests.unit.cmd.inputs import COMMANDS, FILES, GOOD
 
 NOWHERE = 'rabbit://127.0.0.1:1/'
@@ -29,28 +29,23 @@ def command_of(name):
 
 
 @pytest.mark.parametrize('name', COMMANDS)
-def test_help_of_a_command_shows_valid_examples_and_the_exit_status(program, name):
-    """Each example in the help of a command is valid, and the help explains the exit status."""
+def test_help_of_a_command_has_its_summary_valid_examples_and_the_exit_status(program, name):
+    """The overview and the help use the same words, which have no markup; examples are valid."""
     status, out, _ = program(*name.split(), '--help')
     command, parser = command_of(name)
 
+    text = ' '.join(out.split())
     assert status == 0
+    assert out.startswith('usage: ')
+    assert SUMMARIES[name] in text
     assert command.examples
     for example in command.examples:
         assert f'\n  {example}\n' in out
         words = shlex.split(re.split(' [<>] ', example)[0], comments=True)
         assert ' '.join(words).startswith(f'placement-policy {name}')
         parser.parse_args(words[1 + len(name.split()) :])
-    assert 'Exit status: 0 ' in ' '.join(out.split())
+    assert 'Exit status: 0 ' in text
     assert max(map(len, out.splitlines())) <= 110
-
-
-@pytest.mark.parametrize('name', ['', *COMMANDS])
-def test_help_of_a_command_contains_no_markup(program, name):
-    """The help is plain text: markup of Sphinx means nothing on a terminal."""
-    _, out, _ = program(*name.split(), '--help')
-
-    assert out.startswith('usage: ')
     assert re.findall(r'``|:[a-z]+:`', out) == []
 
 
@@ -185,19 +180,18 @@ class Terminal(io.StringIO):
             self.shown.set()
         return super().write(text)
 
-    def screen(self):
-        return self.getvalue().rpartition('\r\x1b[K')[2]
 
-
-def test_progress_after_the_delay_is_shown_and_cleared_at_the_end():
+def test_progress_after_the_delay_is_cleared_for_other_output_and_at_the_end():
     """A long run shows its time; nothing of it remains on the terminal."""
     terminal = Terminal()
 
-    with Progress(terminal, 'check', delay_s=0):
+    with Progress(terminal, 'check', delay_s=0, interval_s=TIMEOUT_S) as progress:
         assert terminal.shown.wait(TIMEOUT_S)
+        with progress.hidden():
+            terminal.write('output')
 
     assert '\r\x1b[Kcheck: running for 0 s' in terminal.getvalue()
-    assert terminal.screen() == ''
+    assert terminal.getvalue().rpartition('\r\x1b[K')[2] == 'output'
 
 
 def test_progress_before_the_delay_prints_nothing():
@@ -208,18 +202,6 @@ def test_progress_before_the_delay_prints_nothing():
         pass
 
     assert terminal.getvalue() == ''
-
-
-def test_progress_while_hidden_leaves_the_line_to_other_output():
-    """Other output begins on a cleared line."""
-    terminal = Terminal()
-
-    with Progress(terminal, 'check', delay_s=0, interval_s=TIMEOUT_S) as shown:
-        assert terminal.shown.wait(TIMEOUT_S)
-        with shown.hidden():
-            terminal.write('output')
-
-    assert terminal.screen() == 'output'
 
 
 @pytest.mark.parametrize('is_terminal', [True, False])

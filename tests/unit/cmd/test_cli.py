@@ -13,11 +13,10 @@ import pytest
 import yaml
 
 from placement_worker.cmd import cli
-from placement_worker.cmd.cli import SUMMARIES, PlacementPolicy
+from placement_worker.cmd.cli import SUMMARIES
 from placement_worker.policies import plugin_checks
 from placement_worker.policies.registry import Registry
 from tests.factories import request, zone_policy
-from tests.unit.cmd.inputs import COMMANDS
 from tests.unit.policies.good_policy import Good
 
 REAL_OPEN = open
@@ -26,7 +25,6 @@ REAL_OPEN = open
 @pytest.mark.parametrize(
     ('arguments', 'message'),
     [
-        (['check', 'none.yaml'], 'none.yaml: No such file or directory'),
         (['check', '.'], '.: Is a directory'),
         (
             ['check', 'bad.yaml'],
@@ -41,22 +39,10 @@ REAL_OPEN = open
             'The cloud cannot be read: empty.yaml is empty',
         ),
         (['validate', 'f', '--transport', ''], '[DEFAULT] transport_url is not set'),
-        (
-            ['validate', 'f', '--transport', 'rabbit://127.0.0.1:port/'],
-            'The transport URL is not valid: ',
-        ),
-        (
-            ['validate', 'f', '--transport', 'kafka://127.0.0.1/'],
-            'The transport URL cannot be used: ',
-        ),
         (['validate', 'f', '--config-file', 'text.yaml'], 'Failed to parse '),
         (
             ['check', 'f', '--transport', 'foo'],
             '--cloud describes an embedded cloud; omit it',
-        ),
-        (
-            ['validate', 'f', '--cloud', 'none.yaml'],
-            'The cloud cannot be read: none.yaml: No such file or directory',
         ),
         (
             ['validate', 'f', '--transport', 'foo'],
@@ -65,23 +51,6 @@ REAL_OPEN = open
         (
             ['validate', 'f', '--transport', 'nope://x/'],
             'The transport URL cannot be used: Failed to load transport',
-        ),
-        (
-            ['validate', 'f', '--transport', 'amqp://x/'],
-            'The transport URL cannot be used: Failed to load transport driver "amqp"',
-        ),
-        (
-            ['validate', 'f', '--transport', 'rabbit://127.0.0.1:1/'],
-            'No broker responded: 127.0.0.1:1: ',
-        ),
-        (
-            ['validate', 'f', '--config-file', 'none.conf'],
-            'none.conf: No such file or directory; check the path',
-        ),
-        (['type', 'show', 'foo'], 'Policy type `foo` is not installed'),
-        (
-            ['ping'],
-            'Name the running workers with --transport or --config-file; ',
         ),
         (
             ['ping', '--config-file', 'locked'],
@@ -123,24 +92,6 @@ def _open(path, *args, **more):
     return REAL_OPEN(path, *args, **more)
 
 
-def test_program_without_a_command_prints_the_overview():
-    """The program without arguments lists its commands."""
-    done = subprocess.run(
-        [sys.executable, '-m', 'placement_worker'], capture_output=True, text=True, check=False
-    )
-
-    assert done.returncode == 0
-    assert 'type list' in done.stdout
-    assert 'validate' in done.stdout
-
-
-def test_commands_are_the_documented_ones():
-    """The program has exactly these commands."""
-    assert (
-        sorted(name for name, _ in PlacementPolicy().command_manager if name != 'help') == COMMANDS
-    )
-
-
 @pytest.mark.parametrize('form', ['table', 'json', 'yaml'])
 def test_output_with_characters_that_the_locale_lacks_is_escaped(tmp_path, form):
     """A locale without Unicode loses no output, and standard input is UTF-8 in every locale."""
@@ -172,7 +123,7 @@ def test_output_with_characters_that_the_locale_lacks_is_escaped(tmp_path, form)
     ('arguments', 'message'),
     [
         (['cordon', 'ad'], 'Unknown command "cordon ad". Did you mean "cordon add"?'),
-        (['cordon', 'remov'], 'Unknown command "cordon remov". Did you mean "cordon remove"?'),
+        (['--zzz', '--help'], 'Unknown command "--zzz".'),
         (['parked', 'd', '7'], 'Unknown command "parked d". Did you mean "parked drop"?'),
         (['va', 'f'], 'Unknown command "va". Did you mean "validate"?'),
         (['valdate', 'f'], 'Unknown command "valdate". Did you mean "validate"?'),
@@ -207,14 +158,6 @@ def test_help_behind_other_arguments_is_that_of_the_command(run, arguments):
     name = ' '.join(arguments[: 2 if arguments[0] == 'cordon' else 1])
     assert (status, err) == (0, '')
     assert out.startswith(f'usage: placement-policy {name} ')
-
-
-def test_help_behind_an_option_without_a_command_is_refused(run):
-    """The error names what was typed, and not the command `help`."""
-    status, out, err = run('--zzz', '--help')
-
-    assert (status, out) == (2, '')
-    assert err.startswith('placement-policy: Unknown command "--zzz". ')
 
 
 @pytest.mark.parametrize(
@@ -314,10 +257,10 @@ def test_text_that_a_plugin_prints_goes_to_standard_error(run, monkeypatch, argu
     assert json.loads(out)
 
 
-def test_overview_imports_no_command():
-    """`placement-policy --help` imports neither a command nor the libraries of commands."""
+def test_overview_imports_no_command_and_shows_the_summary_of_each():
+    """The program without arguments imports neither a command nor the libraries of commands."""
     done = subprocess.run(
-        [sys.executable, '-X', 'importtime', '-m', 'placement_worker', '--help'],
+        [sys.executable, '-X', 'importtime', '-m', 'placement_worker'],
         capture_output=True,
         text=True,
         check=True,
@@ -331,34 +274,15 @@ def test_overview_imports_no_command():
         'placement_worker.cmd.check',
         'placement_worker.handlers.endpoints',
     }
-
-
-def test_overview_shows_each_command_with_its_summary(capsys):
-    """The overview has a line for each command, those of cliff included."""
-    program = cli.PlacementPolicy()
-    program.stdout = sys.stdout
-
-    cli.print_overview(program)
-
-    shown = capsys.readouterr().out.splitlines()
-    for found in metadata.entry_points(group=cli.NAMESPACE):
-        name = found.name.replace('_', ' ')
-        assert f'  {name:<13}  {SUMMARIES[name].rstrip(".")}' in shown
-    assert '  help           Print detailed help for another command' in shown
+    for name, summary in SUMMARIES.items():
+        assert f'\n  {name:<13}  {summary.rstrip(".")}\n' in done.stdout
+    assert '\n  help           Print detailed help for another command\n' in done.stdout
 
 
 def test_summaries_name_exactly_the_installed_commands():
     """Each command has a summary, and each summary belongs to a command."""
     commands = {
-        found.name.replace('_', ' ') for found in metadata.entry_points(group=cli.NAMESPACE)
+        command.name.replace('_', ' ') for command in metadata.entry_points(group=cli.NAMESPACE)
     }
 
     assert set(SUMMARIES) == commands
-
-
-@pytest.mark.parametrize('name', SUMMARIES)
-def test_help_of_a_command_begins_with_its_summary(program, name):
-    """The overview and the help of a command describe it in the same words."""
-    _, out, _ = program(*name.split(), '--help')
-
-    assert SUMMARIES[name] in ' '.join(out.split())

@@ -1,6 +1,5 @@
 """The output of replies."""
 
-import argparse
 import io
 
 import msgspec
@@ -59,20 +58,6 @@ def test_check_of_a_deletion_hides_usable_in_plans_alone():
     assert '| rack | usable |\n' in shown
 
 
-def test_document_as_yaml_starts_a_document():
-    """YAML output separates several replies."""
-    assert output.document({'b': 1, 'a': 2}, 'yaml') == '---\nb: 1\na: 2'
-
-
-def test_format_argument_without_a_value_is_the_first_format():
-    """The default format is the first one that a command offers."""
-    parser = argparse.ArgumentParser()
-    output.add_format_argument(parser, ('yaml', 'json'))
-
-    assert parser.parse_args([]).format == 'yaml'
-    assert parser.parse_args(['-f', 'json']).format == 'json'
-
-
 class Terminal(io.StringIO):
     def isatty(self):
         return True
@@ -108,24 +93,13 @@ def test_command_on_a_terminal_is_colored_unless_no_color_is_set(
     assert '\x1b' not in program(*arguments)[1]
 
 
-class Screen:
-    def isatty(self):
-        return True
-
-
-class Pipe:
-    def isatty(self):
-        return False
-
-
 @pytest.mark.parametrize(
     ('stream', 'environ', 'colored'),
     [
-        (Screen(), {'TERM': 'xterm'}, True),
-        (Screen(), {'TERM': 'xterm', 'NO_COLOR': ''}, True),
-        (Screen(), {'TERM': 'xterm', 'NO_COLOR': '1'}, False),
-        (Screen(), {'TERM': 'dumb'}, False),
-        (Pipe(), {'TERM': 'xterm'}, False),
+        (Terminal(), {'TERM': 'xterm', 'NO_COLOR': ''}, True),
+        (Terminal(), {'TERM': 'xterm', 'NO_COLOR': '1'}, False),
+        (Terminal(), {'TERM': 'dumb'}, False),
+        (io.StringIO(), {'TERM': 'xterm'}, False),
     ],
 )
 def test_paint_of_a_stream_is_on_for_capable_terminals_only(stream, environ, colored):
@@ -133,27 +107,22 @@ def test_paint_of_a_stream_is_on_for_capable_terminals_only(stream, environ, col
     assert (Paint.of(stream, environ)('x', 'red') != 'x') is colored
 
 
-BALANCING = 'senlin.policy.loadbalance-1.4'
-
-
-def decided(policy_type=BALANCING, **details):
-    """Return the decision of one policy."""
-    return Decision('p', None, policy_type, 500, 'APPLIED', 'r', 1.0, details)
+def decided(policy_type='senlin.policy.loadbalance-1.4', removed=('n1',)):
+    """Return the decision of a policy that removed members."""
+    return Decision('p', None, policy_type, 500, 'APPLIED', 'r', 1.0, {'removed': removed})
 
 
 @pytest.mark.parametrize(
     ('deletion', 'decision', 'seconds'),
     [
-        ({'grace_period': 60}, decided(removed=['n1']), 60),
-        ({'grace_period': 60}, decided(removed=[]), 0),
-        ({'grace_period': 60}, decided('senlin.policy.deletion-1.1', removed=['n1']), 0),
-        ({'grace_period': 0}, decided(removed=['n1']), 0),
-        ({'grace_period': 'long'}, decided(removed=['n1']), 0),
-        ({'grace_period': True}, decided(removed=['n1']), 0),
-        ({'grace_period': -5}, decided(removed=['n1']), 0),
-        ('soon', decided(removed=['n1']), 0),
-        ({}, decided(removed=['n1']), 0),
-        (None, decided(removed=['n1']), 0),
+        ({'grace_period': 60}, decided(), 60),
+        ({'grace_period': 60}, decided(removed=()), 0),
+        ({'grace_period': 60}, decided('senlin.policy.deletion-1.1'), 0),
+        ({'grace_period': 'long'}, decided(), 0),
+        ({'grace_period': -5}, decided(), 0),
+        ('soon', decided(), 0),
+        ({}, decided(), 0),
+        (None, decided(), 0),
     ],
 )
 def test_wait_is_the_grace_period_if_members_leave(deletion, decision, seconds):
@@ -161,30 +130,16 @@ def test_wait_is_the_grace_period_if_members_leave(deletion, decision, seconds):
     assert output.drain_wait_s({'deletion': deletion}, [decision]) == seconds
 
 
-@pytest.fixture
-def files():
-    """Return the arguments and the files of a scale-in whose cloud file has the pool."""
-    lab = Lab()
+@pytest.mark.parametrize(('command', 'line'), [('check', '    wait: '), ('plan', 'Wait: ')])
+def test_tables_of_check_and_plan_show_the_wait(program, tmp_path, command, line):
+    """Both commands say when the nodes are deleted."""
+    lab, state = Lab(), tmp_path / 'state.json'
     policy, members = lab.attached([connected(n) for n in range(1, 4)], version='1.4')
     asked = request('CLUSTER_SCALE_IN', [deletion_policy(grace_period=60), policy], members)
-    return lab, asked
-
-
-@pytest.mark.parametrize(
-    ('command', 'line'),
-    [
-        ('check', '    wait: members leave now, nodes are deleted 60 s later'),
-        ('plan', 'Wait: members leave now, nodes are deleted 60 s later'),
-    ],
-)
-def test_tables_of_check_and_plan_show_the_wait(program, tmp_path, files, command, line):
-    """Both commands say when the nodes are deleted."""
-    lab, asked = files
-    state = tmp_path / 'state.json'
     with lab.store.changing() as objects:
         state.write_bytes(msgspec.json.encode(objects))
     cloud = {**DESCRIPTION, 'load_balancer': {'state': str(state)}}
 
     _, out, _ = program(command, '--cloud', 'cloud', 'asked', asked=asked, cloud=cloud)
 
-    assert line in out.splitlines()
+    assert f'{line}members leave now, nodes are deleted 60 s later' in out.splitlines()

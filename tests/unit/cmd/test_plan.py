@@ -107,17 +107,18 @@ def test_plan_over_regions_has_rows_for_zones_and_for_no_known_place(plan):
     assert '  - R2/b  1 -> 0  -1' in out
 
 
-def test_plan_without_placement_policy_counts_nodes_by_place(plan):
-    """Without a placement policy the plan still shows the places of the victims."""
-    asked = request(
-        'CLUSTER_DEL_NODES', [deletion_policy()], nodes(a=2, b=1), inputs={'candidates': ['n2']}
-    )
+@pytest.mark.parametrize('policies', [[], [deletion_policy()]])
+def test_plan_without_placement_policy_counts_nodes_by_place(plan, policies):
+    """Without a placement policy, or any policy, the plan still shows the places of the victims."""
+    members = nodes(a=2, b=1)
+    asked = request('CLUSTER_DEL_NODES', policies, members, inputs={'candidates': ['n2']})
 
     status, out, _ = plan(asked)
 
     assert status == 2
     assert 'Nodes:\n  - a  2 -> 1  -1\n    b  1 -> 1\n' in out
     assert '  - n2  a  named by the action  ACTIVE\n' in out
+    assert 'Plan: 1 node to delete. Nothing was done.\n' in out
 
 
 def test_plan_of_several_requests_exits_with_the_most_severe_status(plan):
@@ -138,6 +139,7 @@ def test_plan_in_the_manual_is_the_printed_plan(program):
 
 
 HEAT = {'type': 'os.heat.stack-1.0'}
+NOTHING = 'Policies change nothing: '
 
 
 @pytest.mark.parametrize(
@@ -180,61 +182,42 @@ def test_plan_of_growth_that_no_policy_handles_names_the_reasons(plan, policies,
 
 
 @pytest.mark.parametrize(
-    ('asked', 'words'),
+    ('asked', 'status', 'line'),
     [
+        (IDLE, 0, f'{NOTHING}senlin.policy.zone_placement does not handle CLUSTER_UPDATE BEFORE'),
+        ({**IDLE, 'policies': []}, 0, f'{NOTHING}the request has no policies'),
+        (
+            request('CLUSTER_RESIZE', [zone_policy('a')], nodes(a=2)),
+            0,
+            f'{NOTHING}No node is to be created or deleted',
+        ),
+        (
+            request('CLUSTER_SCALE_OUT', [load_balancing_policy()], target='AFTER', profile=HEAT),
+            0,
+            f'{NOTHING}senlin.policy.loadbalance does not support profile type os.heat.stack-1.0',
+        ),
         (
             request('CLUSTER_SCALE_IN', [], nodes(a=2), inputs={'count': 1}),
-            '1 node to delete; no policy chose the node: the request has no policies',
+            2,
+            'Plan: 1 node to delete; no policy chose the node: the request has no policies. '
+            'Nothing was done.',
         ),
         (
             request(
                 'NODE_CREATE', [zone_policy('a')], [node(1)], node=node(9), cause='Derived Action'
             ),
-            '1 node to create; no policy placed the node: NODE_CREATE is a derived action: the '
-            'policies decide on the action that it is part of',
+            2,
+            'Plan: 1 node to create; no policy placed the node: NODE_CREATE is a derived action: '
+            'the policies decide on the action that it is part of. Nothing was done.',
         ),
     ],
-    ids=['shrinkage', 'derived'],
+    ids=['unhandled', 'unbound', 'same size', 'after', 'shrinkage', 'derived'],
 )
-def test_plan_of_another_action_that_no_policy_handles_names_the_reason(plan, asked, words):
-    """Nodes to delete and derived actions are part of the plan as well."""
-    status, out, _ = plan(asked)
+def test_plan_without_decisions_names_the_reason(plan, asked, status, line):
+    """A plan states why the policies change nothing, or did not decide."""
+    code, out, _ = plan(asked)
 
-    assert (status, out.splitlines()[-2]) == (2, f'Plan: {words}. Nothing was done.')
-
-
-def test_plan_of_named_nodes_without_policies_lists_them(plan):
-    """Nodes that the action names are listed even if no policy handles it."""
-    asked = request('CLUSTER_DEL_NODES', [], nodes(a=2, b=1), inputs={'candidates': ['n2']})
-
-    status, out, _ = plan(asked)
-
-    assert status == 2
-    assert '  - n2  a  named by the action  ACTIVE\n' in out
-    assert 'Plan: 1 node to delete. Nothing was done.\n' in out
-
-
-@pytest.mark.parametrize(
-    ('asked', 'reason'),
-    [
-        (IDLE, 'senlin.policy.zone_placement does not handle CLUSTER_UPDATE BEFORE'),
-        ({**IDLE, 'policies': []}, 'the request has no policies'),
-        (
-            request('CLUSTER_RESIZE', [zone_policy('a')], nodes(a=2)),
-            'No node is to be created or deleted',
-        ),
-        (
-            request('CLUSTER_SCALE_OUT', [load_balancing_policy()], target='AFTER', profile=HEAT),
-            'senlin.policy.loadbalance does not support profile type os.heat.stack-1.0',
-        ),
-    ],
-    ids=['unhandled', 'unbound', 'same-size', 'after'],
-)
-def test_plan_without_changes_names_the_reason(plan, asked, reason):
-    """A plan without changes states why the policies change nothing."""
-    status, out, _ = plan(asked)
-
-    assert (status, out.splitlines()[-2]) == (0, f'Policies change nothing: {reason}')
+    assert (code, out.splitlines()[-2]) == (status, line)
 
 
 def test_plan_with_malformed_inputs_that_no_policy_reads_warns(plan):
@@ -352,16 +335,6 @@ def test_plan_requests_a_dry_run_with_full_explanation(program, registry):
     assert [(one.dry_run, one.explain) for one in asked] == [(True, 'full')]
 
 
-def test_plan_with_an_unattached_policy_explains_it_in_the_reply(program):
-    """A load-balancing policy without attachment is a reason of the reply, not an error."""
-    asked = request('CLUSTER_SCALE_IN', [load_balancing_policy()], nodes(az1=2))
-
-    _, out, err = program('plan', 'f', '--cloud', 'cloud', f=asked, cloud={'zones': {'az1': True}})
-
-    assert err == ''
-    assert 'attach the policy before it is checked' in out
-
-
 def test_shown_with_a_pool_lists_members_updates_and_time():
     """A pool is shown with its members, the number of updates and the estimated time."""
     assert plan_lines(with_pool(removed=['n2'])) == [
@@ -381,19 +354,12 @@ def test_shown_with_a_pool_lists_members_updates_and_time():
     ]
 
 
+SHRINKING = Changes('CLUSTER_SCALE_IN', 'a1', 'BEFORE', 'web', 'OK', 'done', 3, deleted=2)
+
+
 def test_shown_with_paint_colors_the_lines():
     """Lines have colors only if the painter is on."""
-    found = Changes(
-        'CLUSTER_SCALE_IN',
-        'a1',
-        'BEFORE',
-        'web',
-        'OK',
-        'done',
-        3,
-        deleted=1,
-        places={'zones': [PlaceChange('a', 2, 1)]},
-    )
+    found = structs.replace(SHRINKING, places={'zones': [PlaceChange('a', 2, 1)]})
 
     assert '  \x1b[31m- a  2 -> 1  -1\x1b[0m' in plan_lines(found, Paint(on=True))
     assert not any('\x1b' in line for line in plan_lines(found))
@@ -401,15 +367,8 @@ def test_shown_with_paint_colors_the_lines():
 
 def test_shown_with_escape_characters_aligns_the_columns():
     """An escape character in a name does not shift the columns."""
-    found = Changes(
-        'CLUSTER_SCALE_IN',
-        'a1',
-        'BEFORE',
-        'web',
-        'OK',
-        'done',
-        3,
-        deleted=2,
+    found = structs.replace(
+        SHRINKING,
         places={'zones': [PlaceChange('a\x1b', 2, 1), PlaceChange('b', 1, 0)]},
         victims=[Victim('n\x1b', 'a', 'oldest'), Victim('n2', 'b', 'oldest')],
     )

@@ -1,13 +1,14 @@
 """The changes of a plan."""
 
+import msgspec
 import pytest
 
 from placement_worker.cmd import plan_changes
 from placement_worker.cmd.plan import plan_lines
-from placement_worker.cmd.plan_changes import Changes, PlaceChange, PoolChange
+from placement_worker.cmd.plan_changes import PlaceChange, PoolChange
 from placement_worker.contract import codec
 from placement_worker.contract.action_data import CREATION, DELETION
-from placement_worker.contract.model import CheckReply, CheckRequest
+from placement_worker.contract.model import CheckReply, CheckRequest, Decision
 from placement_worker.errors import InvalidInput
 from placement_worker.planning.sizing import Size
 from tests.factories import (
@@ -26,6 +27,7 @@ from tests.unit.cmd.pool_changes import POOL, with_pool
 def test_changes_with_an_unchanged_pool_are_none():
     """A pool that keeps its members is no change."""
     assert with_pool().any
+    assert with_pool(added=[], removed=['n1']).any
     assert not with_pool(added=[]).any
 
 
@@ -155,32 +157,19 @@ def test_changes_with_details_of_a_plugin_ignore_them(check):
     assert found.places['zones'][0] == PlaceChange('a', 2, 3)
 
 
-IDLE = request('CLUSTER_UPDATE', [zone_policy('a')], nodes(a=1))
-
-
-def test_compare_with_a_load_balancing_decision_reads_the_pool():
+@pytest.mark.parametrize('outcome', ['APPLIED', 'SKIPPED'])
+def test_compare_with_a_load_balancing_decision_reads_the_pool(outcome):
     """The change of a pool comes from the decision of the load-balancing policy."""
-    reply = {
-        'action': {'id': 'a', 'data': {'status': 'OK', 'reason': 'r'}},
-        'cluster': None,
-        'nodes': {},
-        'decisions': [
-            {
-                'policy_id': 'p',
-                'policy_name': None,
-                'policy_type': 'senlin.policy.loadbalance-1.3',
-                'priority': 500,
-                'outcome': 'APPLIED',
-                'reason': 'r',
-                'elapsed_ms': 1.0,
-                'details': POOL,
-            },
-        ],
-    }
-    found = plan_changes.compare(codec.decode(IDLE, CheckRequest), codec.decode(reply, CheckReply))
+    kind = 'senlin.policy.loadbalance-1.3'
+    decision = Decision('p', None, kind, 500, outcome, 'r', 1.0, POOL)
+    action = {'id': 'a', 'data': {'status': 'OK', 'reason': 'r'}}
+    reply = {'action': action, 'cluster': None, 'nodes': {}, 'decisions': [decision]}
+    asked = request('CLUSTER_UPDATE', [zone_policy('a')], nodes(a=1))
 
-    assert found.pools == [PoolChange('p', POOL)]
-    assert found.any
+    found = compare(asked, msgspec.to_builtins(reply))
+
+    assert found.pools == [PoolChange('p', POOL)] * (outcome == 'APPLIED')
+    assert found.any is (outcome == 'APPLIED')
 
 
 def test_compare_with_a_dry_run_of_load_balancing_only_reads_octavia():
@@ -198,11 +187,7 @@ def test_compare_with_a_dry_run_of_load_balancing_only_reads_octavia():
         dry_run=True,
     )
 
-    lines = plan_lines(
-        plan_changes.compare(
-            codec.decode(asked, CheckRequest), codec.decode(lab.check(asked), CheckReply)
-        )
-    )
+    lines = plan_lines(compare(asked, lab.check(asked)))
 
     assert lines == [
         'CLUSTER_SCALE_OUT of cluster web, AFTER: 4 nodes',
@@ -228,9 +213,7 @@ def test_compare_with_spared_victims_counts_the_places_of_the_others():
     policies = [zone_policy('a', 'b'), deletion_policy(grace_period=9), policy]
     asked = request('CLUSTER_SCALE_IN', policies, members, inputs={'count': 2}, dry_run=True)
 
-    found = plan_changes.compare(
-        codec.decode(asked, CheckRequest), codec.decode(lab.check(asked), CheckReply)
-    )
+    found = compare(asked, lab.check(asked))
 
     (changes,) = found.places.values()
     assert (found.deleted, found.wait_s) == (1, 9)
@@ -249,9 +232,7 @@ def test_compare_a_deletion_has_the_protected_nodes(check):
         explain='full',
     )
 
-    found = plan_changes.compare(
-        codec.decode(asked, CheckRequest), codec.decode(check(asked, 'ab'), CheckReply)
-    )
+    found = compare(asked, check(asked, 'ab'))
 
     assert plan_lines(found)[1:] == [
         'CLUSTER_SCALE_IN of cluster web, BEFORE: 3 nodes -> 2',
@@ -277,63 +258,52 @@ def test_compare_a_deletion_without_unprotected_nodes_changes_nothing(check):
     members = [node(1, metadata={'protected': 'true'})]
     asked = request('CLUSTER_SCALE_IN', [deletion_policy()], members, explain='full')
 
-    found = plan_changes.compare(
-        codec.decode(asked, CheckRequest), codec.decode(check(asked), CheckReply)
-    )
+    found = compare(asked, check(asked))
 
     assert plan_lines(found)[-2] == 'Policies change nothing: All nodes are protected'
 
 
 @pytest.fixture
-def changes_of():
-    """Return a function that plans an action on two members of a pool."""
+def victims_of():
+    """Return a function that plans an action on two members of a pool: victim -> its reason."""
 
-    def plan(action: str, *policies, **more) -> Changes:
+    def plan(action, *policies, **more):
         lab = Lab()
         policy, members = lab.attached([connected(1), connected(2)])
         asked = request(action, [policy, *policies], members, dry_run=True, **more)
-        reply = codec.decode(lab.check(asked), CheckReply)
-        return plan_changes.compare(codec.decode(asked, CheckRequest), reply)
+        return {victim.id: victim.reason for victim in compare(asked, lab.check(asked)).victims}
 
     return plan
 
 
-def reasons(changes: Changes) -> list[str]:
-    return [victim.reason for victim in changes.victims]
+ONE = {'inputs': {'count': 1}}
+CHOSEN = {'data': {'deletion': {'count': 1, 'candidates': ['n1']}}}
 
 
-def test_reason_of_a_victim_that_load_balancing_chose_names_load_balancing(changes_of):
-    """A plan does not claim that the action names a node that load balancing chose."""
-    assert reasons(changes_of('CLUSTER_SCALE_IN', inputs={'count': 1})) == [
-        'chosen by load balancing'
-    ]
-
-
-def test_reason_of_a_victim_that_the_action_names_is_the_action(changes_of):
-    """A plan says so if the action names the node to delete."""
-    changes = changes_of('CLUSTER_DEL_NODES', inputs={'candidates': ['n2']})
-
-    assert [victim.id for victim in changes.victims] == ['n2']
-    assert reasons(changes) == ['named by the action']
-
-
-def test_reason_of_the_node_of_node_delete_is_the_action(changes_of):
-    """The action names the node of NODE_DELETE."""
-    changes = changes_of('NODE_DELETE', deletion_policy(), node=connected(2))
-
-    assert reasons(changes) == ['named by the action']
-
-
-def test_reason_of_a_victim_that_was_chosen_before_is_empty(changes_of):
-    """A plan gives no reason for a node that the data of the action names already."""
-    data = {'deletion': {'count': 1, 'candidates': ['n1']}}
-
-    assert reasons(changes_of('CLUSTER_SCALE_IN', inputs={'count': 1}, data=data)) == ['']
-
-
-def test_reason_of_a_victim_that_another_policy_chose_is_not_load_balancing(changes_of):
-    """A reply without ranks does not attribute the choice of another policy to load balancing."""
-    assert reasons(changes_of('CLUSTER_SCALE_IN', deletion_policy(), inputs={'count': 1})) == ['']
+@pytest.mark.parametrize(
+    ('action', 'policies', 'more', 'expected'),
+    [
+        ('CLUSTER_SCALE_IN', [], ONE, {'n2': 'chosen by load balancing'}),
+        ('CLUSTER_SCALE_IN', [deletion_policy()], ONE, {'n1': ''}),
+        ('CLUSTER_SCALE_IN', [], {**ONE, **CHOSEN}, {'n1': ''}),
+        (
+            'CLUSTER_DEL_NODES',
+            [],
+            {'inputs': {'candidates': ['n2']}},
+            {'n2': 'named by the action'},
+        ),
+        (
+            'NODE_DELETE',
+            [deletion_policy()],
+            {'node': connected(2)},
+            {'n2': 'named by the action'},
+        ),
+    ],
+    ids=['load balancing', 'another policy', 'chosen before', 'named', 'node'],
+)
+def test_reason_of_a_victim_names_what_chose_it(victims_of, action, policies, more, expected):
+    """A reply without ranks does not attribute the choice of a policy to load balancing."""
+    assert victims_of(action, *policies, **more) == expected
 
 
 def size(action, data=(), **more):

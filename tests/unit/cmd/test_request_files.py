@@ -6,31 +6,13 @@ import pytest
 import yaml
 
 from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.cmd.request_files import check_request_of, request_of
-from placement_worker.contract.model import CheckRequest
+from placement_worker.cmd.request_files import check_request_of
 from placement_worker.errors import InvalidRequest
 from placement_worker.handlers.in_process import InProcessCaller
 from placement_worker.policies.registry import Registry
 from tests.factories import bind, node, request, zone_policy
 from tests.malformed_requests import GOOD
 from tests.unit.policies.good_policy import Good
-
-
-def test_request_of_a_document_decodes_it():
-    """A document that fits the contract becomes a typed request."""
-    assert request_of(GOOD, CheckRequest).action.action == GOOD['action']['action']
-
-
-def test_request_of_a_document_with_an_unknown_key_is_refused():
-    """A misspelled key is an error, not a default."""
-    with pytest.raises(InvalidRequest, match='Expected only keys of the contract'):
-        request_of({**GOOD, 'dryrun': True}, CheckRequest)
-
-
-def test_request_of_another_kind_is_refused():
-    """A document of another kind is refused before its keys are checked."""
-    with pytest.raises(InvalidRequest, match='This is a scenario'):
-        request_of({'title': 't', 'cloud': {}, 'policies': [], 'steps': []}, CheckRequest)
 
 
 class Waiting(Good):

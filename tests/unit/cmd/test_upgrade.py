@@ -26,8 +26,8 @@ CLOUD = f'inventory_file = {Path(__file__).parents[3] / "examples" / "cloud.yaml
 
 
 @pytest.fixture
-def checks(tmp_path):
-    """Return a function that returns the checks of a configuration."""
+def configured(tmp_path):
+    """Return a function that reads a configuration, in which {folder} stands for a folder."""
 
     def read(text):
         conf = Options()
@@ -35,14 +35,20 @@ def checks(tmp_path):
         options.set_defaults()
         log.register_options(conf)
         # oslo.messaging 18.3 registers these with the global options alone, 18.2 has none.
-        traced = [cfg.BoolOpt('tracing_enabled'), cfg.StrOpt('otlp_protocol', default='grpc')]
-        conf.register_opts(traced, group=rpc_server.TRACING)
+        tracing = [cfg.BoolOpt('tracing_enabled'), cfg.StrOpt('otlp_protocol', default='grpc')]
+        conf.register_opts(tracing, group=rpc_server.TRACING)
         file = tmp_path / 'w.conf'
-        file.write_text(text)
-        conf([], default_config_files=[str(file)])
-        return upgrade.Checks(conf)
+        file.write_text(text.replace('{folder}', str(tmp_path)))
+        conf([], default_config_files=[str(file)], default_config_dirs=[])
+        return conf
 
     return read
+
+
+@pytest.fixture
+def checks(configured):
+    """Return a function that returns the checks of a configuration."""
+    return lambda text: upgrade.Checks(configured(text))
 
 
 @pytest.mark.parametrize('url', ['rabbit://guest:guest@127.0.0.1:1/', 'amqps://guest:guest@h/'])
@@ -88,7 +94,7 @@ def test_checks_find_what_a_start_refuses(checks, tmp_path, monkeypatch, text, c
     """The result of the check before an upgrade is that of the start after it."""
     monkeypatch.setitem(sys.modules, 'opentelemetry.sdk.trace', None)
 
-    result = getattr(checks(text.format(folder=tmp_path)), f'check_{check}')()
+    result = getattr(checks(text), f'check_{check}')()
 
     assert result.code == Code.FAILURE
     assert words.format(folder=tmp_path) in result.details
@@ -126,13 +132,6 @@ def test_policy_type_that_would_be_skipped_is_a_warning(monkeypatch):
     )
 
 
-def test_policy_types_of_this_package_are_a_success(monkeypatch, registry):
-    """Without plugins there is nothing to warn of."""
-    monkeypatch.setattr(plugin_checks, 'installed', registry.types.items)
-
-    assert upgrade.Checks(cfg.ConfigOpts()).check_policy_types().code == Code.SUCCESS
-
-
 def test_text_that_an_import_prints_goes_to_standard_error(monkeypatch, registry, capsys):
     """A program can parse the result as JSON whatever a plugin prints."""
 
@@ -142,8 +141,7 @@ def test_text_that_an_import_prints_goes_to_standard_error(monkeypatch, registry
 
     monkeypatch.setattr(plugin_checks, 'installed', installed)
 
-    upgrade.Checks(cfg.ConfigOpts()).check_policy_types()
-
+    assert upgrade.Checks(cfg.ConfigOpts()).check_policy_types().code == Code.SUCCESS
     assert capsys.readouterr() == ('', 'text of an import\n')
 
 
@@ -167,20 +165,9 @@ ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture
-def check(tmp_path):
-    """Return a function that judges a configuration in which {folder} stands for a folder of the
-    test.
-    """
-
-    def judged(text):
-        (tmp_path / 'w.conf').write_text(text.format(folder=tmp_path))
-        conf = Options()
-        options.register(conf)
-        log.register_options(conf)
-        conf(['--config-file', str(tmp_path / 'w.conf')])
-        return upgrade.permissions_result(conf)
-
-    return judged
+def check(configured):
+    """Return a function that judges the permissions of a configuration."""
+    return lambda text: upgrade.permissions_result(configured(text))
 
 
 @pytest.mark.parametrize(
@@ -228,52 +215,30 @@ def test_folders_that_the_unit_creates_are_those_of_the_check():
     assert folders == upgrade.UNIT_FOLDERS
 
 
+NO = '[decision_log]\nfile = {folder}/no/d\n[worker]\nliveness_file = {folder}/no/liveness\n'
+
+
 @pytest.mark.parametrize(
-    ('text', 'option', 'code'),
+    ('text', 'code', 'details'),
     [
-        ('[decision_log]\nfile = {folder}/no/d\n', '[decision_log] file', Code.FAILURE),
-        ('[decision_log]\nfile = {folder}/no/such/d\n', '[decision_log] file', Code.FAILURE),
-        ('[DEFAULT]\nlog_file = {folder}/no/log\n', '[DEFAULT] log_file', Code.FAILURE),
-        ('[DEFAULT]\nlog_dir = {folder}/no\n', '[DEFAULT] log_dir', Code.FAILURE),
-        ('[worker]\nliveness_file = {folder}/no/f\n', '[worker] liveness_file', Code.WARNING),
-        ('[oslo_reports]\nlog_dir = {folder}/no\n', '[oslo_reports] log_dir', Code.WARNING),
+        ('[decision_log]\nfile = {folder}/no/d\n', 2, r'\[decision_log\] file: folder '),
+        ('[decision_log]\nfile = {folder}/no/such/d\n', 2, r'\[decision_log\] file: folder '),
+        ('[DEFAULT]\nlog_file = {folder}/no/log\n', 2, r'\[DEFAULT\] log_file: folder '),
+        ('[DEFAULT]\nlog_dir = {folder}/no\n', 2, r'\[DEFAULT\] log_dir: folder '),
+        ('[worker]\nliveness_file = {folder}/no/f\n', 1, r'\[worker\] liveness_file: folder '),
+        ('[oslo_reports]\nlog_dir = {folder}/no\n', 1, r'\[oslo_reports\] log_dir: folder '),
+        (NO, 2, r'\[decision_log\] file: folder .*; \[worker\] liveness_file: folder '),
+        ('[DEFAULT]\nlog_file = {folder}\n', 2, r'\[DEFAULT\] log_file: \S+ is a folder; name a'),
+        ('[metrics]\nport = 9100\nfolder = {folder}/a/b/c\n', 0, 'Checked '),
     ],
 )
-def test_a_folder_that_nobody_creates_fails_if_a_start_needs_it(check, text, option, code):
-    """The exit status is 2 if the worker does not start, and 1 if it starts without the file."""
+def test_a_file_that_cannot_be_written_fails_if_a_start_needs_it(check, text, code, details):
+    """The status is 2 if the worker does not start, and 1 if it starts without the files."""
     result = check(text)
 
-    assert result.code == code
-    assert result.details.startswith(f'{option}: folder ')
-    assert ' does not exist, or user ' in result.details
-
-
-def test_a_folder_of_metrics_in_missing_folders_passes(check):
-    """A worker creates this folder, those above it included."""
-    assert check('[metrics]\nport = 9100\nfolder = {folder}/a/b/c\n').code == Code.SUCCESS
-
-
-def test_files_that_fail_and_files_that_warn_are_named_at_once(check):
-    """An operator repairs all files after one run of the check."""
-    result = check(
-        '[decision_log]\nfile = {folder}/no/d.jsonl\n'
-        '[worker]\nliveness_file = {folder}/no/liveness\n'
-    )
-
-    assert result.code == Code.FAILURE
-    assert result.details.startswith('[decision_log] file: folder ')
-    assert '; [worker] liveness_file: folder ' in result.details
-
-
-@pytest.mark.parametrize('option', ['[DEFAULT] log_file', '[decision_log] file'])
-def test_a_folder_in_place_of_a_file_fails(check, tmp_path, option):
-    """A worker cannot open a folder as its log or decision log."""
-    result = check(f'{option.replace(" ", chr(10))} = {{folder}}\n')
-
-    assert (result.code, result.details) == (
-        Code.FAILURE,
-        f'{option}: {tmp_path} is a folder; name a file in it',
-    )
+    assert result.code == Code(code)
+    assert re.match(details, result.details)
+    assert (' does not exist, or user ' in result.details) is ('folder ' in details)
 
 
 def test_the_permissions_of_an_unknown_user_cannot_be_judged():
@@ -296,18 +261,9 @@ SENLIN = '[authentication]\nservice_username = {}\n'
 
 
 @pytest.fixture
-def worker(tmp_path):
+def worker(configured):
     """Return a function that reads the configuration of a worker with some [service_auth]."""
-
-    def read(service_auth):
-        file = tmp_path / 'worker.conf'
-        file.write_text(f'[service_auth]\nauth_url = http://keystone\n{service_auth}')
-        conf = cfg.ConfigOpts()
-        options.register(conf)
-        conf([], default_config_files=[str(file)], default_config_dirs=[])
-        return conf
-
-    return read
+    return lambda text: configured(f'[service_auth]\nauth_url = http://keystone\n{text}')
 
 
 @pytest.fixture
@@ -353,66 +309,58 @@ def test_other_trustee_of_one_engine_fails_with_both_users(conf, engine):
     )
 
 
-def test_user_in_the_section_of_auth_section_is_compared(worker, engine):
-    """The service user may be in another section, which `auth_section` names."""
-    conf = worker(
-        'auth_section = keystone\n[keystone]\nauth_url = http://keystone\nauth_type = password\n'
-        'username = heat\n'
+@pytest.mark.parametrize(
+    ('service_auth', 'code'),
+    [
+        (
+            'auth_section = keystone\n[keystone]\nauth_url = http://keystone\n'
+            'auth_type = password\nusername = heat\n',
+            Code.SUCCESS,
+        ),
+        ('auth_type = password\nuser_id = 5\n', Code.WARNING),
+    ],
+)
+def test_service_user_of_another_section_or_without_a_name(worker, engine, service_auth, code):
+    """`auth_section` names another section; a user that is given by its id is not compared."""
+    result = upgrade.trustee_result(
+        worker(service_auth), [engine('heat.conf', HEAT.format('heat'))]
     )
 
-    result = upgrade.trustee_result(conf, [engine('heat.conf', HEAT.format('heat'))])
-
-    assert result.code == Code.SUCCESS
-
-
-def test_service_user_without_a_name_is_a_warning(worker, engine):
-    """A user that is given by its id cannot be compared."""
-    conf = worker('auth_type = password\nuser_id = 5\n')
-
-    result = upgrade.trustee_result(conf, [engine('heat.conf', HEAT.format('heat'))])
-
-    assert result.code == Code.WARNING
-    assert 'has no username' in result.details
+    assert result.code == code
+    assert ('has no username' in result.details) is (code == Code.WARNING)
 
 
-def test_file_without_a_trustee_is_refused(conf, engine):
+def test_file_without_a_trustee_or_that_is_missing_is_refused(conf, engine, tmp_path):
     """A file of another program is refused with the names of the options."""
-    file = engine('nova.conf', '[DEFAULT]\n')
-
     with pytest.raises(ConfigurationError, match=r'neither \[trustee\] username nor'):
-        upgrade.trustee_result(conf, [file])
-
-
-def test_missing_file_is_refused(conf, tmp_path):
-    """A file that does not exist is refused by its path."""
+        upgrade.trustee_result(conf, [engine('nova.conf', '[DEFAULT]\n')])
     with pytest.raises(cfg.ConfigFilesNotFoundError, match=r'none\.conf'):
         upgrade.trustee_result(conf, [str(tmp_path / 'none.conf')])
 
 
-REQUIREMENTS = ['oslo.messaging<19,>=17.1', 'kombu>=5.5', 'pytest>=99; extra == "test"']
+REQUIREMENTS = ['oslo.messaging<19,>=17.1', 'kombu>=5.5', 'amqp', 'pytest>=99; extra == "test"']
 
 
 @pytest.mark.parametrize(
     ('present', 'found'),
     [
-        ({'oslo.messaging': '18.3.1', 'kombu': '5.7.0'}, []),
-        ({'oslo.messaging': '17.1.0', 'kombu': '5.7.0rc1'}, []),
+        ({'oslo.messaging': '18.3.1', 'kombu': '5.7.0', 'amqp': '5'}, []),
+        ({'oslo.messaging': '17.1.0', 'kombu': '5.7.0rc1', 'amqp': '5'}, []),
         (
-            {'oslo.messaging': '17.0.0', 'kombu': '5.7.0'},
-            ['oslo.messaging 17.0.0 is installed; <19,>=17.1 is required'],
-        ),
-        (
-            {'oslo.messaging': '19.0.0', 'kombu': '5.4'},
+            {'oslo.messaging': '19.0.0', 'kombu': '5.4', 'amqp': '5'},
             [
                 'oslo.messaging 19.0.0 is installed; <19,>=17.1 is required',
                 'kombu 5.4 is installed; >=5.5 is required',
             ],
         ),
-        ({'kombu': '5.5'}, ['oslo.messaging is missing; <19,>=17.1 is required']),
+        (
+            {'kombu': '5.5'},
+            ['oslo.messaging is missing; <19,>=17.1 is required', 'amqp is missing'],
+        ),
     ],
 )
 def test_unmet_with_other_versions_names_them(present, found):
-    """A missing library or a wrong version is reported with the required version."""
+    """A missing library or a wrong version is reported with the required version, if any."""
 
     def installed(name):
         if name not in present:
@@ -420,15 +368,6 @@ def test_unmet_with_other_versions_names_them(present, found):
         return present[name]
 
     assert upgrade.unmet_requirements(REQUIREMENTS, installed) == found
-
-
-def test_unmet_without_a_specifier_names_only_the_library():
-    """A missing library of any version is reported without a version."""
-
-    def installed(name):
-        raise metadata.PackageNotFoundError(name)
-
-    assert upgrade.unmet_requirements(['amqp'], installed) == ['amqp is missing']
 
 
 def test_unmet_of_this_package_is_empty_here():
@@ -445,9 +384,7 @@ def test_unmet_of_this_package_is_empty_here():
         ('3.10.8', Code.SUCCESS, 'RabbitMQ 3.10.8'),
         ('4.1.0+rc.2', Code.SUCCESS, 'RabbitMQ 4.1.0'),
         ('3.9.29', Code.FAILURE, 'RabbitMQ 3.9.29; 3.10 or newer is required'),
-        ('', Code.WARNING, 'reports no version'),
-        ('4.0.0~beta', Code.WARNING, 'reports the unknown version 4.0.0~beta'),
-        ('3.x', Code.WARNING, 'reports the unknown version 3.x'),
+        ('', Code.WARNING, 'reports no version; RabbitMQ 3.10 or newer is required'),
         ('4.1.1.dirty\x1b', Code.WARNING, r'reports the unknown version 4.1.1.dirty\u001b;'),
     ],
 )
