@@ -30,8 +30,8 @@ from placement_worker.contract.model import CheckReply, CheckRequest, Cluster, D
 from placement_worker.decisions import victim_choosers
 from placement_worker.errors import Rejected
 from placement_worker.planning import sizing
+from placement_worker.planning.placement import NO_KNOWN_PLACE
 from placement_worker.planning.places import NO_PLACE
-from placement_worker.planning.plan_rows import NO_KNOWN_PLACE
 from placement_worker.planning.sizing import Size
 from placement_worker.policies.base import AFTER
 from placement_worker.policies.deletion import Deletion

@@ -28,7 +28,7 @@ from placement_worker.contract import codec
 from placement_worker.errors import InvalidRequest, PlacementWorkerError, file_error
 from placement_worker.formats import documents
 from placement_worker.formats.documents import DocumentError, Malformed, Source
-from placement_worker.planning.cordon import Cordon
+from placement_worker.planning.places import Cordon
 
 MAX_BYTES = 256 * 1024
 _MAX_CORDONS = 1000

@@ -17,8 +17,7 @@ from placement_worker.cordons import cordon_file
 from placement_worker.errors import file_error
 from placement_worker.formats.documents import Source
 from placement_worker.formats.text import counted
-from placement_worker.planning import cordon
-from placement_worker.planning.cordon import Cordon
+from placement_worker.planning.places import Cordon, cordons_in_force
 
 LOG = logging.getLogger(__name__)
 _CHECKSUM_BYTES = 4
@@ -65,7 +64,7 @@ class LiveCordons:
         return self._current().is_valid
 
     def in_force(self, now: datetime.datetime) -> tuple[Cordon, ...]:
-        return cordon.in_force(self._current().cordons, now)
+        return cordons_in_force(self._current().cordons, now)
 
     def _current(self) -> _Content:
         content, signature = self._content, _signature(self._path)

@@ -21,7 +21,7 @@ from placement_worker.contract.model import BindRequest, Package, Wire
 from placement_worker.decisions.masking import masked
 from placement_worker.handlers.decision_state import Conditions
 from placement_worker.handlers.ports import Record, Recorder, Reply, Request
-from placement_worker.planning.cordon import Cordon
+from placement_worker.planning.places import Cordon
 
 LOG = logging.getLogger(__name__)
 OCTAVIA_SETTINGS = ('batch_members', 'poll_initial_s', 'poll_max_s', 'max_attempts')

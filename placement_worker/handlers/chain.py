@@ -19,8 +19,7 @@ from placement_worker.contract.model import (
 )
 from placement_worker.errors import Rejected
 from placement_worker.handlers.chain_links import Link, conflict, described
-from placement_worker.planning.size_warnings import warnings_of
-from placement_worker.planning.sizing import with_size_of_resize
+from placement_worker.planning.sizing import size_warnings, with_size_of_resize
 from placement_worker.policies import places, plugin_checks, victim_selection
 from placement_worker.policies.base import BEFORE, Outcome, State
 
@@ -122,7 +121,7 @@ def _check_victims(request: CheckRequest, state: State) -> None:
 
 def _warn_of_size(request: CheckRequest, progress: _Progress, state: State) -> None:
     data, protections = ActionData(progress.data), state.protected(request)
-    of_size = warnings_of(request, data, state.max_nodes, protections)
+    of_size = size_warnings(request, data, state.max_nodes, protections)
     progress.warnings = [*of_size, *progress.warnings]
 
 

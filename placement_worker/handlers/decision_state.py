@@ -14,7 +14,7 @@ from placement_worker.contract.model import BindRequest, CheckRequest, in_utc
 from placement_worker.errors import CloudUnavailable, RequestExpired
 from placement_worker.formats.text import shortened
 from placement_worker.handlers.chain_links import Link
-from placement_worker.planning.cordon import Cordon
+from placement_worker.planning.places import Cordon
 from placement_worker.planning.victims import Criteria
 from placement_worker.policies.base import Policy, State
 from placement_worker.policies.deletion import Deletion

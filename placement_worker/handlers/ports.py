@@ -14,7 +14,7 @@ from placement_worker.contract.model import (
     ReplyTo,
 )
 from placement_worker.handlers.decision_state import Conditions
-from placement_worker.planning.cordon import Cordon
+from placement_worker.planning.places import Cordon
 
 Request = CheckRequest | BindRequest | RebalanceRequest
 Reply = CheckReply | BindReply | RebalanceReply

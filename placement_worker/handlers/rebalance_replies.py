@@ -12,10 +12,8 @@ from placement_worker.contract.model import (
     RebalanceStep,
 )
 from placement_worker.formats.text import counted
-from placement_worker.planning import region_rebalancing, victims
-from placement_worker.planning.rebalancing import Holding
-from placement_worker.planning.rebalancing_steps import Step
-from placement_worker.planning.region_rebalancing import Imbalance, Place
+from placement_worker.planning import rebalancing, victims
+from placement_worker.planning.rebalancing import Holding, Imbalance, Place, Step
 from placement_worker.policies.deletion import DeletionProperties
 from placement_worker.policies.rebalanced_places import Layout
 
@@ -50,12 +48,12 @@ def reply(
     :param possible: the number of moves without `max_moves`.
     """
     leaving = {place: iter(nodes) for place, nodes in layout.movable.items()}
-    before = region_rebalancing.held(layout.regions)
+    before = rebalancing.nodes_by_place(layout.regions)
     return RebalanceReply(
         'OK',
         _reason(sum(len(step.transfers) for step in steps), len(steps), possible),
         list(warnings),
-        _imbalance(region_rebalancing.imbalance(layout.regions, before), bound),
+        _imbalance(rebalancing.imbalance(layout.regions, before), bound),
         [_step(step, leaving, bound) for step in steps],
         _details(layout, steps, bound),
     )
@@ -94,7 +92,7 @@ def _imbalance(found: Imbalance, bound: Bound) -> RebalanceImbalance:
 
 
 def _details(layout: Layout, steps: Sequence[Step], bound: Bound) -> dict[str, Any]:
-    after = region_rebalancing.held(layout.regions)
+    after = rebalancing.nodes_by_place(layout.regions)
     for step in steps:
         after.subtract(one.source for one in step.transfers)
         after.update(one.destination for one in step.transfers)

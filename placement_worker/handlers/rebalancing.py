@@ -21,8 +21,8 @@ from placement_worker.errors import NoPlacement, SizeOutOfBounds
 from placement_worker.formats.text import counted, listed, shortened
 from placement_worker.handlers import chain_links, rebalance_replies
 from placement_worker.handlers.chain_links import Link
-from placement_worker.planning import protection, rebalancing_steps, region_rebalancing, victims
-from placement_worker.planning.rebalancing_steps import Step
+from placement_worker.planning import rebalancing, victims
+from placement_worker.planning.rebalancing import Step
 from placement_worker.planning.shortage import failed_nodes
 from placement_worker.policies.base import BEFORE, Policy, State
 from placement_worker.policies.deletion import Deletion, DeletionProperties
@@ -132,14 +132,14 @@ def plan(request: RebalanceRequest, links: Sequence[Link], state: State) -> Reba
     }
     found = layout(ordered, staying, levels, state.cloud, ranks)
     immovable = [node for node in request.cluster.nodes if node.id in protected]
-    transfers = list(region_rebalancing.transfers(found.regions, Fraction(str(options.min_gain))))
+    transfers = list(rebalancing.transfers(found.regions, Fraction(str(options.min_gain))))
     surge = _surge(request, state.max_nodes) if transfers else options.max_surge
     chosen = islice(transfers, options.max_moves)
     new_nodes = 0 if state.criterion is None else -1 if criteria == 'YOUNGEST_FIRST' else 1
-    steps = _until_probe(rebalancing_steps.steps(found.regions, chosen, surge, new_nodes), found)
+    steps = _until_probe(rebalancing.steps(found.regions, chosen, surge, new_nodes), found)
     warnings = [
         *policies.warnings(resize, state),
-        *protection.unparsed(protected),
+        *victims.unparsed_protections(protected),
         *places_not_emptied(levels, immovable, state.cloud),
         *_unplaced(found),
         *_limited(request, surge),

@@ -1,4 +1,8 @@
-"""The health floor: how many members of a pool stay online while nodes leave it."""
+"""The health floor: how many members of a pool stay online while nodes leave it.
+
+Without it, a scale-in could remove the only healthy members of a load balancer. A member that is
+offline already counts for nothing, and can always leave.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -8,16 +12,13 @@ from typing import Any
 
 from placement_worker.formats.text import counted, shortened
 
+# The operating statuses of members that count as online. A member without a health monitor reports
+# NO_MONITOR. DRAINING does not count: such a member has weight 0 and gets no new connections.
+# DEGRADED is a status of pools and load balancers; it does not count either, nor do OFFLINE and
+# ERROR. Sources: octavia_lib/common/constants.py of octavia-lib 3.12
+# (SUPPORTED_OPERATING_STATUSES), and https://docs.openstack.org/api-ref/load-balancer/v2/
+# (operating status codes)
 ONLINE = frozenset({'ONLINE', 'NO_MONITOR'})
-"""The operating statuses of members that count as online.
-
-A member without a health monitor reports NO_MONITOR. DRAINING does not count: such a member has
-weight 0 and gets no new connections. DEGRADED is a status of pools and load balancers; it does not
-count either, nor do OFFLINE and ERROR.
-
-:source: octavia_lib/common/constants.py of octavia-lib 3.12 (SUPPORTED_OPERATING_STATUSES), and
-    https://docs.openstack.org/api-ref/load-balancer/v2/ (operating status codes)
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +47,14 @@ class Floor:
 
     @property
     def removable(self) -> int:
-        """The number of online members that may leave."""
         return max(self.online - self.required, 0)
 
     @property
     def name(self) -> str:
-        """The name of the floor in the reason of a spared node."""
         return f'health floor of pool {self.pool_id}'
 
     @property
     def details(self) -> dict[str, Any]:
-        """The numbers for the details of a decision."""
         return {'members': self.members, 'online': self.online, 'required_online': self.required}
 
     def explained(self, asked: int, kept: int) -> str:
@@ -82,13 +80,13 @@ def kept(victims: Sequence[str], floors: Sequence[Floor]) -> list[str]:
     A victim without an online member can always leave: as many members are online without it.
     """
     room = [floor.removable for floor in floors]
-    found = []
+    leaving = []
     for victim in victims:
         online = [floor.leaving.get(victim, 0) for floor in floors]
         if all(count <= left for count, left in zip(online, room, strict=True)):
             room = [left - count for count, left in zip(online, room, strict=True)]
-            found.append(victim)
-    return found
+            leaving.append(victim)
+    return leaving
 
 
 def reached(victims: Sequence[str], floors: Sequence[Floor]) -> Floor | None:

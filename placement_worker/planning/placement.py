@@ -2,25 +2,30 @@
 
 Growing and shrinking both call `apportion`, with different bounds: a place keeps at least, or at
 most, the nodes that it has. Plans are therefore monotone: a plan for one node more includes every
-change of the plan for one node less.
+change of the plan for one node less. If no plan exists, the error has the numbers that explain it,
+and `alternatives` names the places to try if a planned node cannot be created.
 """
 
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
 from typing import NamedTuple
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from placement_worker.contract.action_data import CREATION
 from placement_worker.errors import NoFeasiblePlan
+from placement_worker.formats import moments
+from placement_worker.formats.text import counted, escaped, listed, shortened
 from placement_worker.planning.apportionment import apportion
-from placement_worker.planning.infeasible import infeasible, short_of_capacity, too_many
 from placement_worker.planning.places import (
     NO_CAP,
     NO_PLACE,
     NO_RANKS,
     NOWHERE,
+    UNKNOWN,
     Counts,
     Held,
     Located,
@@ -29,8 +34,50 @@ from placement_worker.planning.places import (
     first_rank,
     total,
 )
-from placement_worker.planning.plan_rows import Plan, listed_rows, unlisted_rows, with_protected
+from placement_worker.planning.shortage import Shortage, last_failed
 from placement_worker.planning.sizing import Size
+
+NOT_LISTED = 'not listed'
+NO_KNOWN_PLACE = 'no known place'
+_INFEASIBLE = 'There is no feasible plan to handle all nodes.'
+_MOST_ALTERNATIVES = 10  # of a place; bounds the size of the reply
+_QUOTED = 200  # characters of an error of Nova that the reason of a check quotes
+# A place in an error: its name, its nodes, its cap, and why nodes cannot be created there.
+PlaceNumbers = tuple[str, int, int, str]
+
+
+class Row(Struct, frozen=True):
+    """One place of a plan; `ideal` is the share of the place in the size afterwards."""
+
+    name: str
+    weight: int
+    cap: int
+    usable: bool
+    current: int
+    ideal: float
+    planned: int
+    final: int
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The places in the order of the spec, then unlisted places by name.
+
+    `unplaced`: the number of nodes of unknown place to delete.
+    """
+
+    rows: tuple[Row, ...]
+    unplaced: int = 0
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Place -> number of nodes to create or delete there, by name, without zeros."""
+        return {
+            row.name: row.planned
+            for row in sorted(self.rows, key=lambda row: row.name)
+            if row.planned
+        }
 
 
 def plan_for(size: Size, places: Sequence[Place], held: Held[str | None]) -> Plan:
@@ -63,12 +110,12 @@ def grow(places: Sequence[Place], current: Located, count: int, ranks: Ranks = N
     ceilings = [_ceiling(place, now, count) for place, now in zip(known, held, strict=True)]
     if sum(ceilings) < sum(held) + count:
         raise _no_room(places, current, dict(zip(known, ceilings, strict=True)), count)
-    unlisted, usable = _unlisted(places, current), [place.available for place in known]
     first = [first_rank(ranks, place.name) for place in known]
     weights = [place.weight for place in known]
     final = apportion(sum(held) + count, weights, held, ceilings, lambda i, _: first[i])
-    rows = listed_rows(known, held, final, usable)
-    return Plan(rows + unlisted_rows(places, unlisted, unlisted))
+    rows = _listed_rows(known, held, final, [place.available for place in known])
+    unlisted = _unlisted(places, current)
+    return Plan((*rows, *_unlisted_rows(places, unlisted, unlisted)))
 
 
 def shrink(
@@ -91,12 +138,91 @@ def shrink(
     _check_held(before, groups, count)
     known = [place for place in places if place.known]
     after = _after_removal(known, before, groups, count, ranks)
-    held, final = [before[one.name] for one in known], [after[one.name] for one in known]
     unlisted = _unlisted(places, before)
-    unlisted_after = {name: after[name] for name in unlisted}
-    rows = listed_rows(known, held, final, [not place.evacuated for place in known])
-    rows += unlisted_rows(places, unlisted, unlisted_after)
-    return Plan(with_protected(rows, staying) if staying else rows, before[None] - after[None])
+    rows = [
+        *_listed_rows(
+            known,
+            [before[place.name] for place in known],
+            [after[place.name] for place in known],
+            [not place.evacuated for place in known],
+        ),
+        *_unlisted_rows(places, unlisted, {name: after[name] for name in unlisted}),
+    ]
+    with_protected = (_with_protected(row, staying.get(row.name, 0)) for row in rows)
+    return Plan(tuple(with_protected), before[None] - after[None])
+
+
+def alternatives(
+    plan: Plan, places: Sequence[Place], ranks: Ranks = NO_RANKS
+) -> dict[str, list[str]]:
+    """Return the planned places by name, each with the other places in the order of preference.
+
+    The first alternative is the place to which the planner would give the node if the place had one
+    node less, the second one is next best, and so on. An alternative has room for all nodes of the
+    plan, because each of them may fail: no cap is exceeded, whatever fails. Places that are short
+    of capacity are therefore no alternatives. Places without alternatives are left out.
+
+    :param plan: the plan of a creation.
+    :param places: the listed places, in the order of the spec, which breaks ties.
+    :param ranks: break ties before the order of the spec does, as in the plan.
+    """
+    rows = {row.name: row for row in plan.rows}
+    count = sum(plan.counts.values())
+    with_room = [place for place in places if _has_room(place, rows[place.name], count)]
+    best_first = sorted(
+        with_room,
+        key=lambda place: (
+            Fraction(2 * rows[place.name].final + 1, place.weight),
+            -place.weight,
+            first_rank(ranks, place.name),
+        ),
+    )
+    others = {
+        name: [place.name for place in best_first if place.name != name][:_MOST_ALTERNATIVES]
+        for name in plan.counts
+    }
+    return {name: names for name, names in others.items() if names}
+
+
+def infeasible(
+    asked: int,
+    room: Mapping[str, int],
+    places: Sequence[PlaceNumbers],
+    reason: str = _INFEASIBLE,
+    warnings: Sequence[str] = (),
+) -> NoFeasiblePlan:
+    """Return the error; the decision in the reply has its details.
+
+    :param asked: the number of nodes to create or to delete.
+    :param room: place -> how many nodes can be created or deleted there, if any.
+    """
+    possible = sum(room.values())
+    details = {
+        'asked': asked,
+        'possible': possible,
+        'missing': asked - possible,
+        'places': [
+            {
+                'name': name,
+                'current': current,
+                'cap': cap,
+                'possible': room.get(name, 0),
+                'note': note,
+            }
+            for name, current, cap, note in places
+        ],
+    }
+    return NoFeasiblePlan(reason, details, None, warnings)
+
+
+def note_of(place: Place, nodes: int) -> str:
+    """Return what keeps a known place from having more nodes, or an empty string."""
+    cap = ''
+    if 0 <= place.cap <= nodes:
+        cap = 'at its cap' if nodes == place.cap else 'over its cap'
+    closed = ('' if place.available else place.note, place.cordon_note)
+    notes = closed if any(closed) else (str(place.shortage or ''), cap)
+    return ', '.join(filter(None, notes))
 
 
 def _ceiling(place: Place, held: int, count: int) -> int:
@@ -115,18 +241,20 @@ def _no_room(
 
     Shortages are the cause if there would be enough room without them.
     """
-    room = {place.name: top - current.get(place.name, 0) for place, top in ceilings.items()}
+    held = {place.name: current.get(place.name, 0) for place in places}
+    room = {place.name: ceiling - held[place.name] for place, ceiling in ceilings.items()}
     rows = [
-        (one.name, held := current.get(one.name, 0), one.cap, _obstacle(one, held))
-        for one in places
+        (place.name, held[place.name], place.cap, _obstacle(place, held[place.name]))
+        for place in places
     ]
-    shortages = [place.shortage for place in ceilings if place.available and place.shortage]
-    held = sum(current.get(place.name, 0) for place in ceilings)
-    without = (structs.replace(place, shortage=None) for place in ceilings)
-    most = sum(_ceiling(place, current.get(place.name, 0), count) for place in without)
-    if most < held + count:
+    without_shortages = sum(
+        _ceiling(structs.replace(place, shortage=None), held[place.name], count)
+        for place in ceilings
+    )
+    if without_shortages < sum(held[place.name] for place in ceilings) + count:
         return infeasible(count, room, rows)
-    return short_of_capacity(count, room, rows, shortages)
+    shortages = [place.shortage for place in ceilings if place.available and place.shortage]
+    return infeasible(count, room, rows, _short_of_capacity(count, room, rows, shortages))
 
 
 def _obstacle(place: Place, held: int) -> str:
@@ -136,18 +264,51 @@ def _obstacle(place: Place, held: int) -> str:
     return place.obstacle
 
 
-def _check_held(before: Counts, groups: Sequence[Located], count: int) -> None:
-    """Check that there are `count` nodes.
+def _short_of_capacity(
+    asked: int,
+    room: Mapping[str, int],
+    places: Sequence[PlaceNumbers],
+    shortages: Sequence[Shortage],
+) -> str:
+    """Return the reason of a creation that fails because places are short of capacity.
 
-    :param before: all nodes by place, protected ones included.
-    :raises NoFeasiblePlan: there are fewer.
+    The text quotes the latest failure, since some errors of Nova have other causes: a bad image
+    makes the build fail on each host, and Nova reports "Exceeded maximum number of retries".
     """
-    if count <= before.total():
+    possible = sum(room.values())
+    first = f'Only {possible} of {counted(asked, "node")}' if possible else 'No node'
+    causes = [f'{escaped(shortened(name))} ({note})' for name, _, _, note in places if note]
+    later = [shortage.until for shortage in shortages if not shortage.room]
+    probe = f'; the next probe is possible at {moments.shown(min(later))}' if later else ''
+    failed = last_failed(shortage.failed for shortage in shortages if shortage.failed)
+    cause = escaped(shortened(failed.status_reason or '', _QUOTED)) if failed else ''
+    quote = f'; the latest failure was "{cause}"' if cause else ''
+    return f'{first} can be created: {listed(causes)}{quote}{probe}'
+
+
+def _check_held(before: Counts, groups: Sequence[Located], count: int) -> None:
+    """Check that there are `count` nodes, protected ones included."""
+    held = before.total()
+    if count <= held:
         return
     room = {name or NO_PLACE: number for name, number in total(groups).items()}
-    there = {name or NO_PLACE: number for name, number in sorted(before.items(), key=str)}
-    rows = [(*one, NO_CAP, '') for one in there.items() if one[1]]
-    raise too_many(count, before.total(), room, rows)
+    places = [
+        (name or NO_PLACE, number, NO_CAP, '')
+        for name, number in sorted(before.items(), key=str)
+        if number
+    ]
+    warning = (
+        f'The action asks to remove {counted(count, "node")}, but the placement policy finds {held}'
+    )
+    raise infeasible(count, room, places, warnings=[warning])
+
+
+class _Units(NamedTuple):
+    """Nodes of one group in one place that may leave in the same stage."""
+
+    place: str | None
+    weight: int
+    number: int
 
 
 def _after_removal(
@@ -164,18 +325,15 @@ def _after_removal(
     """
     after = before.copy()
     keeping = [place for place in known if not place.evacuated]
-    for group in filter(None, groups):
+    for i, group in enumerate(groups, 1):
         movable = Counter(group)
-        is_ranked = group is groups[-1]
-        for units in filter(None, _stages(keeping, movable, after)):
-            if not count:
-                return after
-            leaving = [_next_ranks(unit, ranks, movable, is_ranked) for unit in units]
+        for units in _stages(keeping, movable, after):
+            leaving = [_next_ranks(unit, ranks, movable, i == len(groups)) for unit in units]
             count -= _remove(units, count, movable, after, leaving)
     return after
 
 
-def _next_ranks(units: '_Units', ranks: Ranks, movable: Counts, is_ranked: bool) -> Sequence[int]:
+def _next_ranks(units: _Units, ranks: Ranks, movable: Counts, is_ranked: bool) -> Sequence[int]:
     """Return the rank of the next healthy victim of a place before each of its units leaves.
 
     :param is_ranked: whether the units are healthy, so that the next victim is the unit itself.
@@ -186,14 +344,6 @@ def _next_ranks(units: '_Units', ranks: Ranks, movable: Counts, is_ranked: bool)
     return [*healthy[:1]] * units.number
 
 
-class _Units(NamedTuple):
-    """Nodes of one group in one place that may leave in the same stage."""
-
-    place: str | None
-    weight: int
-    number: int
-
-
 def _stages(places: Sequence[Place], group: Counts, after: Counts) -> Iterator[list[_Units]]:
     """Yield the units of a group that may leave, stage by stage.
 
@@ -202,8 +352,8 @@ def _stages(places: Sequence[Place], group: Counts, after: Counts) -> Iterator[l
     """
     if None in group:
         yield [_Units(None, 1, group[None])]
-    listed = {place.name for place in places}
-    unlisted = {name for name in group if name is not None and name not in listed}
+    listed_names = {place.name for place in places}
+    unlisted = {name for name in group if name is not None and name not in listed_names}
     # The fullest place gives first. Of equally full ones the last by name keeps its nodes longest.
     yield [_Units(name, 1, group[name]) for name in sorted(unlisted, reverse=True)]
     yield [
@@ -252,3 +402,58 @@ def _unlisted(places: Sequence[Place], current: Located) -> dict[str, int]:
     known = {place.name for place in places if place.known}
     names = {name for name in current if name is not None} | {place.name for place in places}
     return {name: current.get(name, 0) for name in sorted(names - known)}
+
+
+def _listed_rows(
+    places: Sequence[Place], held: Sequence[int], final: Sequence[int], usable: Sequence[bool]
+) -> list[Row]:
+    """Return the rows of known places; only usable ones have a share in the size afterwards."""
+    size = sum(count for count, counts in zip(final, usable, strict=True) if counts)
+    weight = sum(place.weight for place, counts in zip(places, usable, strict=True) if counts)
+    return [
+        Row(
+            name=place.name,
+            weight=place.weight,
+            cap=place.cap,
+            usable=counts,
+            current=before,
+            ideal=size * place.weight / weight if counts else 0.0,
+            planned=abs(after - before),
+            final=after,
+            note=note_of(place, after),
+        )
+        for place, before, after, counts in zip(places, held, final, usable, strict=True)
+    ]
+
+
+def _unlisted_rows(
+    places: Sequence[Place], before: Mapping[str, int], after: Mapping[str, int]
+) -> list[Row]:
+    """Return the rows of places that are unlisted or unknown to the cloud."""
+    by_name = {place.name: place for place in places}
+    return [
+        Row(
+            name=name,
+            weight=by_name[name].weight if name in by_name else 0,
+            cap=by_name[name].cap if name in by_name else NO_CAP,
+            usable=False,
+            current=held,
+            ideal=0.0,
+            planned=held - after[name],
+            final=after[name],
+            note=UNKNOWN if name in by_name else NOT_LISTED,
+        )
+        for name, held in before.items()
+    ]
+
+
+def _with_protected(row: Row, staying: int) -> Row:
+    if not staying:
+        return row
+    return structs.replace(row, note=', '.join(filter(None, (row.note, f'{staying} protected'))))
+
+
+def _has_room(place: Place, row: Row, count: int) -> bool:
+    if not place.available or place.shortage:
+        return False
+    return place.cap == NO_CAP or row.final + count <= place.cap

@@ -1,30 +1,113 @@
-"""Places: the zones or regions that a policy lists, and the nodes in them."""
+"""Places: the zones or regions that a policy lists, their nodes, and what closes them.
 
+A place may be unknown to the cloud, unavailable, cordoned by an operator, short of capacity or at
+its cap. The planners must treat these states apart: nodes leave an evacuated place first, a short
+one may get one node as a probe, and an error must name the cause whose removal would help.
+"""
+
+import datetime
 import math
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Generic, TypeVar
+from typing import Annotated, Generic, TypeVar
 
-from msgspec import Struct, structs
+from msgspec import Meta, Struct, structs
 
-from placement_worker.planning.cordon import Cordon
+from placement_worker.errors import NoUsablePlace
+from placement_worker.formats import moments
+from placement_worker.formats.text import listed, shortened
 from placement_worker.planning.shortage import Shortage
 
 NO_CAP = -1
 NO_PLACE = '(no known place)'
 UNKNOWN = 'unknown to the cloud'
+# The maximum lengths of the texts of a cordon, in characters.
+MAX_NAME, MAX_REASON = 255, 200
+_LISTED = 10  # cordons that an error names
+_Name = Annotated[str, Meta(min_length=1, max_length=MAX_NAME)]
+T = TypeVar('T', bound=Hashable)
+
+# Place -> number of nodes there; None stands for an unknown place.
 Located = Mapping[str | None, int]
-"""Place -> number of nodes there; None stands for an unknown place."""
 NOWHERE: Located = MappingProxyType({})
-"""No nodes in any place."""
-Ranks = Mapping[str | None, Sequence[int]]
-"""Place -> the ranks of its healthy, unprotected nodes in the order of all victims, ascending."""
-NO_RANKS: Ranks = MappingProxyType({})
-"""No order of victims: no deletion policy, or a random choice."""
+# A mutable `Located`; a missing place has no nodes.
 Counts = Counter[str | None]
-"""A mutable `Located`; a missing place has no nodes."""
+# Place -> the ranks of its healthy, unprotected nodes in the order of all victims, ascending. There
+# are none if there is no deletion policy, or if it chooses at random.
+Ranks = Mapping[str | None, Sequence[int]]
+NO_RANKS: Ranks = MappingProxyType({})
+
+
+class Cordon(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
+    """A zone, or a region with all its zones, in which an operator lets no node be created.
+
+    `zone`: without a `region`, the zones of that name in all regions. `until`: the cordon is in
+    force before this time. `evacuate`: nodes of the place leave first when nodes are deleted.
+    """
+
+    zone: _Name | None = None
+    region: _Name | None = None
+    until: Annotated[datetime.datetime, Meta(tz=True)]
+    reason: Annotated[str, Meta(max_length=MAX_REASON)] = ''
+    evacuate: bool = False
+
+    def __post_init__(self) -> None:
+        if self.zone is None and self.region is None:
+            raise ValueError('Expected `zone`, `region` or both, got none')
+
+    def __str__(self) -> str:
+        return f'{self.place} is {self.note}'
+
+    @property
+    def place(self) -> str:
+        """The place in words, e.g. "zone az1 of region RegionOne"."""
+        zone = f'zone {shortened(self.zone)}' if self.zone else ''
+        region = f'region {shortened(self.region)}' if self.region else ''
+        return ' of '.join(filter(None, (zone, region)))
+
+    @property
+    def note(self) -> str:
+        """The end and the reason, e.g. "cordoned until 2026-12-01 (new switches)"."""
+        reason = f' ({self.reason})' if self.reason else ''
+        return f'cordoned until {moments.shown(self.until)}{reason}'
+
+    def covers(self, region: str | None, zone: str | None) -> bool:
+        """Return whether a zone is cordoned, or a whole region; `zone` None asks for the latter."""
+        return self.region in (None, region) and self.zone in (None, zone)
+
+
+def cordons_in_force(cordons: Iterable[Cordon], now: datetime.datetime) -> tuple[Cordon, ...]:
+    return tuple(cordon for cordon in cordons if cordon.until > now)
+
+
+def covering_cordon(
+    cordons: Sequence[Cordon], region: str | None, zone: str | None
+) -> Cordon | None:
+    """Return the cordon of a place, or None; see `Cordon.covers`.
+
+    Of several cordons, the one that ends last counts. It evacuates if one of them does.
+    """
+    covering = [cordon for cordon in cordons if cordon.covers(region, zone)]
+    if not covering:
+        return None
+    last = max(covering, key=lambda cordon: cordon.until)
+    return structs.replace(last, evacuate=any(cordon.evacuate for cordon in covering))
+
+
+def no_open_place(reason: str, cordons: Iterable[Cordon]) -> NoUsablePlace:
+    """Return the error that no place can take nodes because of cordons.
+
+    :param reason: the error without its cause.
+    """
+    different = list(dict.fromkeys(cordons))
+    details = [
+        {'place': cordon.place, 'until': moments.shown(cordon.until), 'reason': cordon.reason}
+        for cordon in different
+    ]
+    text = f'{reason.rstrip(".")}: {listed(different, str, _LISTED)}'
+    return NoUsablePlace(text, {'cordons': details})
 
 
 class Place(Struct, frozen=True):
@@ -57,12 +140,6 @@ class Place(Struct, frozen=True):
             return str(self.shortage or '')
         return (self.note or self.cordon_note) if self.known else UNKNOWN
 
-    @property
-    def remark(self) -> str:
-        """The notes of the cloud and of cordons on a known place, for the row of the plan."""
-        note = '' if self.available else self.note
-        return ', '.join(filter(None, (note, self.cordon_note)))
-
     def is_opened_without_cordons(self, held: int = 0) -> bool:
         """Return whether a node could be created if the cordons were lifted."""
         has_room = self.cap < 0 or held < self.cap
@@ -86,9 +163,6 @@ class Place(Struct, frozen=True):
         )
 
 
-T = TypeVar('T', bound=Hashable)
-
-
 @dataclass(frozen=True, slots=True)
 class Held(Generic[T]):
     """The nodes of a cluster by place, before the action.
@@ -104,7 +178,6 @@ class Held(Generic[T]):
 
     @property
     def number(self) -> int:
-        """The number of nodes in all places."""
         return sum(sum(group.values()) for group in (*self.groups, self.staying))
 
     def unplaced(self, unknown: T) -> int:
@@ -114,10 +187,10 @@ class Held(Generic[T]):
 
 def total(groups: Sequence[Located]) -> Counts:
     """Return the number of nodes of all groups by place."""
-    found: Counts = Counter()
-    for group in filter(None, groups):
-        found.update(group)
-    return found
+    counts: Counts = Counter()
+    for group in groups:
+        counts.update(group)
+    return counts
 
 
 def first_rank(ranks: Ranks, place: str) -> float:

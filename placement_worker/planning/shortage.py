@@ -17,12 +17,39 @@ from placement_worker.contract.action_data import MOST_ATTEMPTS, Placement, Reco
 from placement_worker.contract.model import Node, in_utc
 from placement_worker.formats import text
 from placement_worker.formats.text import counted
-from placement_worker.planning.capacity_errors import means_no_capacity
 
 P = TypeVar('P', bound=Hashable)
-FAILED = 'ERROR'
-CLOCK_TOLERANCE = datetime.timedelta(minutes=1)  # a normal difference between two clocks
+_FAILED = 'ERROR'
+_CLOCK_TOLERANCE = datetime.timedelta(minutes=1)  # a normal difference between two clocks
 _MOST_DOUBLINGS = 32  # bounds the exponent; any `max_s` is reached by then
+
+# The phrases of OpenStack, in lower case, that mean that a place has no room for a new server. An
+# engine stores them in `status_reason` of a node, mostly inside a sentence of its own.
+# Source: nova/exception.py and nova/compute/utils.py of Nova 34.0.0. The class name NoValidHost is
+# the message where Nova cannot format the text.
+_CAPACITY_PHRASES = (
+    'no valid host was found',
+    'novalidhost',
+    'exceeded maximum number of retries',  # the build failed on each host that was chosen
+    'insufficient compute resources',  # the chosen host was full
+)
+# A quota limits the project in all places: nodes would leave a place that has room. The word
+# "quota" alone proves nothing, since images and hosts have such names.
+# Source: exception.py of Nova 34.0.0, Cinder 29.0.0 and oslo.limit 2.12.0;
+# neutron_lib/exceptions/__init__.py of neutron-lib 5.0.1.
+_QUOTA_PHRASES = (
+    'quota exceeded',
+    'overquota',
+    'maximum number of floating ips exceeded',
+    'maximum number of security groups or rules exceeded',
+    'maximum number of ports exceeded',
+    'is over a limit for',
+    'requested volume or snapshot exceeds allowed',
+    'is larger than maximum allowed limit',
+    'maximum number of volumes allowed',
+    'maximum number of snapshots allowed',
+    'unexpected over quota on',
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,19 +92,10 @@ class Shortage:
 
     @property
     def cause(self) -> str:
-        """The failed attempts in words."""
         if not self.attempts:
             return 'failed at an unknown time or in the future; check the clock of the engine'
         attempts = counted(self.attempts, 'failed attempt')
         return f'{attempts}, remembered' if self.remembered else attempts
-
-
-@dataclass(slots=True)
-class _Evidence:
-    """The nodes of a place that found no room, and the times at which others were created."""
-
-    failed: list[Node] = field(default_factory=list)
-    created_at: list[datetime.datetime] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +108,7 @@ class Memory:
 
 def failed_nodes(nodes: Iterable[Node]) -> list[Node]:
     """Return the nodes whose creation failed; they occupy no room in their place."""
-    return [node for node in nodes if node.created_at is None and node.status == FAILED]
+    return [node for node in nodes if node.created_at is None and node.status == _FAILED]
 
 
 def is_evidence(node: Node) -> bool:
@@ -98,9 +116,9 @@ def is_evidence(node: Node) -> bool:
 
     A node whose data have no placement proves nothing: no policy chose its place.
     """
-    if node.created_at is not None or node.status != FAILED:
+    if node.created_at is not None or node.status != _FAILED:
         return False
-    return means_no_capacity(node.status_reason) and bool(Placement.of(node.data.get('placement')))
+    return _means_no_capacity(node.status_reason) and bool(Placement.of(node.data.get('placement')))
 
 
 def last_failed(nodes: Iterable[Node]) -> Node | None:
@@ -124,15 +142,14 @@ def shortages_by_place(
         return {}
     evidence = _by_place(nodes, locate)
     recorded = _in_force(memory, evidence, locate, now)
-    found: dict[P, Shortage] = {}
+    shortages: dict[P, Shortage] = {}
     for place in dict.fromkeys([*evidence, *recorded]):
         of_place = evidence.get(place, _Evidence())
         if of_place.failed or place in recorded:
-            failed_at = [node.updated_at for node in of_place.failed]
-            short = shortage(failed_at, of_place.created_at, backoff, now, recorded.get(place))
-            if short:
-                found[place] = replace(short, failed=last_failed(of_place.failed))
-    return found
+            shortage = _shortage(of_place, backoff, now, recorded.get(place))
+            if shortage:
+                shortages[place] = shortage
+    return shortages
 
 
 def failures_after_deletion(
@@ -157,7 +174,7 @@ def failures_after_deletion(
     evidence = _by_place(nodes, locate)
     recorded = _in_force(memory, evidence, locate, now)
     for place, of_place in evidence.items():
-        times = _known_times((node.updated_at for node in of_place.failed), now)
+        times = _failure_times(of_place, now)
         if times and any(node.id in deleted for node in of_place.failed):
             created = of_place.created_at
             attempts, last, until = _in_a_row(times, created, backoff, recorded.get(place))
@@ -174,6 +191,32 @@ def failures_after_deletion(
     return None if found == sorted(memory.failures, key=_by_name) else found
 
 
+def _means_no_capacity(status_reason: str | None) -> bool:
+    text = (status_reason or '').lower()
+    is_full = any(phrase in text for phrase in _CAPACITY_PHRASES)
+    return is_full and not any(phrase in text for phrase in _QUOTA_PHRASES)
+
+
+@dataclass(slots=True)
+class _Evidence:
+    """The nodes of a place that found no room, and the times at which others were created."""
+
+    failed: list[Node] = field(default_factory=list)
+    created_at: list[datetime.datetime] = field(default_factory=list)
+
+
+def _by_place(nodes: Iterable[Node], locate: Callable[[Node], P]) -> dict[P, _Evidence]:
+    evidence: defaultdict[P, _Evidence] = defaultdict(_Evidence)
+    for node in nodes:
+        if node.created_at is not None:
+            evidence[locate(node)].created_at.append(in_utc(node.created_at))
+        elif is_evidence(node):
+            evidence[locate(node)].failed.append(node)
+    for of_place in evidence.values():
+        of_place.created_at.sort()
+    return evidence
+
+
 def _in_force(
     memory: Memory,
     evidence: Mapping[P, _Evidence],
@@ -185,14 +228,14 @@ def _in_force(
     One ends by its age, or when a node is created in its place. One in the future does not count:
     waiting for its end could last forever.
     """
-    found: dict[P, RecordedFailure] = {}
+    failures: dict[P, RecordedFailure] = {}
     oldest = now - datetime.timedelta(seconds=memory.longest_s)
-    for failure in sorted(memory.failures, key=lambda one: in_utc(one.at)):
+    for failure in sorted(memory.failures, key=lambda failure: in_utc(failure.at)):
         at, place = in_utc(failure.at), locate(_node_at(failure))
         created = evidence[place].created_at if place in evidence else []
-        if oldest <= at <= now + CLOCK_TOLERANCE and not (created and created[-1] > at):
-            found[place] = failure
-    return found
+        if oldest <= at <= now + _CLOCK_TOLERANCE and not (created and created[-1] > at):
+            failures[place] = failure
+    return failures
 
 
 def _by_name(failure: RecordedFailure) -> tuple[str, str]:
@@ -205,24 +248,11 @@ def _node_at(failure: RecordedFailure) -> Node:
     return Node('', data={'placement': placement})
 
 
-def _by_place(nodes: Iterable[Node], locate: Callable[[Node], P]) -> dict[P, _Evidence]:
-    found: defaultdict[P, _Evidence] = defaultdict(_Evidence)
-    for node in nodes:
-        if node.created_at is not None:
-            found[locate(node)].created_at.append(in_utc(node.created_at))
-        elif is_evidence(node):
-            found[locate(node)].failed.append(node)
-    for of_place in found.values():
-        of_place.created_at.sort()
-    return found
-
-
-def shortage(
-    failed_at: Iterable[datetime.datetime | None],
-    created_at: Iterable[datetime.datetime],
+def _shortage(
+    evidence: _Evidence,
     backoff: Backoff,
     now: datetime.datetime,
-    recorded: RecordedFailure | None = None,
+    recorded: RecordedFailure | None,
 ) -> Shortage | None:
     """Return the shortage of one place, or None if it has recovered.
 
@@ -235,26 +265,23 @@ def shortage(
     of the engine is wrong, and waiting for it could last forever. If a place has no other failures,
     it gets one node as a probe.
 
-    :param failed_at: the times of the failures in the place, at least one without `recorded`.
-    :param created_at: the times at which the existing nodes of the place were created.
+    :param evidence: with a failed node, unless failures are recorded.
     :param recorded: the failures of the place up to a time, if they are recorded and still count.
     """
-    times, created = _known_times(failed_at, now), sorted(map(in_utc, created_at))
+    times, failed = _failure_times(evidence, now), last_failed(evidence.failed)
     if not times and not recorded:
-        return Shortage(0, now, 1)
-    attempts, _, until = _in_a_row(times, created, backoff, recorded)
-    if created and created[-1] >= until:
+        return Shortage(0, now, 1, failed=failed)
+    attempts, _, until = _in_a_row(times, evidence.created_at, backoff, recorded)
+    if evidence.created_at and evidence.created_at[-1] >= until:
         return None
     until = _in_whole_seconds(until)
-    return Shortage(attempts, until, int(until <= now), remembered=recorded is not None)
+    return Shortage(attempts, until, int(until <= now), recorded is not None, failed)
 
 
-def _known_times(
-    failed_at: Iterable[datetime.datetime | None], now: datetime.datetime
-) -> list[datetime.datetime]:
+def _failure_times(evidence: _Evidence, now: datetime.datetime) -> list[datetime.datetime]:
     """Return the times of failures in order, without those that show that a clock is wrong."""
-    latest = now + CLOCK_TOLERANCE
-    return sorted(when for when in map(in_utc, filter(None, failed_at)) if when <= latest)
+    times = (in_utc(node.updated_at) for node in evidence.failed if node.updated_at)
+    return sorted(when for when in times if when <= now + _CLOCK_TOLERANCE)
 
 
 def _in_a_row(
@@ -263,7 +290,7 @@ def _in_a_row(
     backoff: Backoff,
     recorded: RecordedFailure | None,
 ) -> tuple[int, datetime.datetime, datetime.datetime]:
-    """Return the number of failed attempts since the last success, the last failure, its delay.
+    """Return the failed attempts since the last success, the last failure, the end of its delay.
 
     A record covers all failures up to its time, also those whose nodes still exist: they must not
     count twice.
@@ -280,7 +307,9 @@ def _in_a_row(
     last, window = first, datetime.timedelta(seconds=backoff.initial_s)
     for last in failed_at:
         if last >= until or last > first + window:
-            attempts = 1 if _any_between(created, until, last) else attempts + 1
+            probe = bisect_left(created, until)
+            succeeded = probe < len(created) and created[probe] < last
+            attempts = 1 if succeeded else attempts + 1
             first = last
         until = last + backoff.after(attempts)
     return attempts, last, until
@@ -290,11 +319,3 @@ def _in_whole_seconds(moment: datetime.datetime) -> datetime.datetime:
     """Round a time up, so that a request at the time that a note shows is not too early."""
     whole = moment.astimezone(datetime.UTC).replace(microsecond=0)
     return whole + datetime.timedelta(seconds=bool(moment.microsecond))
-
-
-def _any_between(
-    ordered: Sequence[datetime.datetime], start: datetime.datetime, end: datetime.datetime
-) -> bool:
-    """Return whether a time is in a period, which includes its start."""
-    i = bisect_left(ordered, start)
-    return i < len(ordered) and ordered[i] < end

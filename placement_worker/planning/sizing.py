@@ -1,27 +1,38 @@
 """The number of nodes that an action creates or deletes, the same for all policies.
 
+A resize follows Senlin to the letter, errors included, since its engine computes the size as well:
+another number would make the engine create or delete other nodes than the policies decided. The
+warnings cover what Senlin accepts, or refuses only afterwards.
+
 :source: senlin/common/scaleutils.py of release 16.
 """
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 from placement_worker.contract import actions
 from placement_worker.contract.action_data import CREATION, DELETION, ActionData, Kind
-from placement_worker.contract.model import Action, Cluster, Node
-from placement_worker.errors import SizeOutOfBounds
+from placement_worker.contract.inputs import ResizeInputs
+from placement_worker.contract.model import Action, CheckRequest, Cluster, Node
+from placement_worker.errors import Rejected, SizeOutOfBounds
 from placement_worker.formats.text import counted
-from placement_worker.planning.resizing import desired_size, limit_of, too_large
+from placement_worker.planning import victims
+from placement_worker.planning.victims import Protection
 
 _OF_ONE_NODE: Mapping[str, Kind] = {actions.NODE_CREATE: CREATION, actions.NODE_DELETE: DELETION}
 _OF_CANDIDATES = (actions.CLUSTER_DEL_NODES, actions.CLUSTER_REPLACE_NODES)
+# Action -> the changes that another policy may have decided; the first of any nodes counts.
 _CHANGES: Mapping[str, tuple[Kind, ...]] = {
     actions.CLUSTER_SCALE_OUT: (CREATION,),
     actions.CLUSTER_SCALE_IN: (DELETION,),
     actions.CLUSTER_RESIZE: (CREATION, DELETION),
 }
-"""Action -> the changes that another policy may have decided; the first of any nodes counts."""
+_GROWING = (actions.CLUSTER_SCALE_OUT, actions.NODE_CREATE)
+# The engine does not refuse these actions below min_size.
+_REGARDLESS_OF_MIN_SIZE = (actions.CLUSTER_RESIZE, actions.CLUSTER_REPLACE_NODES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +47,6 @@ class Size:
     limit: str = field(default='', compare=False)
 
     def explained(self, reason: str) -> str:
-        """Return the reason with the bound that contributed to it."""
         return f'{reason.rstrip(".")}; {self.limit}' if self.limit else reason
 
 
@@ -53,7 +63,7 @@ def size_of(action: Action, data: ActionData, cluster: Cluster, max_nodes: int) 
     if action.action == actions.CLUSTER_RESIZE:
         _check_named(action, data, size)
     if size.kind == CREATION and size.count and held + size.count > max_nodes:
-        raise too_large(held + size.count, max_nodes)
+        raise _too_large(held + size.count, max_nodes)
     return size
 
 
@@ -78,6 +88,51 @@ def current_nodes(action: Action, cluster: Cluster) -> list[Node]:
     if action.action != actions.NODE_CREATE or action.node is None:
         return cluster.nodes
     return [node for node in cluster.nodes if node.id != action.node.id]
+
+
+def size_warnings(
+    request: CheckRequest,
+    data: ActionData,
+    max_nodes: int,
+    protections: Mapping[str, Protection],
+) -> list[str]:
+    """Return the sentences about a resize that a bound changes, and about too few or many nodes.
+
+    :param data: the action's data after all policies have decided.
+    :param protections: the protected nodes, by id; if no policy has chosen victims, the engine
+        must not choose them.
+    """
+    action, cluster = request.action, request.cluster
+    try:
+        if action.action in _GROWING:
+            return _too_many(action, cluster, data, max_nodes)
+        asked = _removed(action, cluster, data, max_nodes)
+        removed = min(asked, len(cluster.nodes) - len(protections))
+        found = [
+            _percentage_of_nothing(action, cluster),
+            _limited(action, cluster, max_nodes),
+            _emptied(action, cluster, removed),
+            _too_few_left(action, cluster, removed),
+            _too_few_leave(cluster, asked, removed, protections),
+        ]
+    except Rejected:  # the invalid value did not matter to any policy
+        return []
+    return [warning for warning in found if warning]
+
+
+def is_below_min_size(action: Action, cluster: Cluster, removed: int) -> bool:
+    """Return whether the engine will refuse to remove so many nodes of the cluster."""
+    if action.action in _REGARDLESS_OF_MIN_SIZE or not 0 < removed <= len(cluster.nodes):
+        return False
+    return len(cluster.nodes) - removed < cluster.min_size
+
+
+def excess_removal(count: int, cluster: Cluster) -> tuple[str, ...]:
+    """Return a sentence if more nodes are to be removed than the cluster has."""
+    held = len(cluster.nodes)
+    if count <= held:
+        return ()
+    return (f'The action asks to remove {counted(count, "node")}, but the cluster has {held}',)
 
 
 def _size_of(action: Action, data: ActionData, cluster: Cluster, max_nodes: int) -> Size:
@@ -125,7 +180,230 @@ def _check_named(action: Action, data: ActionData, size: Size) -> None:
 
 
 def _size_of_resize(action: Action, cluster: Cluster, max_nodes: int) -> Size:
-    desired = desired_size(action.resize_inputs, cluster, max_nodes)
-    limit = limit_of(action.resize_inputs, cluster, desired)
+    desired = _desired_size(action.resize_inputs, cluster, max_nodes)
+    limit = _limit_of(action.resize_inputs, cluster, desired)
     change = desired - len(cluster.nodes)
     return Size(CREATION, change, limit) if change >= 0 else Size(DELETION, -change, limit)
+
+
+def _desired_size(inputs: ResizeInputs, cluster: Cluster, max_nodes: int) -> int:
+    """Return the size that a CLUSTER_RESIZE leads to.
+
+    :raises SizeOutOfBounds: the cluster, the inputs or the service do not allow that size.
+    """
+    current = len(cluster.nodes)
+    desired = _asked_size(inputs, current)
+    if not inputs.strict:
+        desired = _within_bounds(desired, inputs, cluster)
+    if current < desired > max_nodes:
+        raise _too_large(desired, max_nodes)
+    _check_bounds(desired, inputs, cluster, max_nodes)
+    return desired
+
+
+def _within_bounds(desired: int, inputs: ResizeInputs, cluster: Cluster) -> int:
+    """Return the allowed size closest to the desired one.
+
+    A maximum below zero is unlimited. Where minimum and maximum contradict each other, the maximum
+    wins.
+    """
+    floor = cluster.min_size if inputs.min_size is None else inputs.min_size
+    ceiling = cluster.max_size if inputs.max_size is None else inputs.max_size
+    desired = max(desired, floor)
+    return min(desired, ceiling) if ceiling >= 0 else desired
+
+
+def _limit_of(inputs: ResizeInputs, cluster: Cluster, desired: int) -> str:
+    """Return in words which bound changed the size asked for; empty if none did.
+
+    :param desired: the result of `_desired_size`.
+    """
+    asked = _asked_size(inputs, len(cluster.nodes))
+    if desired == asked:
+        return ''
+    return f'limited to {desired} in all by {_bound_of(inputs, asked, desired)}'
+
+
+def _bound_of(inputs: ResizeInputs, asked: int, desired: int) -> str:
+    """Return the bound that changed the size asked for, e.g. "the cluster's max_size"."""
+    if desired < asked:
+        name, requested = 'max_size', inputs.max_size
+    else:
+        name, requested = 'min_size', inputs.min_size
+    return f"the {'cluster' if requested is None else 'request'}'s {name}"
+
+
+def _asked_size(inputs: ResizeInputs, current: int) -> int:
+    """Return the size that the adjustment alone leads to."""
+    if inputs.number is None:
+        return current
+    if inputs.adjustment_type == 'CHANGE_IN_PERCENTAGE':
+        return current + _percentage(inputs.number, current, inputs.min_step)
+    number = int(inputs.number)
+    return number if inputs.adjustment_type == 'EXACT_CAPACITY' else current + number
+
+
+def _percentage(number: float, current: int, min_step: int) -> int:
+    """Return `number` percent of the current size as whole nodes.
+
+    A change of less than one node counts as one node; a larger one drops its fraction.
+    """
+    delta = Fraction(str(number)) * current / 100
+    size = abs(delta)
+    rounded = math.ceil(size) if size < 1 else math.floor(size)
+    if 0 < rounded < min_step:
+        rounded = min_step
+    return rounded if delta > 0 else -rounded
+
+
+def _too_large(desired: int, max_nodes: int) -> SizeOutOfBounds:
+    """Return the error, in Senlin's words, of a size above the maximum of the service."""
+    return SizeOutOfBounds(
+        f'The target capacity ({desired}) is greater than the maximum number of nodes '
+        f'allowed per cluster ({max_nodes}).'
+    )
+
+
+def _check_bounds(desired: int, inputs: ResizeInputs, cluster: Cluster, max_nodes: int) -> None:
+    """Raise the error of the first bound that Senlin would find violated, in its order."""
+    bounds = (*_of_target(desired, inputs, cluster), *_of_limits(inputs, cluster, max_nodes))
+    for is_violated, reason in bounds:
+        if is_violated:
+            raise SizeOutOfBounds(reason)
+
+
+def _of_target(desired: int, inputs: ResizeInputs, cluster: Cluster) -> Iterator[tuple[bool, str]]:
+    """Yield whether each bound of the desired size is violated, with the text of Senlin's error."""
+    min_size, max_size, strict = inputs.min_size, inputs.max_size, inputs.strict
+    low, high = cluster.min_size, cluster.max_size
+    target = f'The target capacity ({desired})'
+    yield (
+        min_size is not None and desired < min_size,
+        f'{target} is less than the specified min_size ({min_size}).',
+    )
+    yield (
+        min_size is None and strict and desired < low,
+        f"{target} is less than the cluster's min_size ({low}).",
+    )
+    yield (
+        _exceeds(desired, max_size),
+        f'{target} is greater than the specified max_size ({max_size}).',
+    )
+    yield (
+        max_size is None and strict and _exceeds(desired, high),
+        f"{target} is greater than the cluster's max_size ({high}).",
+    )
+
+
+def _of_limits(
+    inputs: ResizeInputs, cluster: Cluster, max_nodes: int
+) -> Iterator[tuple[bool, str]]:
+    """Yield whether the new limits contradict each other, with the text of Senlin's error."""
+    min_size, max_size = inputs.min_size, inputs.max_size
+    low, high = cluster.min_size, cluster.max_size
+    yield (
+        _exceeds(min_size, max_size),
+        f'The specified min_size ({min_size}) is greater than the specified max_size ({max_size}).',
+    )
+    yield (
+        max_size is None and _exceeds(min_size, high),
+        f'The specified min_size ({min_size}) is greater than the current max_size ({high}) of '
+        'the cluster.',
+    )
+    yield (
+        max_size is not None and max_size > max_nodes,
+        f'The specified max_size ({max_size}) is greater than the maximum number of nodes '
+        f'allowed per cluster ({max_nodes}).',
+    )
+    yield (
+        min_size is None and _exceeds(low, max_size),
+        f'The specified max_size ({max_size}) is less than the current min_size ({low}) of the '
+        'cluster.',
+    )
+
+
+def _exceeds(size: int | None, limit: int | None) -> bool:
+    """Return whether a size exceeds a limit; None or a limit below zero is unlimited."""
+    return size is not None and limit is not None and 0 <= limit < size
+
+
+def _percentage_of_nothing(action: Action, cluster: Cluster) -> str | None:
+    if not _is_undecided_resize(action) or cluster.nodes:
+        return None
+    number = action.resize_inputs.number
+    if not number or action.resize_inputs.adjustment_type != 'CHANGE_IN_PERCENTAGE':
+        return None
+    return (
+        f'The resize asks to {"add" if number > 0 else "remove"} {abs(number)}% of 0 nodes, and '
+        'a percentage of 0 is 0; use CHANGE_IN_CAPACITY or EXACT_CAPACITY'
+    )
+
+
+def _limited(action: Action, cluster: Cluster, max_nodes: int) -> str | None:
+    if not _is_undecided_resize(action):
+        return None
+    current, inputs = len(cluster.nodes), action.resize_inputs
+    asked, desired = _asked_size(inputs, current), _desired_size(inputs, cluster, max_nodes)
+    if asked == desired:
+        return None
+    is_reversed = (asked - current) * (desired - current) < 0
+    return (
+        f'The resize asks to {_change(asked - current)}; '
+        f'{_bound_of(inputs, asked, desired)} ({desired}) '
+        f'{"reverses" if is_reversed else "limits"} it to {_change(desired - current)}'
+    )
+
+
+def _is_undecided_resize(action: Action) -> bool:
+    is_decided = CREATION in action.data or DELETION in action.data
+    return action.action == actions.CLUSTER_RESIZE and not is_decided
+
+
+def _change(difference: int) -> str:
+    if not difference:
+        return 'change nothing'
+    return f'{"add" if difference > 0 else "remove"} {counted(abs(difference), "node")}'
+
+
+def _emptied(action: Action, cluster: Cluster, removed: int) -> str | None:
+    held = len(cluster.nodes)
+    if not held or removed < held or action.action == actions.CLUSTER_REPLACE_NODES:
+        return None
+    which = 'the only node' if held == 1 else f'all {held} nodes'
+    return f'The action removes {which} of the cluster'
+
+
+def _too_few_left(action: Action, cluster: Cluster, removed: int) -> str | None:
+    if not is_below_min_size(action, cluster, removed):
+        return None
+    left = counted(len(cluster.nodes) - removed, 'node')
+    return (
+        f"The action leaves {left}, fewer than the cluster's min_size ({cluster.min_size}): the "
+        'engine must refuse it'
+    )
+
+
+def _too_few_leave(
+    cluster: Cluster, asked: int, removed: int, protections: Mapping[str, Protection]
+) -> str | None:
+    wanted = min(asked, len(cluster.nodes))
+    return victims.too_few_victims(removed, wanted, protections) if removed < wanted else None
+
+
+def _too_many(action: Action, cluster: Cluster, data: ActionData, max_nodes: int) -> list[str]:
+    created = size_of(action, data, cluster, max_nodes).count
+    size = len(current_nodes(action, cluster)) + created
+    if not created or not _exceeds(size, cluster.max_size):
+        return []
+    return [
+        f"The action leads to {counted(size, 'node')}, more than the cluster's max_size "
+        f'({cluster.max_size}): the engine must refuse it'
+    ]
+
+
+def _removed(action: Action, cluster: Cluster, data: ActionData, max_nodes: int) -> int:
+    candidates = data.deletion.candidate_count
+    if candidates is not None:
+        return candidates
+    size = size_of(action, data, cluster, max_nodes)
+    return size.count if size.kind == DELETION else 0

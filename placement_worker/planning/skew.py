@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 from placement_worker.contract.action_data import CREATION, Kind
 from placement_worker.formats.text import counted, enumerated, escaped, shortened
+from placement_worker.planning.placement import Plan, Row
 from placement_worker.planning.places import NOWHERE, Located, Place
-from placement_worker.planning.plan_rows import Plan, Row
 
 
-class Bound(NamedTuple):
+class _Bound(NamedTuple):
     """A limit that keeps places from their ideal, as the text around their names."""
 
     before: str
@@ -32,17 +32,17 @@ class Bound(NamedTuple):
         return f'{self.before}{noun} {enumerated(names)}{after}'
 
 
-AT_CAP = Bound('', ' is at its cap', ' are at their caps')
-OVER_CAP = Bound('', ' is over its cap', ' are over their caps')
-EXISTING = Bound('existing nodes of ', ' are not moved', ' are not moved')
-PROTECTED = Bound('protected nodes of ', ' stay', ' stay')
-NO_GROWTH = Bound('a deletion adds no nodes to ', '', '')
-UNHEALTHY_FIRST = 'unhealthy nodes and nodes that were never created leave first'
-BEST_FOR_WEIGHTS = 'the weights allow no better plan'
+_AT_CAP = _Bound('', ' is at its cap', ' are at their caps')
+_OVER_CAP = _Bound('', ' is over its cap', ' are over their caps')
+_EXISTING = _Bound('existing nodes of ', ' are not moved', ' are not moved')
+_PROTECTED = _Bound('protected nodes of ', ' stay', ' stay')
+_NO_GROWTH = _Bound('a deletion adds no nodes to ', '', '')
+_UNHEALTHY_FIRST = 'unhealthy nodes and nodes that were never created leave first'
+_BEST_FOR_WEIGHTS = 'the weights allow no better plan'
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class _Standing:
     """A listed place after a plan, with its ideal."""
 
     place: Place
@@ -66,27 +66,25 @@ class Skew:
 
     kind: Kind
     allowed: int
-    standings: Sequence[Standing]
+    standings: Sequence[_Standing]
     first: int
     staying: Located
 
     @property
-    def beyond(self) -> list[Standing]:
-        """The places that are too far from their ideal."""
-        return [one for one in self.standings if abs(one.distance) > self.allowed]
+    def beyond(self) -> list[_Standing]:
+        return [standing for standing in self.standings if abs(standing.distance) > self.allowed]
 
     @property
     def details(self) -> list[dict[str, Any]]:
-        """The rows of these places, for the details of a decision."""
         return [
             {
-                'name': one.place.name,
-                'final': one.row.final,
-                'ideal': _rounded(one.ideal),
-                'skew': _rounded(one.distance),
+                'name': standing.place.name,
+                'final': standing.row.final,
+                'ideal': _rounded(standing.ideal),
+                'skew': _rounded(standing.distance),
                 'allowed': self.allowed,
             }
-            for one in self.beyond
+            for standing in self.beyond
         ]
 
     def explained(self, what: str, region: str | None = None) -> str:
@@ -98,7 +96,9 @@ class Skew:
         :param what: the type of the places, e.g. "zone".
         :param region: the region of the zones, if a policy planned by region.
         """
-        worst = max(self.beyond, key=lambda one: (one.distance > 0, abs(one.distance)))
+        worst = max(
+            self.beyond, key=lambda standing: (standing.distance > 0, abs(standing.distance))
+        )
         of_region = f' of region {_shown(region)}' if region else ''
         return (
             f'{what.capitalize()} {_shown(worst.place.name)}{of_region} would hold '
@@ -106,7 +106,7 @@ class Skew:
             f'allowed skew {self.allowed}: {"; ".join(self._causes(worst, what))}'
         )
 
-    def _causes(self, worst: Standing, what: str) -> list[str]:
+    def _causes(self, worst: _Standing, what: str) -> list[str]:
         """Return the limits of the places beyond the allowed skew.
 
         If nothing limits the worst place itself, the places on the other side of their ideal
@@ -115,24 +115,24 @@ class Skew:
         places = self.beyond
         if self._bound(worst) is None:
             places = [
-                one for one in self.standings if one in places or one.distance * worst.distance < 0
+                standing
+                for standing in self.standings
+                if standing in places or standing.distance * worst.distance < 0
             ]
-        names: dict[Bound, list[str]] = {}
-        for one in places:
-            bound = self._bound(one)
+        names: dict[_Bound, list[str]] = {}
+        for standing in places:
+            bound = self._bound(standing)
             if bound:
-                names.setdefault(bound, []).append(_shown(one.place.name))
-        return [bound.of(found, what) for bound, found in names.items()] or [self._general_cause()]
+                names.setdefault(bound, []).append(_shown(standing.place.name))
+        causes = [bound.of(found, what) for bound, found in names.items()]
+        return causes or [_UNHEALTHY_FIRST if self.first else _BEST_FOR_WEIGHTS]
 
-    def _general_cause(self) -> str:
-        return UNHEALTHY_FIRST if self.first else BEST_FOR_WEIGHTS
-
-    def _bound(self, one: Standing) -> Bound | None:
-        if one.distance < 0:
-            return _upper_bound(one.place, one.row, self.kind)
+    def _bound(self, standing: _Standing) -> _Bound | None:
+        if standing.distance < 0:
+            return _upper_bound(standing.place, standing.row, self.kind)
         if self.kind == CREATION:
-            return None if one.row.planned else EXISTING
-        return PROTECTED if one.row.final == self.staying.get(one.place.name) else None
+            return None if standing.row.planned else _EXISTING
+        return _PROTECTED if standing.row.final == self.staying.get(standing.place.name) else None
 
 
 def of_plan(
@@ -154,13 +154,14 @@ def of_plan(
     size = sum(rows[place.name].final for place in places)
     weight = sum(place.weight for place in places)
     standings = [
-        Standing(place, rows[place.name], Fraction(size * place.weight, weight)) for place in places
+        _Standing(place, rows[place.name], Fraction(size * place.weight, weight))
+        for place in places
     ]
     first = sum(sum(group.values()) for group in groups[:-1])
     return Skew(kind, allowed, standings, first, staying)
 
 
-def _upper_bound(place: Place, row: Row, kind: Kind) -> Bound | None:
+def _upper_bound(place: Place, row: Row, kind: Kind) -> _Bound | None:
     is_full = 0 <= place.cap <= row.final
     if kind == CREATION or not place.known:
         obstacle = '' if is_full and place.cordons and not place.note else place.obstacle
@@ -169,14 +170,14 @@ def _upper_bound(place: Place, row: Row, kind: Kind) -> Bound | None:
     if obstacle:
         return _obstacle(obstacle)
     if is_full:
-        return AT_CAP if place.cap == row.final else OVER_CAP
-    return None if kind == CREATION or row.planned else NO_GROWTH
+        return _AT_CAP if place.cap == row.final else _OVER_CAP
+    return None if kind == CREATION or row.planned else _NO_GROWTH
 
 
-def _obstacle(note: str) -> Bound:
+def _obstacle(note: str) -> _Bound:
     if note.startswith('no '):
-        return Bound('', f' has {note}', f' have {note}')
-    return Bound('', f' is {note}', f' are {note}')
+        return _Bound('', f' has {note}', f' have {note}')
+    return _Bound('', f' is {note}', f' are {note}')
 
 
 def _rounded(number: Fraction) -> float:

@@ -1,37 +1,75 @@
-"""The victims of a deletion: order all nodes, then take as many per place as planned."""
+"""The victims of a deletion: order all nodes, leave out protected ones, take as many as planned.
+
+The order depends on the nodes and the id of the action alone, so that a repeated check names the
+same victims. Unhealthy nodes come first. Placement policies say how many nodes leave each place
+(`RemovalCounts`). Users protect nodes by metadata, engines and policies by data; a protection that
+cannot be parsed protects, too.
+"""
 
 import datetime
 import hashlib
+import json
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter, itemgetter
-from typing import Literal
+from typing import Any, Literal, Self
 
-from placement_worker.contract.model import Node, in_utc
+from placement_worker.contract.action_data import Deletion, PlaceCount
+from placement_worker.contract.model import Node, NodePatch, in_utc
+from placement_worker.contract.values import shown
 from placement_worker.errors import NoFeasiblePlan
-from placement_worker.formats.text import counted, shortened
+from placement_worker.formats import moments
+from placement_worker.formats.text import counted, listed, shortened
 from placement_worker.planning.places import NO_PLACE
-from placement_worker.planning.protection import Protection
 
 Criteria = Literal['RANDOM', 'OLDEST_FIRST', 'OLDEST_PROFILE_FIRST', 'YOUNGEST_FIRST']
-Location = tuple[str, ...]
-"""A zone, a region, or both as (region, zone)."""
-UNKNOWN: Location = ()
-"""The location of nodes whose place is unknown."""
-PLACE_UNKNOWN = 'place unknown'
-"""The reason of a healthy victim that a placement policy planned to delete from no known place."""
-
+Location = tuple[str, ...]  # a zone, a region, or both as (region, zone)
+UNKNOWN: Location = ()  # the location of nodes whose place is unknown
+FAILING = frozenset({'ERROR', 'WARNING'})
+PROTECTED = 'protected'  # the key in the metadata and in the data of a node
+ALL_PROTECTED = 'All nodes are protected.'
+# The reason of a healthy victim that a placement policy planned to delete from no known place.
+_PLACE_UNKNOWN = 'place unknown'
 _UNHEALTHY, _NEVER_CREATED, _HEALTHY = range(3)
 _REASONS = {_UNHEALTHY: 'unhealthy', _NEVER_CREATED: 'never created'}
-FAILING = frozenset({'ERROR', 'WARNING'})
-_OLDEST = datetime.datetime.min.replace(tzinfo=datetime.UTC)
 _CRITERION = {
     'RANDOM': 'random',
     'OLDEST_FIRST': 'oldest',
     'OLDEST_PROFILE_FIRST': 'oldest profile',
     'YOUNGEST_FIRST': 'youngest',
 }
+_ACTIVE = 'ACTIVE'
+_OLDEST = datetime.datetime.min.replace(tzinfo=datetime.UTC)
+_EXPECTED = '`true`, `false`, a time in ISO 8601, or `{until, reason}`'
+_LISTED = 10  # protected nodes that a sentence names
+_NUMBER = re.compile('[0-9]{9,}')
+_WORDS = {'true': True, 'false': False}
+_KEYS = {'until', 'reason'}
+
+
+@dataclass(frozen=True, slots=True)
+class Protection:
+    """The protection of a node that must not be deleted.
+
+    `until`: None if the protection does not end by itself. `invalid`: the value if it cannot be
+    parsed, as an error shows it, else an empty string.
+    """
+
+    until: datetime.datetime | None = None
+    reason: str = ''
+    invalid: str = ''
+
+    def __str__(self) -> str:
+        until = f' until {moments.shown(self.until)}' if self.until else ''
+        reason = f' ({shortened(self.reason)})' if self.reason else ''
+        return f'protected{until}{reason}'
+
+    @property
+    def details(self) -> dict[str, str]:
+        """The end and the reason, or empty strings, for the details of a decision."""
+        return {'until': moments.shown(self.until) if self.until else '', 'reason': self.reason}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +94,7 @@ def order(nodes: Iterable[Node], criteria: Criteria, seed: str) -> list[Node]:
 
     :param seed: of the random order; the same seed and node ids give the same order.
     """
-    groups: tuple[list[Node], list[Node], list[Node]] = ([], [], [])
-    for node in sorted(nodes, key=attrgetter('index', 'id')):
-        groups[_group(node)].append(node)
-    unhealthy, never_created, healthy = groups
+    unhealthy, never_created, healthy = _grouped(sorted(nodes, key=attrgetter('index', 'id')))
     return [*unhealthy, *never_created, *_by_criteria(healthy, criteria, seed)]
 
 
@@ -70,10 +105,7 @@ def is_healthy(node: Node) -> bool:
 
 def before_healthy(nodes: Iterable[Node]) -> tuple[list[Node], list[Node]]:
     """Return the nodes that leave before healthy ones: unhealthy ones, and ones never created."""
-    groups: tuple[list[Node], list[Node], list[Node]] = ([], [], [])
-    for node in nodes:
-        groups[_group(node)].append(node)
-    unhealthy, never_created, _ = groups
+    unhealthy, never_created, _ = _grouped(nodes)
     return unhealthy, never_created
 
 
@@ -122,58 +154,166 @@ def reason(node: Node, criteria: Criteria, unplaced: Collection[str] = (), place
     if group != _HEALTHY:
         return _REASONS[group]
     if node.id in unplaced:
-        return PLACE_UNKNOWN
+        return _PLACE_UNKNOWN
     return f'{_CRITERION[criteria]} in {place}' if place else _CRITERION[criteria]
 
 
 def reason_counts(choice: Choice, criteria: Criteria) -> dict[str, int]:
-    """Return how many victims have each reason."""
-    groups = Counter(map(_group, choice.victims))
-    unplaced = 0
-    if choice.unplaced:
-        found = (node for node in choice.victims if node.id in choice.unplaced)
-        unplaced = [*map(_group, found)].count(_HEALTHY)
-    counts = {
-        **{_REASONS[group]: groups[group] for group in _REASONS},
-        PLACE_UNKNOWN: unplaced,
-        _CRITERION[criteria]: groups[_HEALTHY] - unplaced,
-    }
-    return {reason: number for reason, number in sorted(counts.items()) if number}
+    """Return how many victims have each reason, by reason."""
+    reasons = Counter(reason(node, criteria, choice.unplaced) for node in choice.victims)
+    return dict(sorted(reasons.items()))
 
 
-def _check_held(location: Location, asked: int, held: int) -> None:
-    """Check that a location holds the nodes that are to leave it.
+@dataclass(frozen=True, slots=True)
+class RemovalCounts:
+    """Location -> number of nodes to delete there; None if no policy planned.
 
-    :raises NoFeasiblePlan: naming the location that does not.
+    A location is (region,), (zone,) or, for a plan by region and zone, (region, zone). In such a
+    plan (region,) stands for the nodes of the region whose zone is unknown. For an `undivided`
+    region, one without usable zones, it stands for all of its nodes.
     """
-    if asked > held:
-        are = 'is' if asked == 1 else 'are'
-        raise NoFeasiblePlan(
-            f'{counted(asked, "node")} {are} to leave {_name(location)}, which holds {held}.'
-        )
+
+    by_location: Mapping[Location, int] | None
+    by_region: bool = False
+    by_zone: bool = False
+    undivided: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, deletion: Deletion, count: int) -> Self:
+        """Read the counts from `places` of a deletion, else its `regions`, else its `zones`.
+
+        :param count: the number of nodes to delete, which no plan may exceed.
+        :raises InvalidInput: the plan is malformed or too large.
+        """
+        regions, zones, places = deletion.regions, deletion.zones, deletion.places
+        counts = cls(None)
+        if places is not None:
+            counts = cls._of_places(places, regions or {})
+        elif regions is not None:
+            counts = cls({(name,): number for name, number in regions.items()}, by_region=True)
+        elif zones is not None:
+            counts = cls({(name,): number for name, number in zones.items()}, by_zone=True)
+        deletion.check_total(sum((counts.by_location or {}).values()), count)
+        return counts
+
+    @classmethod
+    def _of_places(cls, places: Iterable[PlaceCount], regions: Mapping[str, int]) -> Self:
+        divided: Counter[tuple[str, str]] = Counter()
+        whole: Counter[str] = Counter()
+        for region, zone, count in places:
+            if zone is None:
+                whole[region] += count
+            else:
+                divided[region, zone] += count
+        # The part of a region's count that its zones do not cover belongs to its nodes of unknown
+        # zone.
+        left = {**whole, **regions}
+        for (region, _), count in divided.items():
+            if region in regions:
+                left[region] -= count
+        by_location: dict[Location, int] = {
+            (region,): count for region, count in left.items() if count > 0
+        }
+        by_location.update(divided.items())
+        undivided = frozenset(whole) - {region for region, _ in divided}
+        return cls(by_location, by_region=True, by_zone=True, undivided=undivided)
+
+    @property
+    def unknown(self) -> frozenset[Location]:
+        """The locations of nodes whose region, or whose zone within a region, is unknown."""
+        if not (self.by_region and self.by_zone):
+            return frozenset({UNKNOWN})
+        regions = (place for place in self.by_location or () if len(place) == 1)
+        return frozenset({UNKNOWN, *(place for place in regions if place[0] not in self.undivided)})
+
+    def location(self, region: str | None, zone: str | None) -> Location:
+        """Return the location that a node in this region and zone belongs to."""
+        if self.by_region and self.by_zone:
+            if region is None:
+                return UNKNOWN
+            return (region,) if zone is None or region in self.undivided else (region, zone)
+        known = region if self.by_region else zone
+        return UNKNOWN if known is None else (known,)
 
 
-def _in_rounds(
-    leaving: Mapping[Location, Sequence[Node]], unknown: Collection[Location]
-) -> list[Node]:
-    """Return the victims group by group, and in a group from one place after the other.
+def exceptional(nodes: Iterable[Node]) -> list[Node]:
+    """Return the nodes that may be unhealthy, never created or protected.
 
-    An engine or a health floor may stop half way. The fuller a place is with victims, the earlier
-    its first one stands, so that the cluster stays as even as it can.
+    Few nodes are, so one pass over all nodes spares several others.
     """
-    ordered = []
-    for location, nodes in leaving.items():
-        after = Counter(map(_group, nodes))  # the victims from here to the end
-        for node in nodes:
-            group = _group(node)
-            order = 0 if location in unknown else -after[group]
-            ordered.append(((group, location not in unknown, order, location), node))
-            after[group] -= 1
-    return [node for _, node in sorted(ordered, key=itemgetter(0))]
+    return [
+        node
+        for node in nodes
+        if node.status != _ACTIVE
+        or node.tainted
+        or node.created_at is None
+        or node.metadata is not None
+        or PROTECTED in node.data
+    ]
 
 
-def _name(location: Location) -> str:
-    return ' / '.join(map(shortened, location)) if location else NO_PLACE
+def parse_protection(value: object) -> Protection | None:
+    """Return the protection that a value describes, or None if it describes none.
+
+    A value that cannot be parsed protects: the user who wrote it wanted to keep the node. Engines
+    store metadata as strings, so a string may hold any of the other forms.
+    """
+    try:
+        return _parsed(_plain(value))
+    except (ValueError, RecursionError):  # RecursionError: deeply nested JSON in a string
+        return Protection(invalid=shown(value))
+
+
+def maybe_protected(nodes: Iterable[Node]) -> list[Node]:
+    """Return the nodes that have metadata or the key in their data, so that few are parsed."""
+    return [node for node in nodes if PROTECTED in node.data or node.metadata is not None]
+
+
+def protections_in_force(
+    nodes: Iterable[Node], patches: Mapping[str, NodePatch], now: datetime.datetime
+) -> dict[str, Protection]:
+    """Return the protected ones of some nodes by id, ordered by index and id.
+
+    :param nodes: a node may be repeated; it is protected if one of its versions is.
+    :param patches: changes of nodes, by node id; their data replace those of the node.
+    """
+    protections: dict[str, Protection] = {}
+    for node in sorted(nodes, key=attrgetter('index', 'id')):
+        patch = patches.get(node.id)
+        protection = _protection_of(node, patch.data if patch else node.data, now)
+        if protection:
+            protections.setdefault(node.id, protection)
+    return protections
+
+
+def protected_nodes_text(protections: Mapping[str, Protection]) -> str:
+    """Return the protected nodes in words: "n4 is protected until 2026-12-01, n5 is protected"."""
+    return listed(protections.items(), lambda one: f'{shortened(one[0])} is {one[1]}', _LISTED)
+
+
+def too_few_victims(deleted: int, wanted: int, protections: Mapping[str, Protection]) -> str:
+    """Return a sentence about fewer victims than wanted."""
+    number = f'{deleted} of {counted(wanted, "node")}'
+    return f'Only {number} can be deleted: {protected_nodes_text(protections)}'
+
+
+def unparsed_protections(protections: Mapping[str, Protection]) -> list[str]:
+    """Return a sentence if the protection of some nodes cannot be parsed, else none."""
+    invalid = [(node_id, one.invalid) for node_id, one in protections.items() if one.invalid]
+    if not invalid:
+        return []
+    nodes = listed(invalid, lambda one: f'{shortened(one[0])} (got {one[1]})')
+    return [
+        f'Cannot parse `{PROTECTED}`, so these nodes stay protected: {nodes}; expected {_EXPECTED}'
+    ]
+
+
+def _grouped(nodes: Iterable[Node]) -> tuple[list[Node], list[Node], list[Node]]:
+    """Return the unhealthy, the never created and the healthy nodes."""
+    groups: tuple[list[Node], list[Node], list[Node]] = ([], [], [])
+    for node in nodes:
+        groups[_group(node)].append(node)
+    return groups
 
 
 def _group(node: Node) -> int:
@@ -190,10 +330,7 @@ def _by_criteria(nodes: Sequence[Node], criteria: Criteria, seed: str) -> list[N
         'profile_created_at' if criteria == 'OLDEST_PROFILE_FIRST' else 'created_at'
     )
     youngest_first = criteria == 'YOUNGEST_FIRST'
-    try:
-        return sorted(nodes, key=time_of, reverse=youngest_first)
-    except TypeError:  # a time is missing, or some have no time zone
-        return sorted(nodes, key=lambda node: _comparable(time_of(node)), reverse=youngest_first)
+    return sorted(nodes, key=lambda node: _comparable(time_of(node)), reverse=youngest_first)
 
 
 def _comparable(moment: datetime.datetime | None) -> datetime.datetime:
@@ -211,3 +348,80 @@ def _random_key(seed: str) -> Callable[[Node], bytes]:
         return hashed.digest()
 
     return key
+
+
+def _check_held(location: Location, leaving: int, held: int) -> None:
+    if leaving <= held:
+        return
+    name = ' / '.join(map(shortened, location)) if location else NO_PLACE
+    raise NoFeasiblePlan(
+        f'{counted(leaving, "node")} {"is" if leaving == 1 else "are"} to leave {name}, which '
+        f'holds {held}.'
+    )
+
+
+def _in_rounds(
+    leaving: Mapping[Location, Sequence[Node]], unknown: Collection[Location]
+) -> list[Node]:
+    """Return the victims group by group, and within a group from one place after the other.
+
+    An engine or a health floor may stop half way. The fuller a place is with victims, the earlier
+    its first one stands, so that the cluster stays as even as it can.
+    """
+    ordered = []
+    for location, nodes in leaving.items():
+        after = Counter(map(_group, nodes))  # the victims from here to the end
+        for node in nodes:
+            group = _group(node)
+            order = 0 if location in unknown else -after[group]
+            ordered.append(((group, location not in unknown, order, location), node))
+            after[group] -= 1
+    return [node for _, node in sorted(ordered, key=itemgetter(0))]
+
+
+def _protection_of(
+    node: Node, data: Mapping[str, Any], now: datetime.datetime
+) -> Protection | None:
+    """Return the protection of a node now; the one that a user set comes first."""
+    values = (node.metadata.protected if node.metadata else None, data.get(PROTECTED))
+    for protection in map(parse_protection, values):
+        if protection and (not protection.until or protection.until > now):
+            return protection
+    return None
+
+
+def _plain(value: object) -> object:
+    """Return the value that a string holds, in any of the forms that are not a time."""
+    if not isinstance(value, str):
+        return value
+    text = value.strip()
+    if text.startswith('{'):
+        return json.loads(text)
+    return _WORDS.get(text.lower(), text)
+
+
+def _parsed(value: object) -> Protection | None:
+    """Return the protection that a plain value describes.
+
+    :raises ValueError: it describes none.
+    """
+    if value is None or isinstance(value, bool):
+        return Protection() if value else None
+    if isinstance(value, dict) and value and value.keys() <= _KEYS:
+        until, reason = value.get('until'), value.get('reason') or ''
+        if isinstance(reason, str):
+            return Protection(None if until is None else _time(until), reason)
+    return Protection(_time(value))
+
+
+def _time(value: object) -> datetime.datetime:
+    """Return the time in a string.
+
+    Python takes a long number for a date, any separator and a time: 1712011200000 would be a time
+    in the year 1712. It is a count of milliseconds, which is not ISO 8601.
+
+    :raises ValueError: the value is not a time in ISO 8601.
+    """
+    if not isinstance(value, str) or _NUMBER.fullmatch(value.strip()):
+        raise ValueError('not a time')
+    return in_utc(datetime.datetime.fromisoformat(value.strip()))

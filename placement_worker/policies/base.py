@@ -31,11 +31,9 @@ from placement_worker.contract.model import (
     Phase,
     SupportStatus,
 )
-from placement_worker.planning import protection, sizing, victims
-from placement_worker.planning.cordon import Cordon
-from placement_worker.planning.exceptional import exceptional
-from placement_worker.planning.protection import Protection
-from placement_worker.planning.victims import Criteria
+from placement_worker.planning import sizing, victims
+from placement_worker.planning.places import Cordon
+from placement_worker.planning.victims import Criteria, Protection, exceptional
 from placement_worker.policies.places import Places
 
 # Major and minor version. The worker skips policies of another major or a later minor version.
@@ -156,12 +154,12 @@ class State:
         be a member of the cluster, and would reduce the number of members that can be deleted.
         """
         nodes, node = request.cluster.nodes, request.action.node
-        versions = protection.marked(self.exceptional(request.cluster))
+        versions = victims.maybe_protected(self.exceptional(request.cluster))
         if self.nodes:
             versions += [one for one in nodes if one.id in self.nodes]
         if node and request.action.action in OF_A_NODE:
             versions.append(node)
-        return protection.in_force(versions, self.nodes, self.now) if versions else {}
+        return victims.protections_in_force(versions, self.nodes, self.now) if versions else {}
 
     def exceptional(self, cluster: Cluster) -> Sequence[Node]:
         """Return the members that may be unhealthy, never created or protected."""

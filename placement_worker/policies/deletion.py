@@ -17,9 +17,8 @@ from placement_worker.contract import actions
 from placement_worker.contract.action_data import CREATION, DELETION
 from placement_worker.contract.model import CheckRequest, Node, SupportStatus
 from placement_worker.errors import NodeProtected
-from placement_worker.planning.protection import ALL_PROTECTED
 from placement_worker.planning.sizing import Size
-from placement_worker.planning.victims import Criteria
+from placement_worker.planning.victims import ALL_PROTECTED, Criteria
 from placement_worker.policies import victim_selection
 from placement_worker.policies.base import BEFORE, Outcome, Policy, State, on, skipped
 from placement_worker.policies.victim_selection import KEPT, NAMED, VictimRows

@@ -34,9 +34,15 @@ from placement_worker.contract.action_data import (
 from placement_worker.contract.model import CheckRequest, ClusterPatch, Node, Profile
 from placement_worker.errors import NoUsablePlace
 from placement_worker.formats.text import counted, escaped, listed, noun_for, shortened
-from placement_worker.planning import cordon
-from placement_worker.planning.cordon import Cordon
-from placement_worker.planning.places import NO_CAP, NOWHERE, Located, Place
+from placement_worker.planning.places import (
+    NO_CAP,
+    NOWHERE,
+    Cordon,
+    Located,
+    Place,
+    covering_cordon,
+    no_open_place,
+)
 from placement_worker.planning.shortage import (
     Backoff,
     Memory,
@@ -273,7 +279,7 @@ class Places:
         """
         if region is None and any(one.region for one in self.cordons):
             region = self.cloud.home_region
-        return cordon.covering(self.cordons, region, zone)
+        return covering_cordon(self.cordons, region, zone)
 
     def _usable(self, region: Place) -> list[str]:
         """Return the zones for new nodes that are available in a region, cordoned or not."""
@@ -402,7 +408,7 @@ def check_cordons(places: Sequence[Place], reason: str, held: Located = NOWHERE)
         for one in place.cordons
     ]
     if cordons:
-        raise cordon.no_open_place(reason, cordons)
+        raise no_open_place(reason, cordons)
 
 
 def not_emptied(places: Sequence[Place], staying: Located, what: str) -> list[str]:

@@ -11,10 +11,9 @@ from placement_worker.cloud.stated_places import Location
 from placement_worker.contract.action_data import CREATION
 from placement_worker.contract.model import Node
 from placement_worker.errors import NoUsablePlace
+from placement_worker.planning.placement import NO_KNOWN_PLACE, NOT_LISTED, note_of
 from placement_worker.planning.places import UNKNOWN, Place
-from placement_worker.planning.plan_rows import NO_KNOWN_PLACE, NOT_LISTED, note_of
-from placement_worker.planning.rebalancing import NO_WEIGHT, Holding
-from placement_worker.planning.region_rebalancing import Region
+from placement_worker.planning.rebalancing import NO_WEIGHT, Holding, Region
 from placement_worker.policies.places import NO_ZONE, Places, check_cordons, not_emptied
 
 EVERYWHERE = Place('', 1)

@@ -6,7 +6,7 @@ from typing_extensions import override
 
 from placement_worker.cloud.ports import Cloud
 from placement_worker.contract.model import BindRequest, CheckRequest, SupportStatus
-from placement_worker.planning.infeasible import infeasible
+from placement_worker.planning.placement import infeasible
 from placement_worker.planning.places import NO_CAP, total
 from placement_worker.policies.base import BindingOutcome, Outcome, State, skipped
 from placement_worker.policies.places import (

@@ -20,16 +20,13 @@ from placement_worker.contract.model import BindRequest, CheckRequest, Node, Nod
 from placement_worker.errors import CloudUnavailable, InvalidSpec, NoUsablePlace, TooSkewed
 from placement_worker.formats.text import counted, escaped, listed, noun_for, shortened
 from placement_worker.planning import sizing, skew, victims
-from placement_worker.planning.alternatives import alternatives
-from placement_worker.planning.cordon import Cordon
 from placement_worker.planning.interleaving import interleave_groups
-from placement_worker.planning.placement import plan_for
-from placement_worker.planning.places import NO_CAP, Held, Place
-from placement_worker.planning.plan_rows import NO_KNOWN_PLACE, Plan, Row
-from placement_worker.planning.protection import ALL_PROTECTED
+from placement_worker.planning.placement import NO_KNOWN_PLACE, Plan, Row, alternatives, plan_for
+from placement_worker.planning.places import NO_CAP, Cordon, Held, Place
 from placement_worker.planning.shortage import Backoff, failed_nodes
 from placement_worker.planning.sizing import Size
 from placement_worker.planning.skew import Skew
+from placement_worker.planning.victims import ALL_PROTECTED
 from placement_worker.policies.base import (
     BEFORE,
     PROPERTIES,

@@ -17,9 +17,9 @@ from placement_worker.contract.action_data import CREATION, DELETION, Deletion, 
 from placement_worker.contract.model import CheckRequest, Cluster, Node
 from placement_worker.errors import InvalidInput, NodeProtected
 from placement_worker.formats.text import counted, listed, shortened
-from placement_worker.planning import protection, victims
-from placement_worker.planning.removal_counts import RemovalCounts
-from placement_worker.planning.size_warnings import excess_removal, is_below_min_size
+from placement_worker.planning import victims
+from placement_worker.planning.sizing import excess_removal, is_below_min_size
+from placement_worker.planning.victims import RemovalCounts
 from placement_worker.policies.base import State
 
 LocationOf = Callable[[Node], victims.Location]
@@ -96,8 +96,8 @@ def _check_unprotected(candidates: object, request: CheckRequest, state: State) 
     named = {node_id: protected[node_id] for node_id in ids if node_id in protected}
     if named:
         raise NodeProtected(
-            f'Protected nodes must not be deleted: {protection.described(named)}; remove their '
-            'protection first'
+            f'Protected nodes must not be deleted: {victims.protected_nodes_text(named)}; '
+            'remove their protection first'
         )
 
 
@@ -210,7 +210,7 @@ def too_few(
     wanted = min(count, len(cluster.nodes))
     if len(chosen) == wanted:
         return []
-    return [protection.too_few(len(chosen), wanted, choice.protected)]
+    return [victims.too_few_victims(len(chosen), wanted, choice.protected)]
 
 
 def warnings(
@@ -223,7 +223,7 @@ def warnings(
     return [
         *excess_removal(count, cluster),
         *too_few(choice, chosen, count, cluster),
-        *protection.unparsed(choice.protected),
+        *victims.unparsed_protections(choice.protected),
     ]
 
 

@@ -15,9 +15,8 @@ from msgspec import Struct, field, structs
 from placement_worker.contract.action_data import CREATION
 from placement_worker.contract.model import Explain
 from placement_worker.errors import PlacementWorkerError, WorkerFailed, with_notes
-from placement_worker.planning.infeasible import infeasible
+from placement_worker.planning.placement import Plan, Row, infeasible
 from placement_worker.planning.places import Held, Place, total
-from placement_worker.planning.plan_rows import Plan, Row
 from placement_worker.planning.sizing import Size
 from placement_worker.policies.region_placement import RegionPlacement
 from placement_worker.policies.registry import Registry

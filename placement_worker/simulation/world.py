@@ -38,9 +38,10 @@ from placement_worker.contract.model import (
 )
 from placement_worker.events.listener import Listener
 from placement_worker.events.types import Event, LoadBalancerUpdated
-from placement_worker.planning import cordon, protection
-from placement_worker.planning.cordon import Cordon
-from placement_worker.planning.exceptional import exceptional
+from placement_worker.planning import places as cordon
+from placement_worker.planning import victims
+from placement_worker.planning.places import Cordon
+from placement_worker.planning.victims import exceptional
 from placement_worker.policies.load_balancing.attachment import StoredLoadBalancer
 from placement_worker.policies.load_balancing.properties import NAME
 from placement_worker.policies.region_placement import RegionPlacement
@@ -125,7 +126,7 @@ class World:
     @property
     def protected(self) -> Collection[str]:
         """The ids of the nodes that are protected now."""
-        return protection.in_force(exceptional(self.nodes.by_id.values()), {}, self.now)
+        return victims.protections_in_force(exceptional(self.nodes.by_id.values()), {}, self.now)
 
     def protect(self, which: Protecting, seed: str) -> int:
         """Protect nodes from deletion that are not protected yet, and return their number."""
@@ -161,7 +162,7 @@ class World:
 
     def cordons_at(self, now: datetime.datetime) -> Sequence[Cordon]:
         """Return the cordons in force at a time."""
-        return cordon.in_force(self._cordons, now)
+        return cordon.cordons_in_force(self._cordons, now)
 
     def cordon(self, which: Cordoning) -> Cordon:
         """Cordon a place from now on; a cordon of the same place is replaced."""

@@ -19,8 +19,7 @@ from placement_worker.formats.text import listed, shortened
 from placement_worker.octavia.pools import Pool
 from placement_worker.planning import health_floor
 from placement_worker.planning.health_floor import ONLINE, Floor
-from placement_worker.planning.protection import ALL_PROTECTED
-from placement_worker.planning.victims import Choice
+from placement_worker.planning.victims import ALL_PROTECTED, Choice
 from placement_worker.policies import victim_selection
 from placement_worker.policies.base import Outcome, State, skipped
 from placement_worker.policies.load_balancing.attachment import PoolAccess

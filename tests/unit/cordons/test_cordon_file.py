@@ -8,7 +8,7 @@ import pytest
 
 from placement_worker.cordons import cordon_file
 from placement_worker.cordons.cordon_file import InvalidCordonFile
-from placement_worker.planning.cordon import Cordon
+from placement_worker.planning.places import Cordon
 from tests.factories import NOW
 from tests.waiting import DEADLINE_S
 

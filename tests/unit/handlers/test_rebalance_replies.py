@@ -6,9 +6,7 @@ import msgspec
 
 from placement_worker.contract.model import Node
 from placement_worker.handlers import rebalance_replies
-from placement_worker.planning.rebalancing import Holding
-from placement_worker.planning.rebalancing_steps import steps
-from placement_worker.planning.region_rebalancing import Region, transfers
+from placement_worker.planning.rebalancing import Holding, Region, steps, transfers
 from placement_worker.policies.deletion import DeletionProperties
 from placement_worker.policies.rebalanced_places import Layout
 from tests.factories import node

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.contract.rpc import Limits
 from placement_worker.handlers.endpoints import Endpoints
-from placement_worker.planning.cordon import Cordon
+from placement_worker.planning.places import Cordon
 from tests.factories import (
     NOW,
     deletion_policy,

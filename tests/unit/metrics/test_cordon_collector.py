@@ -6,7 +6,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from placement_worker.metrics.cordon_collector import CordonCollector
-from placement_worker.planning.cordon import Cordon
+from placement_worker.planning.places import Cordon
 from tests.factories import NOW
 
 DAY = datetime.timedelta(days=1)

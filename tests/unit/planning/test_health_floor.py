@@ -64,34 +64,24 @@ def test_kept_victims_fit_the_floors_of_all_pools():
 
 
 @pytest.mark.parametrize(
-    ('floor', 'left', 'sentence'),
+    ('numbers', 'left', 'nodes', 'reason'),
     [
         (
-            Floor(POOL, '60%', 5, 4),
+            ('60%', 5, 4),
             1,
-            'Only 1 of 3 nodes can leave pool p1: 3 of its 5 members must stay online '
-            '(min_online 60%), and 4 are',
+            'Only 1 of 3 nodes',
+            '3 of its 5 members must stay online (min_online 60%), and 4 are',
         ),
-        (
-            Floor(POOL, 3, 5, 1),
-            0,
-            'None of 3 nodes can leave pool p1: 3 of its 5 members must stay online, and 1 is',
-        ),
-        (
-            Floor(POOL, 1, 1, 1),
-            0,
-            'None of 3 nodes can leave pool p1: 1 of its 1 member must stay online, and 1 is',
-        ),
-        (
-            Floor(POOL, 9, 5, 5),
-            0,
-            'None of 3 nodes can leave pool p1: 9 members must stay online, but it has 5',
-        ),
+        ((3, 5, 1), 0, 'None of 3 nodes', '3 of its 5 members must stay online, and 1 is'),
+        ((1, 1, 1), 0, 'None of 3 nodes', '1 of its 1 member must stay online, and 1 is'),
+        ((9, 5, 5), 0, 'None of 3 nodes', '9 members must stay online, but it has 5'),
     ],
 )
-def test_explanation_names_the_pool_and_all_numbers(floor, left, sentence):
+def test_explanation_names_the_pool_and_all_numbers(numbers, left, nodes, reason):
     """The sentence has the numbers asked for, possible, required and online."""
-    assert floor.explained(3, left) == sentence
+    sentence = Floor(POOL, *numbers).explained(3, left)
+
+    assert sentence == f'{nodes} can leave pool p1: {reason}'
 
 
 PERCENTAGES = st.integers(0, 100).map(lambda percent: f'{percent}%')

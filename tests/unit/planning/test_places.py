@@ -1,11 +1,26 @@
-"""Places and the nodes in them."""
+"""Places: why they take no node, and the cordons that close them."""
 
+import datetime
+
+import msgspec
 import pytest
 
-from placement_worker.planning.cordon import Cordon
-from placement_worker.planning.places import Place, total
+from placement_worker.planning.places import (
+    Cordon,
+    Place,
+    cordons_in_force,
+    covering_cordon,
+    no_open_place,
+)
 from placement_worker.planning.shortage import Shortage
 from tests.factories import NOW
+
+HOUR = datetime.timedelta(hours=1)
+
+
+def cordon(hours=1, **more):
+    """A cordon that ends some hours after NOW."""
+    return Cordon(until=NOW + hours * HOUR, **more)
 
 
 @pytest.mark.parametrize(
@@ -27,15 +42,65 @@ def test_obstacle_of_a_place_says_why_no_node_can_be_created_there(place, obstac
 @pytest.mark.parametrize('evacuate', [True, False])
 def test_cordoned_place_takes_no_node_and_is_evacuated_if_a_cordon_says_so(evacuate):
     """A cordon makes a place unavailable; only `evacuate` lets its nodes leave first."""
-    cordon = Cordon(zone='a', until=NOW, evacuate=evacuate)
-    place = Place('a').cordoned(cordon)
+    closed = cordon(zone='a', evacuate=evacuate)
+    place = Place('a').cordoned(closed)
 
-    assert (place.available, place.obstacle, place.evacuated) == (False, cordon.note, evacuate)
+    assert (place.available, place.obstacle, place.evacuated) == (False, closed.note, evacuate)
 
 
-def test_total_of_groups_adds_the_nodes_of_each_place():
-    """Nodes of all groups count, also those of unknown place; a missing place has none."""
-    found = total([{'a': 2, None: 1}, {'a': 1, 'b': 3}])
+@pytest.mark.parametrize(
+    ('own', 'region', 'zone', 'covered'),
+    [
+        ({'zone': 'a'}, 'R1', 'a', True),
+        ({'zone': 'a'}, None, 'a', True),
+        ({'zone': 'a'}, 'R1', 'b', False),
+        ({'zone': 'a'}, 'R1', None, False),
+        ({'region': 'R1'}, 'R1', None, True),
+        ({'region': 'R1'}, 'R1', 'b', True),
+        ({'region': 'R1'}, 'R2', 'b', False),
+        ({'region': 'R1'}, None, 'b', False),
+        ({'region': 'R1', 'zone': 'a'}, 'R1', 'a', True),
+        ({'region': 'R1', 'zone': 'a'}, 'R2', 'a', False),
+        ({'region': 'R1', 'zone': 'a'}, 'R1', None, False),
+    ],
+)
+def test_cordon_covers_its_zone_or_all_zones_of_its_region(own, region, zone, covered):
+    """A cordon of a zone closes no region, and a cordon of a region closes each of its zones."""
+    assert cordon(**own).covers(region, zone) is covered
 
-    assert found == {'a': 3, 'b': 3, None: 1}
-    assert found['c'] == 0
+
+def test_cordon_in_force_ends_at_its_time():
+    """A cordon counts before `until`, and no more at that time."""
+    cordons = [cordon(0, zone='ended'), cordon(1, zone='lasting')]
+
+    assert [one.zone for one in cordons_in_force(cordons, NOW)] == ['lasting']
+    assert cordons_in_force(cordons, NOW + HOUR) == ()
+
+
+def test_cordon_of_place_with_several_ends_last_and_evacuates_if_one_does():
+    """Two cordons of one place neither shorten nor weaken each other."""
+    cordons = [cordon(2, zone='a', reason='long'), cordon(1, zone='a', evacuate=True)]
+
+    assert covering_cordon(cordons, None, 'a') == cordon(2, zone='a', reason='long', evacuate=True)
+    assert covering_cordon(cordons, None, 'b') is None
+
+
+def test_cordon_without_place_or_with_local_time_is_refused():
+    """The one would close everything; the other would mean another moment on each host."""
+    with pytest.raises(ValueError, match='Expected `zone`, `region` or both, got none'):
+        cordon()
+    with pytest.raises(msgspec.ValidationError, match='timezone'):
+        msgspec.convert({'zone': 'a', 'until': '2026-12-01T08:00:00'}, Cordon)
+
+
+def test_error_without_open_place_names_each_cordon_once_and_escapes_it():
+    """The error names place, end and reason of each cordon, without control characters."""
+    first = cordon(zone='a', region='R1', reason='new\x1b[31m switches')
+
+    error = no_open_place('No zone.', [first, cordon(zone='b'), first])
+
+    assert str(error) == (
+        'No zone: zone a of region R1 is cordoned until 2026-01-01T13:00:00Z '
+        '(new\\u001b[31m switches), zone b is cordoned until 2026-01-01T13:00:00Z'
+    )
+    assert [one['place'] for one in error.details['cordons']] == ['zone a of region R1', 'zone b']

@@ -1,40 +1,59 @@
-"""Rebalancing: the fewest moves to the best counts, each of them an improvement."""
+"""Rebalancing: the fewest moves to the best counts, each of them an improvement, in steps."""
 
 import itertools
+from collections import Counter
 from fractions import Fraction
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement_worker.planning.apportionment import apportion
+from placement_worker.planning.placement import grow
+from placement_worker.planning.places import Place
 from placement_worker.planning.rebalancing import (
     NO_WEIGHT,
     Holding,
-    destinations,
-    deviation,
-    misplaced,
-    moves,
+    Region,
+    imbalance,
+    nodes_by_place,
+    steps,
+    transfers,
 )
 
 WEIGHTS = st.one_of(st.sampled_from([1, 50, 100, 200, 300]), st.integers(1, 10**9))
+ANY = 99  # a maximum that no place reaches
+
+
+def region(name, weight, zones, most=ANY):
+    """Return a region whose holding sums up its zones."""
+    held, fixed = sum(one.held for one in zones), sum(one.fixed for one in zones)
+    return Region(Holding(name, weight, held, fixed, most), zones)
+
+
+def zones(*counts):
+    """Return zones of equal weight with so many nodes, all of which may leave."""
+    return [Holding(f'az{i}', 100, count, 0, ANY) for i, count in enumerate(counts, 1)]
+
+
+def moves(holdings):
+    """Return the moves between the zones of one region: source, destination and gain."""
+    found = transfers([region(None, 1, holdings)])
+    return [(source, destination, gain) for (_, source), (_, destination), gain in found]
+
+
+def measured(holdings, counts):
+    """Return the imbalance of the zones of one region."""
+    return imbalance([region(None, 1, holdings)], {(None, name): n for name, n in counts.items()})
 
 
 @st.composite
-def listed(draw, most_places=4, most_nodes=5):
-    """Draw listed places; some have fixed nodes, some are full or over their maximum."""
+def with_unlisted(draw, most_places=4, most_nodes=5):
+    """Draw listed places, some fixed, full or over their maximum; sometimes an unlisted one."""
     holdings = []
     for i in range(draw(st.integers(1, most_places))):
         held = draw(st.integers(0, most_nodes))
         fixed = draw(st.integers(0, held))
         most = draw(st.integers(fixed, held + most_nodes))
         holdings.append(Holding(f'az{i}', draw(WEIGHTS), held, fixed, most))
-    return holdings
-
-
-@st.composite
-def with_unlisted(draw):
-    """Draw listed places, and sometimes an unlisted one."""
-    holdings = draw(listed())
     held = draw(st.integers(0, 4))
     old = Holding('old', NO_WEIGHT, held, draw(st.integers(0, held)), held)
     return [*holdings, old] if held else holdings
@@ -44,15 +63,16 @@ def states(holdings):
     """Yield the counts before the first move and after each one."""
     counts = {one.name: one.held for one in holdings}
     yield dict(counts)
-    for move in moves(holdings):
-        counts[move.source] -= 1
-        counts[move.destination] += 1
+    for source, destination, _ in moves(holdings):
+        counts[source] -= 1
+        counts[destination] += 1
         yield dict(counts)
 
 
-def imbalance(holdings, counts):
+def priorities(holdings, counts):
     """Return the unlisted nodes, the misplaced ones, and the deviation, in this priority."""
-    return counts.get('old', 0), misplaced(holdings, counts), deviation(holdings, counts)
+    found = measured(holdings, counts)
+    return counts.get('old', 0), found.misplaced, found.zones
 
 
 def best_of_all(holdings):
@@ -61,32 +81,30 @@ def best_of_all(holdings):
     ranges = [range(one.fixed, max(one.most, one.held) + 1) for one in holdings]
     return min(
         (
-            *imbalance(holdings, counts),
+            *priorities(holdings, counts),
             sum(max(0, one.held - counts[one.name]) for one in holdings),
         )
         for numbers in itertools.product(*ranges)
         if sum(numbers) == total
         for counts in [dict(zip([one.name for one in holdings], numbers, strict=True))]
-        if all(counts[one.name] <= max(one.most, one.held) for one in holdings)
     )
 
 
 @given(with_unlisted())
-def test_rebalancing_reaches_the_optimum_with_the_fewest_moves(holdings):
-    """No other moves lead to a smaller imbalance, and no fewer ones to the same."""
+def test_moves_reach_the_optimum_with_the_fewest_moves(holdings):
+    """No other moves within the bounds lead to a smaller imbalance, and no fewer to the same."""
     *_, after = states(holdings)
 
-    found = *imbalance(holdings, after), len(list(moves(holdings)))
+    found = *priorities(holdings, after), len(moves(holdings))
     assert found == best_of_all(holdings)
 
 
 @given(with_unlisted())
-def test_rebalancing_improves_with_each_move_and_by_less_each_time(holdings):
-    """A plan that is cut short anywhere is an improvement, and its gains are the largest."""
-    distances = [
-        (misplaced(holdings, counts), deviation(holdings, counts)) for counts in states(holdings)
-    ]
-    gains = [move.gain for move in moves(holdings)]
+def test_moves_improve_with_each_one_and_by_less_each_time(holdings):
+    """A plan that is cut short anywhere is an improvement within the bounds, the largest first."""
+    after_moves = list(states(holdings))
+    distances = [priorities(holdings, counts)[1:] for counts in after_moves]
+    gains = [gain for _, _, gain in moves(holdings)]
     known = [gain for gain in gains if gain is not None]
 
     assert all(after < before for before, after in itertools.pairwise(distances))
@@ -96,32 +114,11 @@ def test_rebalancing_improves_with_each_move_and_by_less_each_time(holdings):
         for (before, after), gain in zip(itertools.pairwise(distances), gains, strict=True)
         if gain is not None
     ]
+    for counts in after_moves:
+        assert all(one.fixed <= counts[one.name] <= max(one.most, one.held) for one in holdings)
 
 
-@given(with_unlisted())
-def test_rebalancing_leaves_fixed_nodes_and_full_places_alone(holdings):
-    """Fixed nodes stay, and no place gets a node beyond its maximum."""
-    for counts in states(holdings):
-        assert all(counts[one.name] >= one.fixed for one in holdings)
-        assert all(counts[one.name] <= max(one.most, one.held) for one in holdings)
-
-
-@given(listed(), st.integers(1, 8))
-def test_destinations_are_those_of_a_scale_out(holdings, count):
-    """The first places that get nodes are those that placement chooses for as many new nodes."""
-    ceilings = [max(one.held, min(one.most, one.held + count)) for one in holdings]
-    held = [one.held for one in holdings]
-    count = min(count, sum(ceilings) - sum(held))
-    grown = apportion(sum(held) + count, [one.weight for one in holdings], held, ceilings)
-
-    first = [unit.place for unit in itertools.islice(destinations(holdings), count)]
-
-    assert [first.count(one.name) for one in holdings] == [
-        now - before for now, before in zip(grown, held, strict=True)
-    ]
-
-
-def test_rebalancing_of_unlisted_places_moves_their_nodes_first():
+def test_moves_empty_unlisted_places_first():
     """Nodes that no policy lists leave before a surplus elsewhere, unless they are fixed."""
     holdings = [
         Holding('az1', 100, 4, 0, 20),
@@ -136,14 +133,7 @@ def test_rebalancing_of_unlisted_places_moves_their_nodes_first():
     ]
 
 
-def test_rebalancing_of_a_full_cluster_leaves_the_rest_in_unlisted_places():
-    """Without room in listed places, nodes of unlisted places stay where they are."""
-    holdings = [Holding('az1', 100, 1, 0, 2), Holding('old', NO_WEIGHT, 3, 0, 3)]
-
-    assert [move[:2] for move in moves(holdings)] == [('old', 'az1')]
-
-
-def test_rebalancing_above_a_maximum_comes_before_any_gain():
+def test_moves_above_a_maximum_come_before_any_gain():
     """Nodes above a maximum leave first, although a move from another place would gain more."""
     holdings = [
         Holding('capped', 1000, 3, 0, 2),
@@ -153,20 +143,164 @@ def test_rebalancing_above_a_maximum_comes_before_any_gain():
 
     first, second, *_ = moves(holdings)
 
-    assert (first.source, first.gain) == ('capped', None)
-    assert second.source == 'crowded'
+    assert (first[0], first[2]) == ('capped', None)
+    assert second[0] == 'crowded'
 
 
-def test_rebalancing_of_a_tie_keeps_the_nodes_in_place():
+def test_moves_of_a_tie_keep_the_nodes_in_place():
     """Of two best plans the one without a move is chosen, although the spec prefers the other."""
-    holdings = [Holding('az1', 100, 1, 0, 9), Holding('az2', 100, 2, 0, 9)]
-
-    assert list(moves(holdings)) == []
+    assert moves(zones(1, 2)) == []
 
 
 def test_deviation_is_the_chi_square_statistic():
     """Four nodes in one of two equal zones deviate by 2**2/2 in each zone."""
-    holdings = [Holding('az1', 100, 4, 0, 9), Holding('az2', 100, 0, 0, 9)]
+    assert measured(zones(4, 0), {'az1': 4, 'az2': 0}).zones == Fraction(4)
+    assert measured(zones(4, 0), {'az1': 0, 'az2': 0}).zones == 0
 
-    assert deviation(holdings, {'az1': 4, 'az2': 0}) == Fraction(4)
-    assert deviation(holdings, {'az1': 0, 'az2': 0}) == 0
+
+@st.composite
+def clouds(draw, most_nodes=4):
+    """Draw two or three regions with one to three zones; one may be unlisted, some have a cap."""
+    weights = st.sampled_from([1, 50, 100, 200, 300])
+    regions = []
+    for i in range(draw(st.integers(1, 3))):
+        inside = []
+        for j in range(draw(st.integers(1, 3))):
+            count = draw(st.integers(0, most_nodes))
+            inside.append(Holding(f'az{j}', draw(weights), count, draw(st.integers(0, count)), ANY))
+        cap = draw(st.sampled_from([ANY, ANY, 0, 3, 6]))
+        regions.append(region(f'r{i}', draw(weights), inside, cap))
+    if draw(st.booleans()):
+        old = Holding(None, 1, 2, draw(st.integers(0, 2)), 2)
+        regions.append(region('old', NO_WEIGHT, [old], 2))
+    return regions
+
+
+def in_regions(counts):
+    """Return the number of nodes in each region."""
+    found = Counter()
+    for (name, _), count in counts.items():
+        found[name] += count
+    return found
+
+
+@given(clouds())
+def test_transfers_lower_the_imbalance_within_the_bounds_and_are_the_fewest(regions):
+    """Each transfer is an improvement; fixed nodes stay, and no region exceeds its cap at any time.
+
+    No place both loses and gains nodes, so fewer transfers cannot lead to the same counts.
+    """
+    most = {one.name: max(one.holding.most, one.holding.held) for one in regions}
+    fixed = {(one.name, zone.name): zone.fixed for one in regions for zone in one.zones}
+    counts, found = nodes_by_place(regions), list(transfers(regions))
+    distances = [imbalance(regions, counts)]
+    for one in found:
+        counts[one.destination] += 1
+        assert in_regions(counts)[one.destination[0]] <= most[one.destination[0]]
+        counts[one.source] -= 1
+        assert all(counts[place] >= number for place, number in fixed.items())
+        distances.append(imbalance(regions, counts))
+
+    assert all(after < before for before, after in itertools.pairwise(distances))
+    assert not {one.source for one in found} & {one.destination for one in found}
+
+
+@given(clouds())
+def test_transfers_lead_the_zones_of_each_region_to_the_optimum(regions):
+    """No other zones of the nodes of a region deviate less, unless the region is at its cap."""
+    after = nodes_by_place(regions)
+    for one in transfers(regions):
+        after[one.source] -= 1
+        after[one.destination] += 1
+    totals = in_regions(after)
+
+    for one in regions:
+        if one.holding.weight and totals[one.name] < one.holding.most:
+            names = [zone.name for zone in one.zones]
+            best = min(
+                measured(one.zones, dict(zip(names, counts, strict=True))).zones
+                for counts in itertools.product(
+                    *(range(zone.fixed, totals[one.name] + 1) for zone in one.zones)
+                )
+                if sum(counts) == totals[one.name]
+            )
+            found = measured(one.zones, {name: after[one.name, name] for name in names})
+            assert found.zones == best
+
+
+def test_transfers_between_regions_come_before_those_within():
+    """The first transfer takes from the fullest zone and gives to the emptiest zone."""
+    regions = [region('A', 100, zones(5, 1)), region('B', 100, zones(3, 0))]
+
+    assert [one[:2] for one in transfers(regions)] == [
+        (('A', 'az1'), ('B', 'az2')),
+        (('A', 'az1'), ('A', 'az2')),
+        (('B', 'az1'), ('B', 'az2')),
+    ]
+
+
+def test_transfers_below_the_minimum_gain_are_omitted():
+    """A move from 5 to 4 of 8 nodes gains 1/2: chi-square falls from 1/2 to 0."""
+    regions = [region(None, 1, zones(5, 3))]
+
+    assert [one.gain for one in transfers(regions, min_gain=1 / 2)] == [1 / 2]
+    assert not [*transfers(regions, min_gain=0.51)]
+
+
+def test_transfers_within_a_full_region_are_omitted():
+    """A region at its cap cannot create a node before it deletes another one."""
+    assert not [*transfers([region('A', 100, zones(4, 0), most=4)])]
+    assert len([*transfers([region('A', 100, zones(4, 0), most=5)])]) == 2
+
+
+@given(clouds(), st.integers(1, 4))
+def test_steps_hold_all_transfers_within_surge_and_caps_and_lower_the_imbalance(regions, surge):
+    """With all nodes of a step created and none deleted, no region exceeds its cap."""
+    most = {one.name: max(one.holding.most, one.holding.held) for one in regions}
+    found = list(steps(regions, transfers(regions), surge))
+    counts = nodes_by_place(regions)
+    distances = [imbalance(regions, counts), *(step.after for step in found)]
+
+    assert [one for step in found for one in step.transfers] == list(transfers(regions))
+    assert distances == sorted(set(distances), reverse=True)
+    for step in found:
+        assert len(step.transfers) <= surge
+        counts.update(one.destination for one in step.transfers)
+        assert all(number <= most[name] for name, number in in_regions(counts).items())
+        counts.subtract(one.source for one in step.transfers)
+
+
+@given(clouds(), st.integers(1, 4))
+def test_steps_between_regions_are_scale_outs(regions, surge):
+    """Placement creates the nodes of a transfer between regions where the step says."""
+    for step in steps(regions, transfers(regions), surge):
+        source, destination, _ = step.transfers[0]
+        assert source[0] == destination[0] or step.scale_out
+
+
+@given(with_unlisted(), st.integers(1, 4))
+def test_steps_are_scale_outs_if_placement_creates_the_nodes_in_their_places(holdings, surge):
+    """The first step is a scale-out exactly if its new nodes are those of a plan."""
+    listed = [Place(one.name, one.weight, one.most) for one in holdings if one.weight]
+    held = {one.name: one.held for one in holdings if one.weight}
+    regions = [region(None, 1, holdings)]
+    for step in itertools.islice(steps(regions, transfers(regions), surge), 1):
+        counts = Counter(zone for _, (_, zone), _ in step.transfers)
+        assert step.scale_out == (grow(listed, held, len(step.transfers)).counts == counts)
+
+
+def test_steps_within_one_of_two_regions_are_no_scale_outs():
+    """A scale-out would create the node in the first region, whose zones are even."""
+    regions = [region('A', 100, zones(2, 2)), region('B', 100, zones(4, 0))]
+
+    found = list(steps(regions, transfers(regions), 1))
+
+    assert [step.scale_out for step in found] == [False, False]
+    assert [one.destination for step in found for one in step.transfers] == [('B', 'az2')] * 2
+
+
+def test_steps_of_a_region_with_little_room_are_small():
+    """A region with one node below its cap gets one node per step, whatever the surge is."""
+    regions = [region('A', 100, zones(4, 0), most=5)]
+
+    assert [len(step.transfers) for step in steps(regions, transfers(regions), 2)] == [1, 1]

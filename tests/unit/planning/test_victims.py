@@ -1,6 +1,8 @@
-"""The order of victims, and the choice that follows the removal counts."""
+"""The order of victims, the choice by removal counts, and the protection of nodes."""
 
+import datetime
 import random
+from itertools import product
 from typing import get_args
 
 import msgspec
@@ -10,11 +12,18 @@ from hypothesis import strategies as st
 
 from placement_worker.contract import codec
 from placement_worker.contract.action_data import Deletion
-from placement_worker.contract.model import Node
-from placement_worker.errors import NoFeasiblePlan
+from placement_worker.contract.model import Node, NodeMetadata, NodePatch
+from placement_worker.errors import InvalidInput, NoFeasiblePlan
 from placement_worker.planning import victims
-from placement_worker.planning.removal_counts import RemovalCounts
-from tests.factories import node
+from placement_worker.planning.victims import (
+    UNKNOWN,
+    Protection,
+    RemovalCounts,
+    parse_protection,
+)
+from tests.factories import NOW, node
+
+CRITERIA = get_args(victims.Criteria)
 
 
 def made(*members):
@@ -48,9 +57,7 @@ def test_order_of_healthy_nodes_follows_criteria_then_index(criteria, expected):
     assert ids(victims.order(AGED, criteria, 'seed')) == expected
 
 
-@pytest.mark.parametrize(
-    'criteria', ['OLDEST_FIRST', 'YOUNGEST_FIRST', 'OLDEST_PROFILE_FIRST', 'RANDOM']
-)
+@pytest.mark.parametrize('criteria', CRITERIA)
 def test_order_puts_unhealthy_nodes_first_then_never_created_ones(criteria):
     """Unhealthy nodes, then nodes never created, precede healthy ones, by any criterion."""
     members = made(
@@ -64,39 +71,7 @@ def test_order_puts_unhealthy_nodes_first_then_never_created_ones(criteria):
     assert ids(victims.order(members, criteria, 'seed')) == ['n3', 'n4', 'n5', 'n2', 'n1']
 
 
-@st.composite
-def mixed(draw):
-    """Return nodes in any state, with times that may be missing or have no time zone."""
-    times = st.sampled_from(['2026-01-01T00:00:00Z', '2026-01-02T00:00:00', None])
-    return made(
-        *(
-            node(
-                number,
-                status=draw(st.sampled_from(['ACTIVE', 'ERROR', 'INIT'])),
-                tainted=draw(st.booleans()),
-                created_at=draw(times),
-                profile_created_at=draw(times),
-            )
-            for number in range(1, draw(st.integers(1, 9)))
-        )
-    )
-
-
-@given(mixed(), st.sampled_from(get_args(victims.Criteria)))
-def test_order_of_healthy_nodes_does_not_depend_on_the_others(members, criteria):
-    """Healthy nodes follow all others, in the order that they have alone."""
-    unhealthy, never_created = victims.before_healthy(members)
-    first = [*unhealthy, *never_created]
-    healthy = [one for one in members if one not in first]
-
-    expected = ids([*first, *victims.order(healthy, criteria, 'seed')])
-
-    assert ids(victims.order(members, criteria, 'seed')) == expected
-
-
-@pytest.mark.parametrize(
-    'criteria', ['OLDEST_FIRST', 'YOUNGEST_FIRST', 'OLDEST_PROFILE_FIRST', 'RANDOM']
-)
+@pytest.mark.parametrize('criteria', CRITERIA)
 def test_order_is_independent_of_the_order_of_the_request(criteria):
     """Shuffled nodes have the same order, by any criterion."""
     members = made(*(node(n, created_at=f'2026-01-{1 + n % 4:02}T00:00:00Z') for n in range(1, 29)))
@@ -131,16 +106,8 @@ def test_random_order_is_the_same_on_every_machine_and_release():
     """The random order of a seed is fixed for all times."""
     members = made(*(node(n) for n in range(1, 9)))
 
-    assert ids(victims.order(members, 'RANDOM', 'act-1')) == [
-        'n6',
-        'n5',
-        'n8',
-        'n2',
-        'n3',
-        'n1',
-        'n7',
-        'n4',
-    ]
+    found = ' '.join(ids(victims.order(members, 'RANDOM', 'act-1')))
+    assert found == 'n6 n5 n8 n2 n3 n1 n7 n4'
 
 
 def test_choice_without_removal_counts_of_more_than_exist_takes_all():
@@ -161,24 +128,20 @@ PLACED = made(
 )
 
 
-def held_at(members, location_of):
-    """Return location -> its nodes, in their order."""
-    held = {}
-    for one in members:
-        held.setdefault(location_of(one), []).append(one)
-    return held
+def place(region, count, zone=None):
+    """Return the count of a place, as the data of an action have it."""
+    return {'region_name': region, 'count': count, **({'zone': zone} if zone else {})}
 
 
-def chosen(count, **deletion):
-    """Return the ids of the victims and of the other nodes."""
+def chosen(members, count, **deletion):
+    """Return the choice among ordered nodes, by the counts of a deletion."""
     counts = RemovalCounts.of(Deletion({'count': count, **deletion}), count)
-
-    def location_of(one):
-        place = one.data.get('placement', {})
-        return counts.location(place.get('region_name'), place.get('zone'))
-
-    choice = victims.choose(PLACED, count, counts.by_location, held_at(PLACED, location_of))
-    return ids(choice.victims), ids(choice.spared)
+    held = {}
+    for member in members:
+        placement = member.data.get('placement', {})
+        location = counts.location(placement.get('region_name'), placement.get('zone'))
+        held.setdefault(location, []).append(member)
+    return victims.choose(members, count, counts.by_location, held, counts.unknown)
 
 
 @pytest.mark.parametrize(
@@ -188,27 +151,10 @@ def chosen(count, **deletion):
         (3, {'zone': {'a': 1}}, ['n3', 'n5', 'n1']),
         (3, {'regions': {'R2': 1, 'R1': 1}}, ['n5', 'n1', 'n4']),
         (1, {'region': {'R2': 1}}, ['n4']),
-        (
-            2,
-            {
-                'places': [
-                    {'region_name': 'R2', 'zone': 'a', 'count': 1},
-                    {'region_name': 'R1', 'zone': 'b', 'count': 1},
-                ]
-            },
-            ['n2', 'n4'],
-        ),
-        (
-            3,
-            {'regions': {'R1': 2}, 'places': [{'region_name': 'R1', 'zone': 'a', 'count': 1}]},
-            ['n5', 'n3', 'n1'],
-        ),
-        (
-            3,
-            {'regions': {'R1': 3}, 'places': [{'region_name': 'R1', 'count': 3}]},
-            ['n1', 'n2', 'n3'],
-        ),
-        (2, {'places': [{'region_name': 'R1', 'count': 2}]}, ['n1', 'n2']),
+        (2, {'places': [place('R2', 1, 'a'), place('R1', 1, 'b')]}, ['n2', 'n4']),
+        (3, {'regions': {'R1': 2}, 'places': [place('R1', 1, 'a')]}, ['n5', 'n3', 'n1']),
+        (3, {'regions': {'R1': 3}, 'places': [place('R1', 3)]}, ['n1', 'n2', 'n3']),
+        (2, {'places': [place('R1', 2)]}, ['n1', 'n2']),
     ],
     ids=[
         'by zone, in the order of names',
@@ -223,28 +169,25 @@ def chosen(count, **deletion):
 )
 def test_choice_takes_as_many_from_each_location_as_planned(count, deletion, expected):
     """Each location gives as many nodes as its removal count; the rest has no known place."""
-    found, spared = chosen(count, **deletion)
+    choice = chosen(PLACED, count, **deletion)
 
-    assert found == expected
-    assert spared == [n.id for n in PLACED if n.id not in expected]
+    assert ids(choice.victims) == expected
+    assert ids(choice.spared) == [n.id for n in PLACED if n.id not in expected]
 
 
 @pytest.mark.parametrize(
     ('count', 'deletion', 'reason'),
     [
         (2, {'zones': {'b': 2}}, '2 nodes are to leave b, which holds 1.'),
+        (1, {'zones': {'c': 1}}, '1 node is to leave c, which holds 0.'),
         (4, {'zones': {'b': 1}}, '3 nodes are to leave (no known place), which holds 2.'),
-        (
-            2,
-            {'places': [{'region_name': 'R2', 'zone': 'a', 'count': 2}]},
-            '2 nodes are to leave R2 / a, which holds 1.',
-        ),
+        (2, {'places': [place('R2', 2, 'a')]}, '2 nodes are to leave R2 / a, which holds 1.'),
     ],
 )
 def test_choice_from_a_location_with_too_few_nodes_is_refused(count, deletion, reason):
     """A location with fewer nodes than planned raises an error that names it and both numbers."""
     with pytest.raises(NoFeasiblePlan) as refused:
-        chosen(count, **deletion)
+        chosen(PLACED, count, **deletion)
 
     assert str(refused.value) == reason
 
@@ -263,19 +206,265 @@ def test_choice_stands_in_rounds_over_the_places_of_each_group(held, planned, ex
     """An engine that stops half way leaves the places as even as it can; capitals are unhealthy."""
     members = made(
         *(
-            node(number, None if zone == '?' else zone.lower(),
-                 status='ERROR' if zone.isupper() else 'ACTIVE')
+            node(
+                number,
+                None if zone == '?' else zone.lower(),
+                status='ERROR' if zone.isupper() else 'ACTIVE',
+            )
             for number, zone in enumerate(held, start=1)
         )
-    )  # fmt: skip
-    count = sum(planned.values()) + held.count('?')
-    counts = RemovalCounts.of(Deletion({'count': count, 'zones': planned}), count)
-
-    def location_of(one):
-        return counts.location(None, one.data.get('placement', {}).get('zone'))
-
+    )
     ordered = victims.order(members, 'OLDEST_FIRST', 'seed')
-    located = held_at(ordered, location_of)
-    choice = victims.choose(ordered, count, counts.by_location, located, counts.unknown)
+
+    choice = chosen(ordered, sum(planned.values()) + held.count('?'), zones=planned)
 
     assert ' '.join(held[one.index - 1] for one in choice.victims) == expected
+
+
+def test_reasons_of_victims_are_counted():
+    """Each victim has one of a few reasons; an unhealthy one is not chosen for its place."""
+    members = made(
+        node(1, status='ERROR'), node(2, created_at=None), node(3), node(4), node(5, tainted=True)
+    )
+    choice = victims.Choice(members, [], frozenset({'n1', 'n3'}))
+
+    assert list(victims.reason_counts(choice, 'YOUNGEST_FIRST').items()) == [
+        ('never created', 1),
+        ('place unknown', 1),
+        ('unhealthy', 2),
+        ('youngest', 1),
+    ]
+    assert victims.reason(members[3], 'OLDEST_FIRST', place='az1') == 'oldest in az1'
+
+
+BOTH = [place('R1', 1, 'a'), place('R2', 2)]
+
+
+def read(count=9, **deletion):
+    """Return the removal counts of a decided deletion."""
+    return RemovalCounts.of(Deletion(deletion), count)
+
+
+@pytest.mark.parametrize(
+    ('deletion', 'expected'),
+    [
+        ({}, None),
+        ({'zones': {'a': 1}}, {('a',): 1}),
+        ({'zone': {'a': 1}}, {('a',): 1}),
+        ({'regions': {'R1': 1}, 'zones': {'a': 1}}, {('R1',): 1}),
+        ({'places': BOTH}, {('R1', 'a'): 1, ('R2',): 2}),
+        (
+            {'places': BOTH, 'regions': {'R1': 3, 'R2': 2}},
+            {('R1', 'a'): 1, ('R1',): 2, ('R2',): 2},
+        ),
+        ({'places': []}, {}),
+    ],
+)
+def test_removal_counts_are_those_of_the_most_precise_plan(deletion, expected):
+    """`places` take precedence over `regions`, and these over `zones`."""
+    assert read(**deletion).by_location == expected
+
+
+def test_removal_counts_beyond_the_size_are_refused():
+    """A plan for more nodes than the action deletes raises an error that names its path."""
+    with pytest.raises(
+        InvalidInput, match=r'at most 2 nodes, got one for 3 - at `\$\.action\.data\.deletion`'
+    ):
+        read(2, zones={'a': 3})
+
+
+@pytest.mark.parametrize(
+    ('deletion', 'expected'),
+    [
+        ({'zones': {}}, [('z',), ('z',), UNKNOWN]),
+        ({'regions': {}}, [('R1',), ('R2',), ('R1',)]),
+        ({'places': BOTH}, [('R1', 'z'), ('R2',), ('R1',)]),
+    ],
+)
+def test_location_of_a_node_has_the_precision_of_the_plan(deletion, expected):
+    """A node belongs to its zone, its region or both; an undivided region is one location."""
+    counts = read(**deletion)
+
+    located = [counts.location(*place) for place in [('R1', 'z'), ('R2', 'z'), ('R1', None)]]
+
+    assert located == expected
+    assert counts.location(None, None) == UNKNOWN
+
+
+def test_unknown_locations_are_those_without_a_zone_in_a_divided_region():
+    """The rest of a divided region is unknown; an undivided region is a location of its own."""
+    assert read(places=BOTH, regions={'R1': 3, 'R2': 2}).unknown == {UNKNOWN, ('R1',)}
+    assert read(zones={'a': 1}).unknown == {UNKNOWN}
+
+
+STATES = {
+    'status': ['ACTIVE', 'ERROR', 'WARNING', ''],
+    'tainted': [False, True],
+    'created_at': ['2026-01-01T00:00:00Z', None],
+    'metadata': [None, {}, {'protected': True}],
+    'data': [{}, {'protected': True}],
+}
+
+
+def test_exceptional_nodes_are_all_unhealthy_never_created_and_protected_ones():
+    """Planners find the same nodes among the exceptional ones alone; healthy ones are left out."""
+    members = [
+        codec.decode({'id': f'n{i}', **dict(zip(STATES, values, strict=True))}, Node)
+        for i, values in enumerate(product(*STATES.values()))
+    ]
+    few = victims.exceptional(members)
+
+    assert members[0] not in few
+    assert victims.before_healthy(few) == victims.before_healthy(members)
+    assert victims.maybe_protected(few) == victims.maybe_protected(members)
+    assert ids(victims.maybe_protected(members[:4])) == ['n1', 'n2', 'n3']
+
+
+DECEMBER = datetime.datetime(2026, 12, 1, tzinfo=datetime.UTC)
+PAST, SOON = '2025-12-31', '2026-01-01T12:00:01Z'
+
+
+@pytest.mark.parametrize(
+    ('value', 'expected'),
+    [
+        (True, Protection()),
+        ('true', Protection()),
+        (' TRUE ', Protection()),
+        ('2026-12-01', Protection(DECEMBER)),
+        ('2026-12-01T00:00:00', Protection(DECEMBER)),
+        ('2026-12-01T01:00:00+01:00', Protection(DECEMBER)),
+        ({'until': '2026-12-01', 'reason': 'batch job'}, Protection(DECEMBER, 'batch job')),
+        ({'until': None, 'reason': 'batch job'}, Protection(None, 'batch job')),
+        ({'until': '2026-12-01', 'reason': None}, Protection(DECEMBER)),
+        ('{"until": "2026-12-01", "reason": "batch job"}', Protection(DECEMBER, 'batch job')),
+        (None, None),
+        (False, None),
+        ('false', None),
+        ('False', None),
+    ],
+)
+def test_protection_has_several_forms_and_ends_by_removal_or_false(value, expected):
+    """A node is protected by true, a time, or a map; a string may hold each of them."""
+    assert parse_protection(value) == expected
+
+
+@pytest.mark.parametrize(
+    ('value', 'invalid'),
+    [
+        ('', '`""`'),
+        ('maybe', '`"maybe"`'),
+        ('2026-13-01', '`"2026-13-01"`'),
+        ('1712011200000', '`"1712011200000"`'),
+        (1, '`1`'),
+        (1.5, '`1.5`'),
+        ([], '`array`'),
+        ({}, '`object`'),
+        ({'untl': '2026-12-01'}, '`object`'),
+        ({'until': 7}, '`object`'),
+        ({'until': True}, '`object`'),
+        ({'reason': 7}, '`object`'),
+        ('{"until": ', '`"{\\"until\\": "`'),
+        ('{"a":' * 100_000, '`"' + '{\\"a\\":' * 16 + '..."`'),
+        ('x' * 100, '`"' + 'x' * 80 + '..."`'),
+    ],
+)
+def test_protection_by_an_invalid_value_has_no_end(value, invalid):
+    """A value that cannot be parsed protects, and is kept for a warning."""
+    assert parse_protection(value) == Protection(invalid=invalid)
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.datetimes(),
+        lambda values: st.lists(values) | st.dictionaries(st.text(), values),
+    )
+)
+def test_protection_by_any_value_raises_no_error(value):
+    """No value that a user can write breaks a decision."""
+    parse_protection(value.isoformat() if isinstance(value, datetime.datetime) else value)
+
+
+def protected(*nodes, patches=None):
+    """Return the ids of the protected nodes among these."""
+    return list(victims.protections_in_force(nodes, patches or {}, NOW))
+
+
+@pytest.mark.parametrize(
+    ('node', 'expected'),
+    [
+        (Node('n', metadata=NodeMetadata('true')), True),
+        (Node('n', data={'protected': True}), True),
+        (Node('n', metadata=NodeMetadata('false'), data={'protected': True}), True),
+        (Node('n', metadata=NodeMetadata(SOON)), True),
+        (Node('n', metadata=NodeMetadata({'until': SOON})), True),
+        (Node('n', metadata=NodeMetadata(NOW.isoformat())), False),
+        (Node('n', metadata=NodeMetadata(PAST)), False),
+        (Node('n', metadata=NodeMetadata()), False),
+        (Node('n'), False),
+    ],
+)
+def test_protection_in_force_reads_metadata_and_data_until_its_end(node, expected):
+    """A node is protected by its metadata or its data, up to the end of the protection."""
+    assert bool(protected(node)) == expected
+
+
+def test_protection_in_force_uses_the_data_of_patches():
+    """Data that an earlier policy changed replace those of the node, in both directions."""
+    marked, plain = Node('n1', data={'protected': True}), Node('n2')
+    patches = {'n1': NodePatch({}), 'n2': NodePatch({'protected': True})}
+
+    assert protected(marked, plain, patches=patches) == ['n2']
+
+
+def test_protected_nodes_are_ordered_by_index_and_listed_once():
+    """The order does not depend on the request; one version of a node suffices to protect it."""
+    nodes = [Node(f'n{index}', index=index, metadata=NodeMetadata('true')) for index in (3, 10, 2)]
+
+    assert protected(*nodes, Node('n3', index=3)) == ['n2', 'n3', 'n10']
+
+
+@pytest.mark.parametrize(
+    ('one', 'words', 'details'),
+    [
+        (Protection(), 'protected', ('', '')),
+        (
+            Protection(DECEMBER, 'batch job'),
+            'protected until 2026-12-01 (batch job)',
+            ('2026-12-01', 'batch job'),
+        ),
+        (
+            Protection(DECEMBER.replace(hour=13)),
+            'protected until 2026-12-01T13:00:00Z',
+            ('2026-12-01T13:00:00Z', ''),
+        ),
+        (Protection(reason='x' * 100), f'protected ({"x" * 80}...)', ('', 'x' * 100)),
+    ],
+)
+def test_protection_in_words_has_end_and_reason(one, words, details):
+    """A day that begins at the end of a protection stands for it; a long reason is cut."""
+    assert str(one) == words
+    assert one.details == dict(zip(('until', 'reason'), details, strict=True))
+
+
+def test_too_few_victims_names_the_protected_nodes():
+    """The sentence has both numbers, and the first ten nodes with end and reason."""
+    few = {'n4': Protection(DECEMBER, 'batch job'), 'n5': Protection()}
+    many = {f'n{number}': Protection() for number in range(12)}
+
+    assert victims.too_few_victims(1, 3, few) == (
+        'Only 1 of 3 nodes can be deleted: n4 is protected until 2026-12-01 (batch job), '
+        'n5 is protected'
+    )
+    assert victims.too_few_victims(0, 12, many).endswith(', n9 is protected and 2 more')
+
+
+def test_unparsed_protections_names_nodes_and_values():
+    """One sentence names all nodes whose protection cannot be parsed."""
+    parsed = {'n1': Protection()}
+    invalid = {'n2': parse_protection('maybe'), 'n3': parse_protection(7)}
+
+    assert victims.unparsed_protections(parsed) == []
+    assert victims.unparsed_protections(parsed | invalid) == [
+        'Cannot parse `protected`, so these nodes stay protected: n2 (got `"maybe"`), n3 '
+        '(got `7`); expected `true`, `false`, a time in ISO 8601, or `{until, reason}`'
+    ]

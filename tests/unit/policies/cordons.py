@@ -4,7 +4,7 @@ import datetime
 
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.handlers.endpoints import Endpoints
-from placement_worker.planning.cordon import Cordon, in_force
+from placement_worker.planning.places import Cordon, cordons_in_force
 from placement_worker.policies.registry import Registry
 from tests.factories import NOW, request
 
@@ -33,7 +33,7 @@ def decide(asked, *cordons, cloud=CLOUD, **more):
         Inventory.parse(cloud, 'test'),
         REGISTRY,
         now=lambda: NOW,
-        cordons=lambda now: in_force(cordons, now),
+        cordons=lambda now: cordons_in_force(cordons, now),
         **more,
     ).policy_check(asked)
 

@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement_worker.planning.cordon import Cordon, in_force
+from placement_worker.planning.places import Cordon, cordons_in_force
 from tests.factories import NOW, deletion_policy, node, region_policy, zone_policy
 from tests.unit.policies.cordons import (
     REGIONS,
@@ -64,7 +64,7 @@ def test_no_node_is_created_in_a_cordoned_place(given, members, policies, count)
     assert placements or reply['action']['data']['status'] == 'ERROR'
     for place in placements:
         at = place.get('region_name', 'R1'), place.get('zone')
-        assert not any(one.covers(*at) for one in in_force(given, NOW))
+        assert not any(one.covers(*at) for one in cordons_in_force(given, NOW))
 
 
 @settings(max_examples=100)
@@ -81,7 +81,7 @@ def test_no_retry_is_advised_in_a_cordoned_place(given, members, policies):
     for one in creation.get('alternatives', ()):
         for place in one['retry']:
             at = place.get('region_name', 'R1'), place.get('zone')
-            assert not any(found.covers(*at) for found in in_force(given, NOW))
+            assert not any(found.covers(*at) for found in cordons_in_force(given, NOW))
 
 
 @settings(max_examples=200)

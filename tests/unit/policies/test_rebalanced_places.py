@@ -7,8 +7,7 @@ import msgspec
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.contract.model import Cluster
-from placement_worker.planning.cordon import Cordon
-from placement_worker.planning.places import Place
+from placement_worker.planning.places import Cordon, Place
 from placement_worker.planning.rebalancing import NO_WEIGHT, Holding
 from placement_worker.planning.shortage import Shortage
 from placement_worker.policies.rebalanced_places import Levels, layout

@@ -7,7 +7,7 @@ import pytest
 
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.handlers.endpoints import Endpoints
-from placement_worker.planning.cordon import Cordon
+from placement_worker.planning.places import Cordon
 from placement_worker.policies.registry import Registry
 from tests.factories import NOW, deletion_policy, nodes, region_policy, request, zone_policy
 

@@ -5,7 +5,7 @@ import pytest
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.contract.model import Address, Node, ServerDetails
 from placement_worker.errors import Rejected
-from placement_worker.planning.cordon import Cordon
+from placement_worker.planning.places import Cordon
 from placement_worker.policies.registry import Registry
 from placement_worker.simulation.run import play
 from placement_worker.simulation.scenario import START, InvalidScenario
