@@ -9,12 +9,12 @@ from typing import Any
 
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.embedded.octavia_simulator import (
+    MemoryStore,
     OctaviaSimulator,
     OperatingStatus,
     Settings,
 )
 from placement_worker.cloud.embedded.state_machine import StateMachine
-from placement_worker.cloud.embedded.stores import MemoryStore
 from placement_worker.cloud.ports import OctaviaSettings
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.policies.registry import Registry

@@ -8,7 +8,7 @@ from keystoneauth1.identity import v3
 
 from benchmarks.counts.count import Count
 from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.cloud.openstack.clouds import OpenStackClouds
+from placement_worker.cloud.openstack.project_cloud import OpenStackClouds
 from placement_worker.cloud.openstack.sessions import Access
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.policies.registry import Registry

@@ -1,7 +1,15 @@
-"""The interfaces between policies and a cloud."""
+"""The interfaces between policies and a cloud.
 
+Policies know these protocols alone, and no library of a cloud: the embedded cloud, records and
+tests implement them as well. Errors of services reach policies as `ApiError` (Octavia, which may
+be retried) or `CloudUnavailable` (all other services).
+"""
+
+import re
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Literal, NoReturn, Protocol
 
@@ -9,22 +17,21 @@ from placement_worker.contract.model import Credentials, ServerDetails, Wire
 from placement_worker.errors import CloudUnavailable, PlacementWorkerError
 from placement_worker.events.listener import NO_LISTENERS, Listener
 
+# A kind of object in Octavia's API.
 Kind = Literal['loadbalancer', 'listener', 'pool', 'healthmonitor', 'flavor', 'availability_zone']
-"""A kind of object in Octavia's API."""
+# An object as Octavia's API shows it, e.g. {'id': ..., 'provisioning_status': 'ACTIVE'}.
 Resource = dict[str, Any]
-"""An object as Octavia's API shows it, e.g. {'id': ..., 'provisioning_status': 'ACTIVE'}."""
+# Services ignore a request id of any other form: request_id.py of oslo.middleware.
+_REQUEST_ID = re.compile('req-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}')
+_request_id: ContextVar[str | None] = ContextVar('request_id', default=None)
 
 
 class Network(Wire, frozen=True):
-    """A network of Neutron."""
-
     id: str
     name: str
 
 
 class Subnet(Wire, frozen=True):
-    """A subnet of Neutron and the network that contains it."""
-
     id: str
     name: str
     network: Network
@@ -77,11 +84,9 @@ class Octavia(Protocol):
         :param cascade: whether to delete the children of a load balancer too.
         """
 
-    def members(self, pool_id: str) -> list[Resource]:
-        """Return all members of a pool."""
+    def members(self, pool_id: str) -> list[Resource]: ...
 
-    def create_member(self, pool_id: str, member: Resource) -> Resource:
-        """Add one member to a pool."""
+    def create_member(self, pool_id: str, member: Resource) -> Resource: ...
 
     def update_members(
         self, pool_id: str, members: Sequence[Resource], *, additive_only: bool
@@ -92,8 +97,7 @@ class Octavia(Protocol):
             deletes them.
         """
 
-    def delete_member(self, pool_id: str, member_id: str) -> None:
-        """Remove one member from a pool."""
+    def delete_member(self, pool_id: str, member_id: str) -> None: ...
 
 
 class Cloud(Protocol):
@@ -140,8 +144,7 @@ class Cloud(Protocol):
         :raises InvalidInput: several networks have this name.
         """
 
-    def octavia(self, region: str | None) -> Octavia:
-        """Return the load balancers of a region."""
+    def octavia(self, region: str | None) -> Octavia: ...
 
 
 class Clouds(Protocol):
@@ -191,3 +194,22 @@ class UnreachableCloud:
 
     def __getattr__(self, name: str) -> NoReturn:
         raise self._cause
+
+
+@contextmanager
+def bound_request_id(request_id: str | None) -> Iterator[None]:
+    """Send this id with each cloud request of this thread inside the block.
+
+    The id links the log lines of the services with the request that caused them.
+    """
+    is_accepted = request_id and _REQUEST_ID.fullmatch(request_id)
+    token = _request_id.set(request_id if is_accepted else None)
+    try:
+        yield
+    finally:
+        _request_id.reset(token)
+
+
+def current_request_id() -> str | None:
+    """Return the id to send, or None if no id of the accepted form is bound."""
+    return _request_id.get()

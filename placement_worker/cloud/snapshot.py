@@ -1,6 +1,8 @@
-"""A cached view of the cloud for one check.
+"""The cloud as one check sees it, and the rules that locate a node.
 
 Zones, regions and servers are requested once, so all policies of the check see the same state.
+Placement, deletion and load balancing locate nodes here alone: otherwise one policy would delete
+the nodes that another one has counted elsewhere.
 """
 
 from collections import Counter, defaultdict
@@ -16,16 +18,14 @@ from placement_worker.cloud.ports import (
     Resource,
     Subnet,
 )
-from placement_worker.cloud.stated_places import Location, stated_place, without_host
 from placement_worker.contract.model import Cluster, Node, ServerDetails
+
+Location = tuple[str | None, str | None]  # region and zone; None stands for an unknown one
 
 
 @dataclass(slots=True)
 class Snapshot:
-    """The cloud during one check, and the rules that locate a node.
-
-    Policies use `region_of` and `zone_of`, or the methods that count nodes by the same rules.
-    Therefore placement, deletion and load balancing agree on the location of each node.
+    """The cloud during one check.
 
     :ivar pool_members: pool id -> its members before the check, for pools with a health floor. All
         load-balancing policies of the check decide from one listing per pool.
@@ -64,14 +64,12 @@ class Snapshot:
 
     @property
     def regions(self) -> Collection[str]:
-        """The result of `Cloud.regions`."""
         if self._regions is None:
             self._regions = self._cloud.regions()
         return self._regions
 
     @property
     def home_region(self) -> str | None:
-        """The value of `Cloud.home_region`."""
         if self._home is None:
             self._home = (self._cloud.home_region,)
         return self._home[0]
@@ -82,15 +80,12 @@ class Snapshot:
         return self.home_region or self._cloud.load_balancer_region
 
     def subnet(self, region: str | None, name_or_id: str) -> Subnet | None:
-        """Return the result of `Cloud.subnet`, which is not cached here."""
         return self._cloud.subnet(region, name_or_id)
 
     def network(self, region: str | None, name_or_id: str) -> Network | None:
-        """Return the result of `Cloud.network`, which is not cached here."""
         return self._cloud.network(region, name_or_id)
 
     def octavia(self, region: str | None) -> Octavia:
-        """Return the result of `Cloud.octavia`, which is not cached here."""
         return self._cloud.octavia(region)
 
     def region_of(self, node: Node) -> str | None:
@@ -102,7 +97,6 @@ class Snapshot:
         return self.named_region_of(node) or self.home_region
 
     def place_of(self, node: Node) -> Location:
-        """Return the region and the zone of a node, by the rules of `region_of` and `zone_of`."""
         return self.region_of(node), self.zone_of(node)
 
     def named_region_of(self, node: Node) -> str | None:
@@ -133,11 +127,9 @@ class Snapshot:
         return [node for node, other in zip(nodes, others, strict=True) if other in here]
 
     def regions_of(self, nodes: Sequence[Node]) -> Counter[str | None]:
-        """Return the number of nodes per region."""
         return Counter({name: len(members) for name, members in self.by_region(nodes).items()})
 
     def zones_of(self, nodes: Sequence[Node]) -> Counter[str | None]:
-        """Return the number of nodes per zone, in whatever region."""
         return Counter({name: len(members) for name, members in self.by_zone(nodes).items()})
 
     def by_region(self, nodes: Sequence[Node]) -> dict[str | None, Sequence[Node]]:
@@ -160,9 +152,8 @@ class Snapshot:
     ) -> dict[Location, list[Node]]:
         """Return members by region and zone, by the rules of `region_of` and `zone_of`.
 
-        The nodes of each place keep their order.
-
-        None stands for an unknown part, and for a part that is not asked for.
+        The nodes of each place keep their order. None stands for an unknown part, and for a part
+        that is not asked for.
 
         :param regions: those whose nodes are returned; None for all. The zones of others need no
             lookup.
@@ -213,3 +204,33 @@ class Snapshot:
         for region, server_ids in ids.items():
             found.update(self._cloud.servers(region, server_ids))
         return found
+
+
+def stated_place(node: Node) -> Location:
+    """Return region and zone according to the request, except the zone of a profile.
+
+    A node that was created with ``zone:host`` has both in its placement; only the zone is a place.
+    """
+    placement = node.data.get('placement')
+    region = zone = None
+    if isinstance(placement, dict):
+        region, zone = placement.get('region_name'), placement.get('zone')
+    if not (isinstance(region, str) and region):
+        region = node.profile.region if node.profile else None
+    if not (isinstance(zone, str) and zone):
+        zone = node.details.availability_zone or None if node.details else None
+    return region, without_host(zone) if zone else None
+
+
+def without_host(zone: str) -> str:
+    """Return the zone of ``zone:host``, which asks Nova for a host of the zone."""
+    return zone.partition(':')[0]
+
+
+def in_words(place: Location) -> str:
+    return ' '.join(filter(None, place)) or 'unknown'
+
+
+def counts_in_words(places: Mapping[Location, int]) -> list[str]:
+    """Return the numbers of nodes by place, e.g. "RegionOne az1: 2"."""
+    return [f'{name}: {nodes}' for name, nodes in sorted((in_words(p), places[p]) for p in places)]

@@ -1,10 +1,13 @@
-"""The time that an operation may spend on calls to a service, with their retries.
+"""How long calls to a service may take with their retries, and which errors are retried.
 
-The deadline of the current thread bounds each request that is sent meanwhile.
+The rules are the same for all services. The deadline of the current thread bounds each request
+that is sent meanwhile: without it, a slow service would keep a check busy after its sender has
+stopped waiting.
 """
 
 import contextlib
 import math
+import random
 import time
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
@@ -16,13 +19,15 @@ from tenacity.stop import stop_base
 from tenacity.wait import wait_base
 from typing_extensions import override
 
-from placement_worker.cloud.transient_errors import is_transient
+from placement_worker.cloud.ports import ApiError
 from placement_worker.errors import RequestExpired
 
 P = ParamSpec('P')
 T = TypeVar('T')
-LAST_CALL_S = 5.0
-"""The time limit of a call after the end of the budget, to read the final state."""
+_LAST_CALL_S = 5.0  # the limit of a call after the end of the budget, to read the final state
+_BUSY = frozenset({429, 503})  # statuses of calls that had no effect and may succeed later
+_SERVER_ERROR, _NOT_IMPLEMENTED = 500, 501
+_GROWTH = 1.6  # reaches 5 s from 0.5 s in five waits
 _deadline: ContextVar[float | None] = ContextVar('deadline', default=None)
 
 
@@ -77,10 +82,7 @@ class TimeBudget:
         clock: Callable[[], float],
         expires_in_s: Callable[[], float] = lambda: math.inf,
     ) -> None:
-        """Start the budget.
-
-        :param expires_in_s: returns the seconds until the request expires.
-        """
+        """Start the budget; `expires_in_s` returns the seconds until the request expires."""
         self.clock = clock
         self._limit_s = limit_s
         self._expires_in_s = expires_in_s
@@ -88,7 +90,6 @@ class TimeBudget:
         self._ends = clock() + self.seconds
 
     def left_s(self) -> float:
-        """Return the remaining seconds, at least 0."""
         return max(self._ends - self.clock(), 0.0)
 
     def check_expiry(self) -> None:
@@ -102,6 +103,54 @@ class TimeBudget:
     def without_expiry(self) -> 'TimeBudget':
         """Return a new budget that ignores the expiry of the request."""
         return TimeBudget(self._limit_s, self.clock)
+
+
+def is_transient(exc: BaseException) -> bool:
+    """Return whether another attempt may succeed."""
+    return isinstance(exc, ApiError) and (exc.status in _BUSY or has_unknown_outcome(exc))
+
+
+def has_unknown_outcome(exc: ApiError) -> bool:
+    """Return whether the error leaves open if this call had an effect.
+
+    This is the case without a response, and for a server error that a proxy may have produced.
+    """
+    if exc.status is None:
+        return True
+    return (
+        exc.status >= _SERVER_ERROR and exc.status != _NOT_IMPLEMENTED and exc.status not in _BUSY
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class wait_growing(wait_base):  # noqa: N801  # follows tenacity's naming
+    """Wait longer after each attempt, from `initial` to `most` seconds.
+
+    Jitter of 25 % keeps workers from retrying at the same moment.
+    """
+
+    initial: float
+    most: float
+    random: random.Random
+
+    @override
+    def __call__(self, retry_state: tenacity.RetryCallState) -> float:
+        due = min(self.initial * _GROWTH ** (retry_state.attempt_number - 1), self.most)
+        return min(due * self.random.uniform(0.75, 1.25), self.most)
+
+
+@dataclass(frozen=True, slots=True)
+class wait_retry_after(wait_base):  # noqa: N801
+    """Wait as long as the service requests (Retry-After), but at least as `otherwise` says."""
+
+    otherwise: wait_base
+
+    @override
+    def __call__(self, retry_state: tenacity.RetryCallState) -> float:
+        exc = retry_state.outcome.exception() if retry_state.outcome else None
+        requested = exc.retry_after_s if isinstance(exc, ApiError) else None
+        own = self.otherwise(retry_state)
+        return own if requested is None else max(requested, own)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,13 +210,11 @@ class BoundedCalls:
         return result
 
     def once(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Make a call once, and count it."""
         self._statistics.calls += 1
-        with until(time.monotonic() + max(self._budget.left_s(), LAST_CALL_S)):
+        with until(time.monotonic() + max(self._budget.left_s(), _LAST_CALL_S)):
             return call(*args, **kwargs)
 
     def wait(self, seconds: float) -> None:
-        """Wait, and count the time."""
         self._sleep(seconds)
         self._statistics.waited_s += seconds
 

@@ -24,7 +24,7 @@ from placement_worker.cordons import cordon_file
 from placement_worker.errors import ConfigurationError, InvalidInventory
 from placement_worker.formats import text as moments
 from placement_worker.formats.text import escaped, listed
-from placement_worker.planning.cordon import MAX_NAME, MAX_REASON, Cordon, in_force
+from placement_worker.planning.places import MAX_NAME, MAX_REASON, Cordon, cordons_in_force
 
 DURATION = re.compile('([1-9][0-9]{0,8})([mhd])')
 UNITS = {'m': 'minutes', 'h': 'hours', 'd': 'days'}  # keywords of timedelta
@@ -76,7 +76,10 @@ class CordonList(CordonCommand):
         cordons, listed_at = cordon_file.read(self.path_of(parsed_args)), _now()
         if parsed_args.format != 'table':
             rows = [
-                {**msgspec.to_builtins(cordon), 'in_force': bool(in_force([cordon], listed_at))}
+                {
+                    **msgspec.to_builtins(cordon),
+                    'in_force': bool(cordons_in_force([cordon], listed_at)),
+                }
                 for cordon in cordons
             ]
             self.write(output.document(rows, parsed_args.format))
@@ -132,7 +135,7 @@ class CordonAdd(CordonCommand):
 
         def added(cordons: list[Cordon]) -> list[Cordon]:
             same = _of_place(cordons, args)
-            lasting = in_force(same, _now())
+            lasting = cordons_in_force(same, _now())
             if lasting and not args.replace:
                 raise ConfigurationError(
                     f'{lasting[0]}; use --replace to replace this cordon with a new one'
@@ -173,7 +176,7 @@ class CordonRemove(CordonCommand):
 
         def remaining(cordons: list[Cordon]) -> list[Cordon]:
             if args.ended:
-                lasting = in_force(cordons, _now())
+                lasting = cordons_in_force(cordons, _now())
                 removed.extend(cordon for cordon in cordons if cordon not in lasting)
             else:
                 removed.extend(_of_place(cordons, args))
@@ -258,7 +261,7 @@ def _row(cordon: Cordon, listed_at: datetime.datetime) -> dict[str, Any]:
     return {
         'place': textwrap.wrap(escaped(cordon.place), PLACE_WIDTH),
         'until': moments.day_or_time(cordon.until).replace('T', ' '),
-        'state': state if in_force([cordon], listed_at) else 'ended',
+        'state': state if cordons_in_force([cordon], listed_at) else 'ended',
         'reason': textwrap.wrap(escaped(cordon.reason), REASON_WIDTH),
     }
 

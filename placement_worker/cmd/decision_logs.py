@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import msgspec
 from typing_extensions import override
 
-from placement_worker.cloud.stated_places import Location, counts_in_words, in_words
+from placement_worker.cloud.snapshot import Location, counts_in_words, in_words
 from placement_worker.cmd import output
 from placement_worker.cmd.base import INVALID, OK, SOME_ERROR, LocalCommand
 from placement_worker.cmd.output import Paint

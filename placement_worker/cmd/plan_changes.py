@@ -14,8 +14,7 @@ from typing import Any
 from msgspec import Struct, structs
 
 from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.cloud.snapshot import Snapshot
-from placement_worker.cloud.stated_places import Location
+from placement_worker.cloud.snapshot import Location, Snapshot
 from placement_worker.cmd import output
 from placement_worker.contract import actions
 from placement_worker.contract.action_data import (

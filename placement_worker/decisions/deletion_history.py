@@ -7,7 +7,7 @@ from the records, with all explanations.
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
-from placement_worker.cloud.stated_places import counts_in_words
+from placement_worker.cloud.snapshot import counts_in_words
 from placement_worker.contract.action_data import ActionData
 from placement_worker.contract.model import CheckReply, CheckRequest, Node
 from placement_worker.decisions import replay, unnamed_victims, victim_choosers

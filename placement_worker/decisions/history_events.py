@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from placement_worker.cloud.stated_places import stated_place
+from placement_worker.cloud.snapshot import stated_place
 from placement_worker.contract import action_data
 from placement_worker.contract.model import BindReply, BindRequest, CheckReply, CheckRequest, Node
 from placement_worker.decisions import final_places

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import structs
 
-from placement_worker.cloud.stated_places import Location, stated_place
+from placement_worker.cloud.snapshot import Location, stated_place
 from placement_worker.contract import actions, codec, rpc
 from placement_worker.contract.action_data import CREATION, ActionData, Placement
 from placement_worker.contract.model import Action, Binding, Cluster, Excerpt, in_utc

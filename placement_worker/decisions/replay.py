@@ -11,8 +11,8 @@ import msgspec
 from typing_extensions import override
 
 from placement_worker import errors
-from placement_worker.cloud.intercepted.replayed import NotRecorded, ReplayedCloud
-from placement_worker.cloud.ports import OctaviaSettings
+from placement_worker.cloud.intercepted.recording import NotRecorded, replayed_clouds
+from placement_worker.cloud.ports import Clouds, OctaviaSettings
 from placement_worker.contract import codec
 from placement_worker.contract.model import in_utc
 from placement_worker.contract.rpc import Limits
@@ -85,7 +85,7 @@ class _Replay(Recorder, Record):
     No time passes except the time that passed during the recorded decision.
     """
 
-    def __init__(self, entry: Entry, cloud: ReplayedCloud) -> None:
+    def __init__(self, entry: Entry, cloud: Clouds) -> None:
         self._entry = entry
         self._cloud = cloud
         self._conditions: Conditions
@@ -178,7 +178,7 @@ def _decided_again(entry: Entry, request: bytes, registry: Registry) -> bytes:
     :raises PlacementWorkerError: the request is refused now.
     :raises ValidationError: a recorded response is incomplete.
     """
-    cloud = ReplayedCloud(entry.cloud)
+    cloud = replayed_clouds(entry.cloud)
     limits = Limits(request_bytes=ANY_SIZE)
     endpoints = Endpoints(cloud, registry, recorder=_Replay(entry, cloud), limits=lambda: limits)
     decide = getattr(endpoints, entry.method)

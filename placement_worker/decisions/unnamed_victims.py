@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from placement_worker.cloud.stated_places import Location
+from placement_worker.cloud.snapshot import Location
 from placement_worker.contract import actions
 from placement_worker.contract.action_data import DELETION, ActionData, Deletion
 

@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from placement_worker import errors
 from placement_worker.client.transport import control_exchange
-from placement_worker.cloud.request_id import bound_request_id
+from placement_worker.cloud.ports import bound_request_id
 from placement_worker.contract.rpc import METHODS, VERSION
 from placement_worker.events import types
 from placement_worker.events.listener import Listener

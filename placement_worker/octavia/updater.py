@@ -21,11 +21,9 @@ from placement_worker.cloud.time_budget import (
     BoundedCalls,
     CallStatistics,
     TimeBudget,
-    stop_before_budget_end,
-)
-from placement_worker.cloud.transient_errors import (
     has_unknown_outcome,
     is_transient,
+    stop_before_budget_end,
     wait_growing,
     wait_retry_after,
 )

@@ -17,8 +17,7 @@ from msgspec import Struct, structs
 
 from placement_worker.contract.action_data import CREATION
 from placement_worker.errors import NoFeasiblePlan
-from placement_worker.formats import moments
-from placement_worker.formats.text import counted, escaped, listed, shortened
+from placement_worker.formats.text import counted, day_or_time, escaped, listed, shortened
 from placement_worker.planning.apportionment import apportion
 from placement_worker.planning.places import (
     NO_CAP,
@@ -279,7 +278,7 @@ def _short_of_capacity(
     first = f'Only {possible} of {counted(asked, "node")}' if possible else 'No node'
     causes = [f'{escaped(shortened(name))} ({note})' for name, _, _, note in places if note]
     later = [shortage.until for shortage in shortages if not shortage.room]
-    probe = f'; the next probe is possible at {moments.shown(min(later))}' if later else ''
+    probe = f'; the next probe is possible at {day_or_time(min(later))}' if later else ''
     failed = last_failed(shortage.failed for shortage in shortages if shortage.failed)
     cause = escaped(shortened(failed.status_reason or '', _QUOTED)) if failed else ''
     quote = f'; the latest failure was "{cause}"' if cause else ''

@@ -16,8 +16,7 @@ from typing import Annotated, Generic, TypeVar
 from msgspec import Meta, Struct, structs
 
 from placement_worker.errors import NoUsablePlace
-from placement_worker.formats import moments
-from placement_worker.formats.text import listed, shortened
+from placement_worker.formats.text import day_or_time, listed, shortened
 from placement_worker.planning.shortage import Shortage
 
 NO_CAP = -1
@@ -71,7 +70,7 @@ class Cordon(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     def note(self) -> str:
         """The end and the reason, e.g. "cordoned until 2026-12-01 (new switches)"."""
         reason = f' ({self.reason})' if self.reason else ''
-        return f'cordoned until {moments.shown(self.until)}{reason}'
+        return f'cordoned until {day_or_time(self.until)}{reason}'
 
     def covers(self, region: str | None, zone: str | None) -> bool:
         """Return whether a zone is cordoned, or a whole region; `zone` None asks for the latter."""
@@ -103,7 +102,7 @@ def no_open_place(reason: str, cordons: Iterable[Cordon]) -> NoUsablePlace:
     """
     different = list(dict.fromkeys(cordons))
     details = [
-        {'place': cordon.place, 'until': moments.shown(cordon.until), 'reason': cordon.reason}
+        {'place': cordon.place, 'until': day_or_time(cordon.until), 'reason': cordon.reason}
         for cordon in different
     ]
     text = f'{reason.rstrip(".")}: {listed(different, str, _LISTED)}'

@@ -15,8 +15,7 @@ from typing import TypeVar
 
 from placement_worker.contract.action_data import MOST_ATTEMPTS, Placement, RecordedFailure
 from placement_worker.contract.model import Node, in_utc
-from placement_worker.formats import text
-from placement_worker.formats.text import counted
+from placement_worker.formats.text import counted, day_or_time
 
 P = TypeVar('P', bound=Hashable)
 _FAILED = 'ERROR'
@@ -88,7 +87,7 @@ class Shortage:
     def __str__(self) -> str:
         if self.room:
             return 'short of capacity: one probe'
-        return f'short of capacity until {text.day_or_time(self.until)}'
+        return f'short of capacity until {day_or_time(self.until)}'
 
     @property
     def cause(self) -> str:

@@ -20,8 +20,7 @@ from placement_worker.contract.action_data import Deletion, PlaceCount
 from placement_worker.contract.model import Node, NodePatch, in_utc
 from placement_worker.contract.values import shown
 from placement_worker.errors import NoFeasiblePlan
-from placement_worker.formats import moments
-from placement_worker.formats.text import counted, listed, shortened
+from placement_worker.formats.text import counted, day_or_time, listed, shortened
 from placement_worker.planning.places import NO_PLACE
 
 Criteria = Literal['RANDOM', 'OLDEST_FIRST', 'OLDEST_PROFILE_FIRST', 'YOUNGEST_FIRST']
@@ -62,14 +61,17 @@ class Protection:
     invalid: str = ''
 
     def __str__(self) -> str:
-        until = f' until {moments.shown(self.until)}' if self.until else ''
+        until = f' until {day_or_time(self.until)}' if self.until else ''
         reason = f' ({shortened(self.reason)})' if self.reason else ''
         return f'protected{until}{reason}'
 
     @property
     def details(self) -> dict[str, str]:
         """The end and the reason, or empty strings, for the details of a decision."""
-        return {'until': moments.shown(self.until) if self.until else '', 'reason': self.reason}
+        return {
+            'until': day_or_time(self.until) if self.until else '',
+            'reason': self.reason,
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 from msgspec import Meta, Struct, structs
 
-from placement_worker.cloud.snapshot import Snapshot
-from placement_worker.cloud.stated_places import Location, stated_place, without_host
+from placement_worker.cloud.snapshot import Location, Snapshot, stated_place, without_host
 from placement_worker.contract import actions
 from placement_worker.contract.action_data import (
     CREATION,

@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import NamedTuple, Self
 
-from placement_worker.cloud.snapshot import Snapshot
-from placement_worker.cloud.stated_places import Location
+from placement_worker.cloud.snapshot import Location, Snapshot
 from placement_worker.contract.action_data import CREATION
 from placement_worker.contract.model import Node
 from placement_worker.errors import NoUsablePlace

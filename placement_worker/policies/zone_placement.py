@@ -8,7 +8,7 @@ from msgspec import structs
 from typing_extensions import override
 
 from placement_worker.cloud.ports import Cloud
-from placement_worker.cloud.stated_places import Location, without_host
+from placement_worker.cloud.snapshot import Location, without_host
 from placement_worker.contract import actions
 from placement_worker.contract.action_data import CREATION
 from placement_worker.contract.model import BindRequest, CheckRequest, Node, SupportStatus

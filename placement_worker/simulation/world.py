@@ -38,9 +38,8 @@ from placement_worker.contract.model import (
 )
 from placement_worker.events.listener import Listener
 from placement_worker.events.types import Event, LoadBalancerUpdated
-from placement_worker.planning import places as cordon
 from placement_worker.planning import victims
-from placement_worker.planning.places import Cordon
+from placement_worker.planning.places import Cordon, cordons_in_force
 from placement_worker.planning.victims import exceptional
 from placement_worker.policies.load_balancing.attachment import StoredLoadBalancer
 from placement_worker.policies.load_balancing.properties import NAME
@@ -162,7 +161,7 @@ class World:
 
     def cordons_at(self, now: datetime.datetime) -> Sequence[Cordon]:
         """Return the cordons in force at a time."""
-        return cordon.cordons_in_force(self._cordons, now)
+        return cordons_in_force(self._cordons, now)
 
     def cordon(self, which: Cordoning) -> Cordon:
         """Cordon a place from now on; a cordon of the same place is replaced."""

@@ -24,8 +24,7 @@ from placement_worker.client.transport import (
     transport_url,
 )
 from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.cloud.intercepted.interceptor import InterceptedClouds
-from placement_worker.cloud.intercepted.timing import Timing
+from placement_worker.cloud.intercepted.interceptor import InterceptedClouds, Timing
 from placement_worker.cloud.ports import Clouds, OctaviaSettings
 from placement_worker.contract.model import Package
 from placement_worker.contract.rpc import ISOLATION_SUFFIX, PARKING_SUFFIX, Limits

@@ -10,8 +10,8 @@ from keystoneauth1 import exceptions, loading
 from keystoneauth1.identity import BaseIdentityPlugin
 from oslo_config import cfg
 
-from placement_worker.cloud.openstack.clouds import OpenStackClouds
-from placement_worker.cloud.openstack.lookup_limits import RetryPolicy
+from placement_worker.cloud.openstack.project_cloud import OpenStackClouds
+from placement_worker.cloud.openstack.retry_policy import RetryPolicy
 from placement_worker.cloud.openstack.sessions import Access
 from placement_worker.config.options import (
     REQUEST_TIMEOUT_S,

@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 from keystoneauth1.identity import v3
 
-from placement_worker.cloud.openstack.clouds import OpenStackClouds
+from placement_worker.cloud.openstack.project_cloud import OpenStackClouds
 from placement_worker.cloud.openstack.sessions import Access
-from placement_worker.cloud.request_id import bound_request_id
+from placement_worker.cloud.ports import bound_request_id
 from placement_worker.contract.model import Credentials
 from tests.integration import seeding
 from tests.integration.cloud import Cloud

@@ -1,1 +1,4 @@
-"""A cloud described by a file, with an Octavia simulator."""
+"""A cloud that a file describes, with a simulator of Octavia: for tests, trials and simulations.
+
+It imports no library of a cloud. Read `inventory` first.
+"""

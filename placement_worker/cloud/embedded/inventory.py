@@ -22,7 +22,7 @@ from msgspec import Struct, field
 
 from placement_worker import errors
 from placement_worker.cloud.embedded import octavia_simulator
-from placement_worker.cloud.embedded.stores import FileStore, MemoryStore
+from placement_worker.cloud.embedded.octavia_simulator import FileStore, MemoryStore
 from placement_worker.cloud.ports import Network, Octavia, Subnet
 from placement_worker.contract import codec
 from placement_worker.contract.model import Address, Credentials, ServerDetails

@@ -15,20 +15,25 @@ description of the cloud can inject faults::
         - {call: delete_member, becomes: ERROR, skip: 1}                # the second call fails
 """
 
+import contextlib
+import fcntl
+import os
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, Literal, TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, Protocol, TypeVar
 
+import msgspec
 from msgspec import Meta, Struct
 from typing_extensions import override
 
 from placement_worker.cloud.embedded.state_machine import StateMachine
-from placement_worker.cloud.embedded.stores import MemoryStore, Store
 from placement_worker.cloud.ports import ApiError, Kind, Octavia, Resource
 
 T = TypeVar('T')
+# Those of octavia_lib/common/constants.py in octavia-lib 3.12.
 OperatingStatus = Literal['ONLINE', 'OFFLINE', 'DEGRADED', 'ERROR', 'DRAINING', 'NO_MONITOR']
-"""The operating statuses of octavia_lib/common/constants.py in octavia-lib 3.12."""
 Call = Literal[
     'find',
     'show',
@@ -40,7 +45,7 @@ Call = Literal[
     'delete_member',
     'any',
 ]
-MESSAGES = {
+_MESSAGES = {
     0: 'The connection broke',
     403: 'Quota has been met for resources: member',
     409: 'Load Balancer is immutable and cannot be updated.',
@@ -87,6 +92,52 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     member_status: dict[str, OperatingStatus] = {}
 
 
+class Store(Protocol):
+    """Plain data that one thread at a time can read and change."""
+
+    def changing(self) -> contextlib.AbstractContextManager[dict[str, Any]]:
+        """Provide the data to a block, and store its changes unless the block raises an error."""
+
+
+class MemoryStore(Store):
+    """A store for one process; it keeps changes even if the block raises an error."""
+
+    def __init__(self) -> None:
+        self._state: dict[str, Any] = {}
+        self._lock = threading.Lock()
+
+    @override
+    @contextlib.contextmanager
+    def changing(self) -> Iterator[dict[str, Any]]:
+        with self._lock:
+            yield self._state
+
+
+class FileStore(Store):
+    """A store for several processes, any of which may be killed.
+
+    Each change writes a new file and then renames it. Reading and writing raise OSError.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = Path(path)
+        self._lock = threading.Lock()
+
+    @override
+    @contextlib.contextmanager
+    def changing(self) -> Iterator[dict[str, Any]]:
+        with self._lock, open(f'{self._path}.lock', 'w') as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            before = self._path.read_bytes() if self._path.exists() else b'{}'
+            state = msgspec.json.decode(before)
+            yield state
+            after = msgspec.json.encode(state)
+            if after != before:
+                new = self._path.with_name(f'{self._path.name}.{os.getpid()}')
+                new.write_bytes(after)
+                new.replace(self._path)
+
+
 class OctaviaSimulator(Octavia):
     """The load balancers of one region in a store."""
 
@@ -113,7 +164,7 @@ class OctaviaSimulator(Octavia):
     @override
     def find(self, kind: Kind, **filters: Any) -> list[Resource]:
         return self._call(
-            'find', kind, lambda state: [one for one in state.all(kind) if _fits(one, filters)]
+            'find', kind, lambda state: [item for item in state.all(kind) if _fits(item, filters)]
         )
 
     @override
@@ -196,7 +247,7 @@ def _faulty(fault: Fault | None, machine: StateMachine, act: Callable[[StateMach
         return result
     if fault.done:
         act(machine)
-    message = fault.message or MESSAGES.get(fault.status, f'Fault {fault.status}')
+    message = fault.message or _MESSAGES.get(fault.status, f'Fault {fault.status}')
     raise ApiError(message, fault.status or None, fault.retry_after_s)
 
 

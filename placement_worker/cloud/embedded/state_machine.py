@@ -1,29 +1,39 @@
 """The state machine of Octavia: which calls change an object, and which ones are refused.
 
+A change makes a load balancer with all its parts immutable until it ends. A policy that does not
+wait for that fails in production alone, so the simulator refuses what Octavia refuses.
+
 :source: api/v2/controllers of Octavia 19 for the conditions and their status codes.
 """
 
 import datetime
+import ipaddress
+import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from placement_worker.cloud.embedded.octavia_objects import (
-    KINDS,
-    OctaviaObjects,
-    member_key,
-    operating_status,
-    vip_address,
-    with_defaults,
-)
 from placement_worker.cloud.ports import ApiError, Kind, Resource
 
-NOTHING_FOUND: Mapping[str, str] = {}
+KINDS: tuple[Kind, ...] = ('loadbalancer', 'listener', 'pool', 'healthmonitor')
+_NAMES = {
+    'loadbalancer': 'Load Balancer',
+    'listener': 'Listener',
+    'pool': 'Pool',
+    'healthmonitor': 'Health Monitor',
+}
+_LISTED_CHILDREN: tuple[Kind, ...] = ('listener', 'pool')  # those that a load balancer lists
+# The keys of a request body that contain children.
+_CHILD_KEYS = ('listeners', 'pools', 'default_pool', 'members', 'healthmonitor')
+# An id depends only on a serial number, so equal calls give equal ids.
+_ID_NAMESPACE = uuid.UUID('b0a5f5bc-6a33-4f63-9c4b-6a8e2f6d0c11')
+_VIP_WITHOUT_SUBNET = '198.51.100.1'
+_NOTHING_FOUND: Mapping[str, str] = {}
 
 
 class StateMachine:
     """The load balancers of one region at one point in time.
 
-    :ivar data: the objects (see `OctaviaObjects`), and the pending changes as {'pending': {load
+    :ivar data: the objects (see `_Objects`), and the pending changes as {'pending': {load
         balancer id: {'until': seconds, 'then': status}}}. The methods change it in place.
     """
 
@@ -34,7 +44,7 @@ class StateMachine:
         :param pending_s: how long a change stays pending.
         """
         self.data = data
-        self._objects = OctaviaObjects(data)
+        self._objects = _Objects(data)
         self._now = now
         self._pending_s = pending_s
         for lb_id, pending in list(data.setdefault('pending', {}).items()):
@@ -43,11 +53,9 @@ class StateMachine:
                 self._finish(lb_id, pending['then'])
 
     def all(self, kind: Kind) -> list[Resource]:
-        """Return all objects of a kind."""
         return [self._objects.shown(kind, one) for one in self._objects.all(kind)]
 
     def get(self, kind: Kind, object_id: str) -> Resource:
-        """Return one object."""
         return self._objects.shown(kind, self._objects.get(kind, object_id))
 
     def create(
@@ -80,7 +88,7 @@ class StateMachine:
         stored['provisioning_status'] = 'PENDING_DELETE'
         self._pend(object_id, 'DELETED')
 
-    def members(self, pool_id: str, found: Mapping[str, str] = NOTHING_FOUND) -> list[Resource]:
+    def members(self, pool_id: str, found: Mapping[str, str] = _NOTHING_FOUND) -> list[Resource]:
         """Return the members of a pool with their operating status.
 
         :param found: address -> status that a health monitor finds; ONLINE if it is missing.
@@ -88,14 +96,13 @@ class StateMachine:
         pool, members = self._pool(pool_id)
         monitored = pool.get('healthmonitor_id') is not None
         return [
-            {**member, 'operating_status': operating_status(member, found if monitored else None)}
+            {**member, 'operating_status': _operating_status(member, found if monitored else None)}
             for member in members.values()
         ]
 
     def create_member(self, pool_id: str, body: Resource) -> Resource:
-        """Add a member."""
         pool, members = self._pool(pool_id)
-        if any(member_key(member) == member_key(body) for member in members.values()):
+        if any(_member_key(member) == _member_key(body) for member in members.values()):
             raise ApiError(
                 f'Another member on this pool is already using ip {body["address"]}', 409
             )
@@ -107,22 +114,21 @@ class StateMachine:
     ) -> None:
         """Add or change members; without `additive_only`, delete all other members."""
         pool, members = self._pool(pool_id)
-        if len({member_key(body) for body in bodies}) < len(bodies):
+        if len({_member_key(body) for body in bodies}) < len(bodies):
             raise ApiError('Duplicate members in the request', 400)
         self._change(pool['lb'])
-        unlisted = {member_key(member): member for member in members.values()}
+        unlisted = {_member_key(member): member for member in members.values()}
         for body in bodies:
-            known = unlisted.pop(member_key(body), None)
+            known = unlisted.pop(_member_key(body), None)
             if known is None:
                 self._objects.put_member(members, body)
             else:
                 status = {'id': known['id'], 'provisioning_status': 'PENDING_UPDATE'}
-                known.update({**with_defaults(body), **status})
+                known.update({**_with_defaults(body), **status})
         for member in () if additive_only else unlisted.values():
             member['provisioning_status'] = 'PENDING_DELETE'
 
     def delete_member(self, pool_id: str, member_id: str) -> None:
-        """Remove a member."""
         pool, members = self._pool(pool_id)
         if member_id not in members:
             raise ApiError(f'member {member_id} not found.', 404)
@@ -130,7 +136,6 @@ class StateMachine:
         members[member_id]['provisioning_status'] = 'PENDING_DELETE'
 
     def fail_pending_changes(self) -> None:
-        """Let all pending changes end in ERROR."""
         for pending in self.data['pending'].values():
             pending['then'] = 'ERROR'
 
@@ -144,7 +149,7 @@ class StateMachine:
         if subnets is not None and subnet_id is not None and subnet_id not in subnets:
             raise ApiError(f'Subnet {subnet_id} not found.', 400)
         cidr = (subnets or {}).get(subnet_id or '')
-        vip = body.get('vip_address') or vip_address(cidr, self._objects.serial)
+        vip = body.get('vip_address') or _vip_address(cidr, self._objects.serial)
         created_at = datetime.datetime.fromtimestamp(self._now, datetime.UTC)
         stored = self._objects.put(
             'loadbalancer',
@@ -162,7 +167,6 @@ class StateMachine:
         return self._objects.shown('loadbalancer', stored)
 
     def _add(self, kind: Kind, lb_id: str, body: Resource) -> Resource:
-        """Add a child to a load balancer, with the child's own children."""
         if kind == 'listener':
             return self._add_listener(lb_id, body)
         if kind == 'healthmonitor':
@@ -203,7 +207,6 @@ class StateMachine:
         return pool
 
     def _change(self, lb_id: str) -> None:
-        """Start a change of a load balancer."""
         self._refuse_pending(lb_id)
         self._objects.get('loadbalancer', lb_id)['provisioning_status'] = 'PENDING_UPDATE'
         self._pend(lb_id, 'ACTIVE')
@@ -217,7 +220,6 @@ class StateMachine:
         self.data['pending'][lb_id] = {'until': self._now + self._pending_s, 'then': then}
 
     def _finish(self, lb_id: str, status: str) -> None:
-        """Finish the pending change of a load balancer."""
         for collection, object_id in self._objects.parts(lb_id):
             pending = collection[object_id]['provisioning_status']
             if status == 'DELETED' or (pending == 'PENDING_DELETE' and status == 'ACTIVE'):
@@ -225,3 +227,132 @@ class StateMachine:
             elif pending.startswith('PENDING'):
                 collection[object_id]['provisioning_status'] = status
         self._objects.drop_orphans()
+
+
+class _Objects:
+    """The objects of one region.
+
+    :ivar data: {kind: {id: object}, 'members': {pool id: {member id: member}}, 'serial': number of
+        ids in use}. The methods change it in place.
+    """
+
+    def __init__(self, data: dict[str, Any]) -> None:
+        self.data = data
+        for part in (*KINDS, 'members'):
+            data.setdefault(part, {})
+
+    @property
+    def serial(self) -> int:
+        return int(self.data.get('serial', 0))
+
+    def get(self, kind: Kind, object_id: str) -> Resource:
+        try:
+            stored: Resource = self.data[kind][object_id]
+        except KeyError:
+            raise ApiError(f'{_NAMES.get(kind, kind)} {object_id} not found.', 404) from None
+        return stored
+
+    def all(self, kind: Kind) -> list[Resource]:
+        return list(self.data.get(kind, {}).values())
+
+    def members(self, pool_id: str) -> dict[str, Resource]:
+        members: dict[str, Resource] = self.data['members'].setdefault(pool_id, {})
+        return members
+
+    def children(self, kind: Kind, lb_id: str) -> list[Resource]:
+        return [stored for stored in self.all(kind) if stored['lb'] == lb_id]
+
+    def put(self, kind: Kind, body: Resource, **more: Any) -> Resource:
+        """Store a new object without its children."""
+        own = {key: value for key, value in body.items() if key not in _CHILD_KEYS}
+        stored = {**own, **more, 'id': self._new_id(), 'provisioning_status': 'PENDING_CREATE'}
+        self.data[kind][stored['id']] = stored
+        return stored
+
+    def put_member(self, members: dict[str, Resource], body: Resource) -> Resource:
+        member = {
+            **_with_defaults(body),
+            'id': self._new_id(),
+            'provisioning_status': 'PENDING_CREATE',
+        }
+        members[member['id']] = member
+        return member
+
+    def load_balancer_id(self, kind: Kind, body: Resource) -> str:
+        """Return the load balancer to which a new child will belong."""
+        if kind == 'healthmonitor':
+            return str(self.get('pool', body['pool_id'])['lb'])
+        if body.get('listener_id'):
+            return str(self.get('listener', body['listener_id'])['lb'])
+        return str(self.get('loadbalancer', body['loadbalancer_id'])['id'])
+
+    def parts(self, lb_id: str) -> list[tuple[dict[str, Resource], str]]:
+        """Return a load balancer, its children and their members, each as collection and id."""
+        members = [self.members(pool['id']) for pool in self.children('pool', lb_id)]
+        return [(collection, member_id) for collection in members for member_id in collection] + [
+            (self.data[kind], object_id)
+            for kind in KINDS
+            for object_id, one in self.data[kind].items()
+            if lb_id in (object_id, one.get('lb'))
+        ]
+
+    def drop_orphans(self) -> None:
+        """Delete members of deleted pools, and references to deleted health monitors."""
+        pools = self.data['pool']
+        for pool_id in [pool_id for pool_id in self.data['members'] if pool_id not in pools]:
+            del self.data['members'][pool_id]
+        for pool in pools.values():
+            if pool.get('healthmonitor_id') not in self.data['healthmonitor']:
+                pool['healthmonitor_id'] = None
+
+    def shown(self, kind: Kind, stored: Resource) -> Resource:
+        """Return an object as the API shows it; a load balancer includes ids of its children."""
+        shown = {key: value for key, value in stored.items() if key != 'lb'}
+        if kind == 'loadbalancer':
+            for child in _LISTED_CHILDREN:
+                shown[f'{child}s'] = [
+                    {'id': one['id']} for one in self.children(child, stored['id'])
+                ]
+        return shown
+
+    def _new_id(self) -> str:
+        self.data['serial'] = self.serial + 1
+        return str(uuid.uuid5(_ID_NAMESPACE, str(self.serial)))
+
+
+def _member_key(member: Mapping[str, Any]) -> tuple[str, int]:
+    return member['address'], member['protocol_port']
+
+
+def _with_defaults(body: Resource) -> Resource:
+    return {
+        'name': '',
+        'weight': 1,
+        'admin_state_up': True,
+        'backup': False,
+        'monitor_address': None,
+        'monitor_port': None,
+        'subnet_id': None,
+        'tags': [],
+        **body,
+    }
+
+
+def _operating_status(member: Resource, found: Mapping[str, str] | None) -> str:
+    """Return the operating status of a member.
+
+    :param found: address -> status that the health monitor finds; None without a monitor.
+    """
+    if not member['admin_state_up']:
+        return 'OFFLINE'
+    if not member['weight']:
+        return 'DRAINING'
+    return 'NO_MONITOR' if found is None else found.get(member['address'], 'ONLINE')
+
+
+def _vip_address(cidr: str | None, number: int) -> str:
+    """Return an address of a subnet for a virtual IP; consecutive numbers give different ones."""
+    if cidr is None:
+        return _VIP_WITHOUT_SUBNET
+    network = ipaddress.ip_network(cidr, strict=False)
+    return str(network[-2 - number % max(network.num_addresses - 3, 1)])

@@ -1,5 +1,10 @@
-"""A cloud whose calls pass through a hook, which can measure or record them."""
+"""A cloud whose calls pass through a hook, and the hook that measures them.
 
+Policies call the cloud through ports, and know neither metrics nor the decision log. A hook sees
+each call without its credentials, so nothing that it reports or records contains a secret.
+"""
+
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
@@ -7,13 +12,15 @@ from typing import Any, Protocol, TypeVar
 from typing_extensions import override
 
 from placement_worker.cloud import ports
-from placement_worker.cloud.ports import Kind, Network, Resource, Subnet
+from placement_worker.cloud.ports import ApiError, Kind, Network, Resource, Subnet
 from placement_worker.contract.model import Credentials, ServerDetails
+from placement_worker.errors import ServiceFailed
+from placement_worker.events.listener import Listener
+from placement_worker.events.types import CloudCalled
 
 T = TypeVar('T')
-LOAD_BALANCER = 'load-balancer'
-LOG_IN = 'acting_for'
-"""The operation that logs in to Keystone with the trust of a cluster's owner."""
+_LOAD_BALANCER = 'load-balancer'
+LOG_IN = 'acting_for'  # logs in to Keystone with the trust of a cluster's owner
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +50,6 @@ class InterceptedClouds(ports.Clouds):
     """Clouds whose calls pass through a hook."""
 
     def __init__(self, clouds: ports.Clouds, hook: Hook) -> None:
-        """Wrap clouds."""
         self._clouds = clouds
         self._hook = hook
 
@@ -62,7 +68,6 @@ class InterceptedCloud(ports.Cloud):
     """A cloud whose calls pass through a hook."""
 
     def __init__(self, cloud: ports.Cloud, hook: Hook) -> None:
-        """Wrap a cloud."""
         self._cloud = cloud
         self._hook = hook
 
@@ -125,7 +130,6 @@ class InterceptedOctavia(ports.Octavia):
     """Octavia in one region, with calls that pass through a hook."""
 
     def __init__(self, octavia: ports.Octavia, region: str | None, hook: Hook) -> None:
-        """Wrap the API of a region."""
         self._octavia = octavia
         self._region = region
         self._hook = hook
@@ -197,7 +201,7 @@ class InterceptedOctavia(ports.Octavia):
         operation: str | None = None,
     ) -> T:
         call = Call(
-            LOAD_BALANCER,
+            _LOAD_BALANCER,
             operation or method,
             f'octavia.{method}',
             [self._region, *arguments],
@@ -210,3 +214,43 @@ def _opened(hook: Hook, call: Call, open_: Callable[[], T]) -> T:
     opened: list[T] = []
     hook(call, lambda: opened.append(open_()))
     return opened[0]
+
+
+class Timing(Hook):
+    """Hook that reports the outcome and duration of each call that needs a request.
+
+    A call that fails because Keystone issues no token is reported as a failed login.
+    """
+
+    def __init__(self, events: Listener, clock: Callable[[], float] = time.perf_counter) -> None:
+        self._events = events
+        self._clock = clock
+
+    @override
+    def __call__(self, call: Call, make: Callable[[], T], /) -> T:
+        started, outcome = self._clock(), 'OK'
+        service, operation = call.service, call.operation
+        try:
+            return make()
+        except Exception as exc:
+            error = _failure(exc)
+            outcome = _outcome(error)
+            if isinstance(error, ServiceFailed) and error.service not in (None, service):
+                # Keystone issued no token, so the service that was called got no request.
+                service, operation = error.service, LOG_IN
+            raise
+        finally:
+            if service is not None:
+                elapsed_s = self._clock() - started
+                self._events.handle(CloudCalled(service, operation, outcome, elapsed_s))
+
+
+def _failure(exc: Exception) -> Exception:
+    """Return the failure of another service behind an error of Octavia, or else the error."""
+    cause = exc.__cause__ if isinstance(exc, ApiError) else None
+    return cause if isinstance(cause, ServiceFailed) else exc
+
+
+def _outcome(exc: Exception) -> str:
+    """Return the HTTP status of an error of Octavia, `none` without one, else the error's class."""
+    return str(exc.status or 'none') if isinstance(exc, ApiError) else type(exc).__name__

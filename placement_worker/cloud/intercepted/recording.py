@@ -1,18 +1,41 @@
-"""A hook that records the responses of a cloud."""
+"""Records of the calls to a cloud, and a cloud that returns the recorded responses.
 
-from collections.abc import Callable
+The decision log keeps the responses that led to a decision. A replay makes the same decision
+without a cloud, and so shows whether a new release, or another setting, decides differently.
+"""
+
+import json
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any, TypeVar, cast
 
 import msgspec
 from typing_extensions import override
 
-from placement_worker.cloud.intercepted.interceptor import Call, Hook
-from placement_worker.cloud.ports import ApiError
-from placement_worker.contract.model import Wire
-from placement_worker.errors import Rejected
+from placement_worker import errors
+from placement_worker.cloud.intercepted.interceptor import LOG_IN, Call, Hook, InterceptedClouds
+from placement_worker.cloud.ports import ApiError, Network, Subnet
+from placement_worker.contract.codec import decoder
+from placement_worker.contract.model import ServerDetails, Wire
+from placement_worker.errors import PlacementWorkerError, Rejected
 
 T = TypeVar('T')
+# Methods -> the types of their responses; those of Octavia's API are plain data.
+_KINDS: Mapping[str, Any] = {
+    'home_region': str | None,
+    'load_balancer_region': str | None,
+    'zones': dict[str, bool],
+    'regions': list[str],
+    'servers': dict[str, ServerDetails],
+    'subnet': Subnet | None,
+    'network': Network | None,
+}
+_OPENING = (LOG_IN, 'octavia')  # calls whose result is no data
+
+
+class NotRecorded(PlacementWorkerError):
+    """The record has no response to a call."""
 
 
 class Failure(Wire, frozen=True):
@@ -43,7 +66,6 @@ class Recording(Hook):
     """
 
     def __init__(self, answers: list[Answer]) -> None:
-        """Choose the list."""
         self._answers = answers
 
     @override
@@ -58,6 +80,47 @@ class Recording(Hook):
         return answer
 
 
+class _Replay(Hook):
+    """Hook that makes no call, and returns the recorded responses to the same call in order."""
+
+    def __init__(self, answers: Iterable[Answer]) -> None:
+        self._answers: dict[str, deque[Answer]] = defaultdict(deque)
+        for answer in answers:
+            self._answers[_key(answer.asked, answer.of)].append(answer)
+
+    @override
+    def __call__(self, call: Call, make: Callable[[], T], /) -> T:
+        left = self._answers[_key(call.method, call.arguments)]
+        if not left:
+            arguments = json.dumps(call.arguments)[1:-1]
+            raise NotRecorded(f'The record has no response to the call {call.method}({arguments})')
+        answer = left.popleft()
+        if answer.failure is not None:
+            raise _error(answer.failure)
+        if call.method in _OPENING:
+            return make()
+        return cast('T', decoder(_KINDS.get(call.method, Any)).decode(answer.answer))
+
+
+class _NoCloud:
+    """The cloud behind a replay, which opens itself instead of a connection."""
+
+    def __getattr__(self, name: str) -> Callable[..., '_NoCloud']:
+        return lambda *_: self
+
+
+def replayed_clouds(answers: Iterable[Answer]) -> InterceptedClouds:
+    """Return the clouds of a record; each response is returned once, in the recorded order.
+
+    A call that the record lacks raises `NotRecorded`.
+    """
+    return InterceptedClouds(cast('Any', _NoCloud()), _Replay(answers))
+
+
+def _key(method: str, arguments: Any) -> str:
+    return json.dumps([method, *arguments], sort_keys=True)
+
+
 def _ordered(answer: T) -> T:
     """Return a set in the order in which a replay returns it; return anything else unchanged."""
     return cast('T', sorted(answer)) if isinstance(answer, AbstractSet) else answer
@@ -69,3 +132,12 @@ def _failure(exc: Rejected | ApiError) -> Failure:
             type(exc).__name__, str(exc), {'status': exc.status, 'retry_after_s': exc.retry_after_s}
         )
     return Failure(type(exc).__name__, str(exc), dict(exc.details))
+
+
+def _error(failure: Failure) -> Exception:
+    """Return the error of the cloud; an unknown class becomes `Rejected`."""
+    if failure.type == ApiError.__name__:
+        return ApiError(failure.reason, **failure.details)
+    kind = getattr(errors, failure.type, None)
+    known = isinstance(kind, type) and issubclass(kind, Rejected)
+    return (kind if known else Rejected)(failure.reason, failure.details)  # type: ignore[misc]

@@ -8,8 +8,7 @@ from keystoneauth1.discover import EndpointData
 from keystoneauth1.exceptions import CatalogException
 
 from placement_worker.cloud.openstack import error_translation
-from placement_worker.cloud.openstack.lookup_limits import RetryPolicy
-from placement_worker.cloud.openstack.services import Service
+from placement_worker.cloud.openstack.retry_policy import RetryPolicy, Service
 from placement_worker.cloud.openstack.sessions import Access, Session
 from placement_worker.contract.codec import decoder
 from placement_worker.errors import ServiceFailed

@@ -1,4 +1,8 @@
-"""Translation of the errors of HTTP libraries and services into `ApiError`."""
+"""Translation of the errors of HTTP libraries and services into `ApiError`.
+
+Libraries raise dozens of exceptions, whose texts name Python objects and may contain URLs with
+credentials. The message of an `ApiError` has the cause that an operator can act on, without them.
+"""
 
 import json
 from collections.abc import Iterator
@@ -14,8 +18,8 @@ from keystoneauth1 import exceptions as keystone
 from placement_worker.cloud.ports import ApiError
 from placement_worker.formats.text import shortened
 
-MAX_TEXT = 300
-"""The number of characters that an error quotes from a service."""
+_MAX_TEXT = 300  # characters that an error quotes from a service
+# The exceptions of the libraries; they raise the last four for an unexpected response.
 LIBRARY_ERRORS = (
     keystone.ClientException,
     requests.RequestException,
@@ -25,7 +29,6 @@ LIBRARY_ERRORS = (
     TypeError,
     ValueError,
 )
-"""The exceptions of the libraries; they raise the last four for an unexpected response."""
 
 
 def translate(exc: BaseException, url: str | None) -> ApiError:
@@ -143,4 +146,4 @@ def _first_line(exc: BaseException) -> str:
 
 def _shortened(text: str) -> str:
     text = ' '.join(text.split()).rstrip('.')
-    return shortened(text, MAX_TEXT)
+    return shortened(text, _MAX_TEXT)

@@ -22,8 +22,8 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from placement_worker.cloud import time_budget
 
 LOG = logging.getLogger(__name__)
-CONNECTIONS = 32
-"""Connections to keep open per host, at least as many as a process has handler threads."""
+# Connections to keep open per host, at least as many as a process has handler threads.
+_CONNECTIONS = 32
 _exchange: ContextVar['_Exchange | None'] = ContextVar('exchange', default=None)
 
 
@@ -36,7 +36,7 @@ def session() -> requests.Session:
     shared.cookies.set_policy(cookiejar.DefaultCookiePolicy(allowed_domains=[]))
     shared.hooks['response'].append(_log)
     for scheme in ('http://', 'https://'):
-        shared.mount(scheme, _Adapter(pool_maxsize=CONNECTIONS))
+        shared.mount(scheme, _Adapter(pool_maxsize=_CONNECTIONS))
     return shared
 
 

@@ -15,10 +15,10 @@ from placement_worker.cloud.openstack.sessions import Session
 from placement_worker.cloud.ports import ApiError, Kind, Octavia, Resource
 from placement_worker.errors import ServiceFailed, ServiceRefused
 
-UNAUTHORIZED = 401
-STATUS = 'provisioning_status'
+_UNAUTHORIZED = 401
+_STATUS = 'provisioning_status'
+# Kinds whose name in the methods of openstacksdk differs from the name in the API.
 _SDK_NAMES: dict[Kind, str] = {'loadbalancer': 'load_balancer', 'healthmonitor': 'health_monitor'}
-"""Kinds whose name in the methods of openstacksdk differs from the name in the API."""
 _STATELESS = ('flavor', 'availability_zone')
 
 
@@ -59,7 +59,7 @@ class OctaviaApi(Octavia):
     def show(self, kind: Kind, object_id: str) -> Resource:
         with self._proxy() as proxy:
             shown = getattr(proxy, f'get_{_SDK_NAMES.get(kind, kind)}')(object_id)
-            return _plain(shown, 'name' if kind in _STATELESS else STATUS)
+            return _plain(shown, 'name' if kind in _STATELESS else _STATUS)
 
     @override
     def create(self, kind: Kind, body: Resource) -> Resource:
@@ -110,7 +110,7 @@ class OctaviaApi(Octavia):
             # Keystone issued no token, so Octavia received no request. A status of Keystone must
             # not look like a status of Octavia.
             raise ApiError(
-                str(exc), UNAUTHORIZED if isinstance(exc, ServiceRefused) else None
+                str(exc), _UNAUTHORIZED if isinstance(exc, ServiceRefused) else None
             ) from exc
         except (*error_translation.LIBRARY_ERRORS, exceptions.SDKException) as exc:
             raise error_translation.translate(exc, self._url) from exc
@@ -135,7 +135,7 @@ def _decoded(response: Any) -> Any:
     return response.json()
 
 
-def _plain(resource: Any, key: str = STATUS) -> Resource:
+def _plain(resource: Any, key: str = _STATUS) -> Resource:
     """Return the object as the API shows it.
 
     :param key: a key that each object of its kind has.

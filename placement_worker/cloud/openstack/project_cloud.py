@@ -1,41 +1,156 @@
-"""The OpenStack cloud of one project: lookups that checks of the project share."""
+"""OpenStack as the cloud of one project: zones and servers of Nova, regions, networks, endpoints.
 
-from collections.abc import Callable, Collection, Hashable, Mapping
+Many checks of one project run at the same time, and ask for the same things: they share lookups in
+progress, but each one has its own trust and its own time budget. A shared lookup that fails for the
+trust or the time of another check is therefore repeated.
+"""
+
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from functools import partial
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
+from uuid import UUID
 
+from msgspec import Struct, field
 from typing_extensions import override
 
 from placement_worker.cloud import time_budget
-from placement_worker.cloud.openstack import neutron, nova, responses, services
 from placement_worker.cloud.openstack.api_reader import ApiReader
-from placement_worker.cloud.openstack.lookup_limits import LookupBudget
+from placement_worker.cloud.openstack.retry_policy import LookupBudget, RetryPolicy, Service
 from placement_worker.cloud.openstack.sessions import Access, Session, Sessions
-from placement_worker.cloud.ports import Cloud, Network, Octavia, Subnet
-from placement_worker.contract.model import ServerDetails
-from placement_worker.errors import ServiceFailed, ServiceRefused
+from placement_worker.cloud.ports import Cloud, Clouds, Network, Octavia, Subnet
+from placement_worker.contract.model import Credentials, ServerDetails
+from placement_worker.errors import CredentialsRefused, InvalidInput, ServiceFailed, ServiceRefused
 
 T = TypeVar('T')
+R_co = TypeVar('R_co', covariant=True)
+_PAGE = 1000  # servers per page; Nova returns fewer if its max_limit is lower
 
 
-class _Call(Generic[T]):
-    """A lookup that records whether it was made."""
+class _Response(Struct, frozen=True, gc=False):
+    """The base of responses: the decoder ignores all fields that a subclass does not declare."""
 
-    def __init__(self, lookup: Callable[[], T]) -> None:
-        self._lookup = lookup
-        self.was_made = False
 
-    def __call__(self) -> T:
-        self.was_made = True
-        return self._lookup()
+class _ZoneState(_Response, frozen=True):
+    available: bool  # whether one of its hosts is up
+
+
+class _Zone(_Response, frozen=True, rename='camel'):
+    zone_name: str
+    zone_state: _ZoneState
+
+
+class _Zones(_Response, frozen=True):
+    zones: list[_Zone] = field(name='availabilityZoneInfo')
+
+
+class _Server(ServerDetails, frozen=True, kw_only=True):
+    id: str
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether zone and addresses are known; a server that is being built lacks them."""
+        return bool(self.availability_zone and self.addresses)
+
+
+class _Link(_Response, frozen=True):
+    rel: str
+
+
+class _Servers(_Response, frozen=True):
+    servers: list[_Server]
+    links: list[_Link] = field(name='servers_links', default_factory=list)
+
+
+class _Region(_Response, frozen=True):
+    id: str
+
+
+class _Regions(_Response, frozen=True):
+    regions: list[_Region]
+
+
+class _Network(_Response, frozen=True):
+    id: str
+    name: str
+
+
+class _Networks(_Response, frozen=True):
+    rows: list[_Network] = field(name='networks')
+
+
+class _Subnet(_Response, frozen=True):
+    id: str
+    name: str
+    network_id: str
+    ip_version: int
+
+
+class _Subnets(_Response, frozen=True):
+    rows: list[_Subnet] = field(name='subnets')
+
+
+class _Rows(Protocol[R_co]):
+    @property
+    def rows(self) -> Sequence[R_co]: ...
+
+
+class OpenStackClouds(Clouds):
+    """The clouds of all cluster owners.
+
+    The class is thread-safe. It opens no connection before the first lookup, so a process may fork
+    after its creation.
+    """
+
+    def __init__(
+        self,
+        access: Access,
+        *,
+        retry_policy: RetryPolicy = RetryPolicy(),  # noqa: B008  # frozen
+        max_sessions: int = 256,
+        validity_ttl_s: float = 0,
+        allow_service_credentials: bool = False,
+    ) -> None:
+        """Set the parameters of the connection.
+
+        :param retry_policy: the limits of retries. All lookups of a check share its `budget_s`.
+        :param max_sessions: the number of cached sessions of trusts.
+        :param validity_ttl_s: how long zones and regions are cached.
+        :param allow_service_credentials: whether a request without a trust may use the rights of
+            the service user.
+        """
+        self.access = access
+        self.retry_policy = retry_policy
+        self.validity_ttl_s = validity_ttl_s
+        self._allow_service_credentials = allow_service_credentials
+        self.sessions = Sessions(access, retry_policy, max_sessions)
+
+    @override
+    def acting_for(self, credentials: Credentials, project: str | None) -> 'ProjectCloud':
+        if not credentials.trust_id and not self._allow_service_credentials:
+            raise CredentialsRefused(
+                'The request has no trust: set `credentials.trust_id` to a trust from the owner '
+                'of the cluster to the service user, or enable [cloud] allow_service_credentials '
+                "to use that user's own rights"
+            )
+        cloud = self._cloud(credentials.trust_id, project)
+        if credentials.trust_id and cloud.project != project:
+            raise CredentialsRefused(
+                f'The trust belongs to project {cloud.project}, but the cluster belongs to project '
+                f'{project}: send a trust from the owner of the cluster'
+            )
+        return cloud
+
+    @override
+    def acting_as_service(self) -> 'ProjectCloud':
+        return self._cloud(None, None)
+
+    def _cloud(self, trust_id: str | None, project: str | None) -> 'ProjectCloud':
+        session = self.sessions.of(trust_id or None)
+        return ProjectCloud(self.access, self.sessions, session, project, self.validity_ttl_s)
 
 
 class ProjectCloud(Cloud):
-    """The cloud of one project during one check.
-
-    All lookups of the check share the time budget of the retry policy. Checks of the same project
-    share lookups that run at the same time.
-    """
+    """The cloud of one project during one check; its lookups share one time budget."""
 
     def __init__(
         self,
@@ -81,7 +196,7 @@ class ProjectCloud(Cloud):
     @override
     def zones(self, region: str | None) -> Mapping[str, bool]:
         key = ('zones', self._api.region_name(region))
-        return self._share(key, partial(nova.zones, self._api, region), self._validity_ttl_s)
+        return self._share(key, partial(self._list_zones, region), self._validity_ttl_s)
 
     @override
     def regions(self) -> Collection[str]:
@@ -91,25 +206,24 @@ class ProjectCloud(Cloud):
     def servers(
         self, region: str | None, server_ids: Collection[str]
     ) -> Mapping[str, ServerDetails]:
-        if not server_ids:
+        wanted = frozenset(server_ids)
+        if not wanted:
             return {}
-        found = self._list_servers(region, frozenset(server_ids))
+        found = self._shared_servers(region, wanted)
         return {
-            one: ServerDetails(found[one].availability_zone, found[one].addresses)
-            for one in set(server_ids) & found.keys()
+            server_id: ServerDetails(found[server_id].availability_zone, found[server_id].addresses)
+            for server_id in wanted & found.keys()
         }
 
     @override
     def subnet(self, region: str | None, name_or_id: str) -> Subnet | None:
-        with self._lookup_budget.spending():
-            row = neutron.subnet(self._api, region, name_or_id)
+        row = self._find(region, 'subnets', _Subnets, name_or_id)
         network = row and self.network(region, row.network_id)
         return Subnet(row.id, row.name, network, row.ip_version) if row and network else None
 
     @override
     def network(self, region: str | None, name_or_id: str) -> Network | None:
-        with self._lookup_budget.spending():
-            row = neutron.network(self._api, region, name_or_id)
+        row = self._find(region, 'networks', _Networks, name_or_id)
         return Network(row.id, row.name) if row else None
 
     @override
@@ -122,19 +236,21 @@ class ProjectCloud(Cloud):
         name = self._api.region_name(region)
         return OctaviaApi(self._session, name, self._access.interfaces, url)
 
-    def _list_servers(
-        self, region: str | None, wanted: frozenset[str]
-    ) -> Mapping[str, responses.Server]:
+    def _shared_servers(self, region: str | None, wanted: frozenset[str]) -> Mapping[str, _Server]:
         """List servers of the project, with as few requests as possible."""
         key = ('servers', self._api.region_name(region))
-        call = _Call(partial(nova.servers, self._api, region, self._project, wanted))
+        call = _Call(partial(self._list_servers, region, wanted))
         found = self._share(key, call)
-        missing = frozenset(one for one in wanted if one not in found or not found[one].is_complete)
+        missing = frozenset(
+            server_id
+            for server_id in wanted
+            if server_id not in found or not found[server_id].is_complete
+        )
         if call.was_made or not missing:
             return found
         # The shared listing may be incomplete or stale: another check chose where it stops, and
         # it may have started before these servers were created.
-        lookup = partial(nova.servers, self._api, region, self._project, missing)
+        lookup = partial(self._list_servers, region, missing)
         return {**found, **self._share((*key, missing), lookup)}
 
     def _share(self, key: tuple[Hashable, ...], lookup: Callable[[], T], cache_s: float = 0) -> T:
@@ -158,6 +274,85 @@ class ProjectCloud(Cloud):
         return self._sessions.single_flight.do(key, lookup, wait_s=wait_s, cache_s=cache_s)
 
     def _list_regions(self) -> frozenset[str]:
+        service = Service.lets('Identity', None, 'list regions')
         url = f'{self._api.identity_endpoint()}/regions'
-        found = self._api.get(services.identity(), url, responses.Regions)
-        return frozenset(region.id for region in found.regions)
+        return frozenset(region.id for region in self._api.get(service, url, _Regions).regions)
+
+    def _list_zones(self, region: str | None) -> dict[str, bool]:
+        base = self._api.endpoint('compute', region)
+        if base is None:
+            return {}
+        found = self._api.get(self._compute(region), f'{base}/os-availability-zone', _Zones)
+        return {zone.zone_name: zone.zone_state.available for zone in found.zones}
+
+    def _list_servers(self, region: str | None, wanted: frozenset[str]) -> dict[str, _Server]:
+        """List the servers of the project by id, the newest first.
+
+        The listing stops after the page that contains the last wanted server.
+        """
+        base = self._api.endpoint('compute', region)
+        if base is None:
+            return {}
+        params = {'limit': str(_PAGE)}
+        if self._project is not None and self._session.project != self._project:
+            # The service user sees the servers of another project.
+            params |= {'all_tenants': '1', 'project_id': self._project}
+        seen: dict[str, _Server] = {}
+        while True:
+            url = f'{base}/servers/detail'
+            page = self._api.get(self._compute(region), url, _Servers, params)
+            news = {server.id: server for server in page.servers if server.id not in seen}
+            seen.update(news)
+            has_more = any(link.rel == 'next' for link in page.links)
+            if not (news and has_more) or seen.keys() >= wanted:
+                return seen
+            params['marker'] = page.servers[-1].id
+
+    def _compute(self, region: str | None) -> Service:
+        name = self._api.region_name(region)
+        return Service.lets('Compute', name, 'list availability zones and servers')
+
+    def _find(
+        self, region: str | None, what: str, kind: type[_Rows[T]], name_or_id: str
+    ) -> T | None:
+        """Return the network or subnet with this id or name, or None if the region has none.
+
+        :raises InvalidInput: several have this name.
+        """
+        rows: Sequence[T] = []
+        name = self._api.region_name(region)
+        service = Service.lets('Network', name, 'list networks and subnets')
+        with self._lookup_budget.spending():
+            base = self._api.endpoint('network', region)
+            if base is None:
+                return None
+            url = f'{base.removesuffix("/v2.0")}/v2.0/{what}'
+            for key in ('id', 'name') if _is_id(name_or_id) else ('name', 'id'):
+                rows = rows or self._api.get(service, url, kind, {key: name_or_id}).rows
+        if len(rows) > 1:
+            raise InvalidInput(
+                f'{len(rows)} {what} have the name `{name_or_id}`{service.where}: '
+                'use the id of one of them'
+            )
+        return rows[0] if rows else None
+
+
+class _Call(Generic[T]):
+    """A lookup that records whether it was made."""
+
+    def __init__(self, lookup: Callable[[], T]) -> None:
+        self._lookup = lookup
+        self.was_made = False
+
+    def __call__(self) -> T:
+        self.was_made = True
+        return self._lookup()
+
+
+def _is_id(text: str) -> bool:
+    """Return whether a text has the form of an id of Neutron."""
+    try:
+        UUID(text)
+    except ValueError:
+        return False
+    return True

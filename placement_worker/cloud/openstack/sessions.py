@@ -1,6 +1,8 @@
 """Keystone sessions with the rights of a trust's owner or of the service user.
 
-Sessions are cached, so that a check usually needs no new token.
+Sessions are cached, so that a check usually needs no new token. A token may be refused at any time,
+and many threads notice it at once: they must get one new token together, and no thread may discard
+the new one. Neither a trust id nor a token may reach a log or an error.
 """
 
 import logging
@@ -18,14 +20,12 @@ from typing_extensions import override
 
 from placement_worker.cloud import time_budget
 from placement_worker.cloud.openstack import error_translation, http
-from placement_worker.cloud.openstack.lookup_limits import RetryPolicy
-from placement_worker.cloud.openstack.services import TRUST_LOGIN, USER_LOGIN
-from placement_worker.cloud.ports import ApiError
-from placement_worker.cloud.request_id import current_request_id
+from placement_worker.cloud.openstack.retry_policy import TRUST_LOGIN, USER_LOGIN, RetryPolicy
+from placement_worker.cloud.ports import ApiError, current_request_id
 from placement_worker.cloud.single_flight import SingleFlight
 
-TRUST_LOGGER = 'keystoneauth.identity.v3.base'
-"""A logger that writes complete token bodies, including trust ids, at level DEBUG."""
+# A logger that writes complete token bodies, including trust ids, at level DEBUG.
+_TRUST_LOGGER = 'keystoneauth.identity.v3.base'
 
 
 def _is_no_debug(record: logging.LogRecord) -> bool:
@@ -146,7 +146,7 @@ class Sessions:
         :param max_sessions: the number of cached sessions of trusts, at least 1. The session of
             the service user is always cached.
         """
-        logging.getLogger(TRUST_LOGGER).addFilter(_is_no_debug)
+        logging.getLogger(_TRUST_LOGGER).addFilter(_is_no_debug)
         self.retry_policy = retry_policy
         self.single_flight = SingleFlight()
         self.connections = http.session()

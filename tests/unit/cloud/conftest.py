@@ -3,8 +3,8 @@
 import pytest
 from keystoneauth1.identity import v3
 
-from placement_worker.cloud.openstack.clouds import OpenStackClouds
-from placement_worker.cloud.openstack.lookup_limits import RetryPolicy
+from placement_worker.cloud.openstack.project_cloud import OpenStackClouds
+from placement_worker.cloud.openstack.retry_policy import RetryPolicy
 from placement_worker.cloud.openstack.sessions import Access
 from tests.unit.cloud.fake_services import FakeServices
 

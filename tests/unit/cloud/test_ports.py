@@ -1,9 +1,19 @@
-"""The types beside the interfaces of a cloud."""
+"""What a request to a cloud carries, and what its errors say."""
+
+import threading
 
 import pytest
 
-from placement_worker.cloud.ports import ApiError, UnreachableCloud
-from placement_worker.errors import PlacementWorkerError, ServiceFailed
+from placement_worker.cloud.ports import (
+    ApiError,
+    UnreachableCloud,
+    bound_request_id,
+    current_request_id,
+)
+from placement_worker.errors import ServiceFailed
+
+OUTER = 'req-0f3a1b2c-0d4e-4f56-8a9b-0c1d2e3f4a5b'
+INNER = 'req-99999999-0d4e-4f56-8a9b-0c1d2e3f4a5b'
 
 
 @pytest.mark.parametrize('use', ['zones', 'regions', 'home_region', 'octavia'])
@@ -17,16 +27,33 @@ def test_unreachable_cloud_raises_cause_at_each_use(use):
     assert failed.value is cause
 
 
-def test_api_error_has_status_and_delay():
-    """An error of Octavia carries the HTTP status and the requested delay."""
-    error = ApiError('Slow down', 429, 3.0)
+def test_api_error_has_status_and_delay_or_neither():
+    """An error carries the HTTP status and the requested delay, if there was a response."""
+    error, silent = ApiError('Slow down', 429, 3.0), ApiError('The connection broke')
 
     assert (str(error), error.status, error.retry_after_s) == ('Slow down', 429, 3.0)
-    assert isinstance(error, PlacementWorkerError)
+    assert (silent.status, silent.retry_after_s) == (None, None)
 
 
-def test_api_error_without_response_has_no_status():
-    """An error without a response has neither status nor delay."""
-    error = ApiError('The connection broke')
+@pytest.mark.parametrize(
+    'request_id',
+    [None, '', 'req-1', OUTER[4:], OUTER.upper(), f'{OUTER}\n', f'{OUTER}-0', 'größer'],
+)
+def test_bound_request_id_of_other_form_is_ignored(request_id):
+    """An id that services would ignore is not sent."""
+    with bound_request_id(request_id):
+        assert current_request_id() is None
 
-    assert (error.status, error.retry_after_s) == (None, None)
+
+def test_bound_request_id_applies_to_the_block_in_one_thread():
+    """The inner id applies inside the inner block, the outer one after it; no other thread's."""
+    seen = []
+    with bound_request_id(OUTER):
+        with bound_request_id(INNER):
+            assert current_request_id() == INNER
+            thread = threading.Thread(target=lambda: seen.append(current_request_id()))
+            thread.start()
+            thread.join()
+        assert current_request_id() == OUTER
+    assert current_request_id() is None
+    assert seen == [None]

@@ -1,5 +1,6 @@
-"""The time of an operation and of its calls."""
+"""The time of an operation and of its calls, and the errors after which a call is retried."""
 
+import random
 import threading
 import time
 from types import SimpleNamespace
@@ -26,31 +27,24 @@ def clock():
 
 
 @pytest.mark.parametrize(('outer', 'inner', 'ends'), [(110, 105, 105), (105, 110, 105)])
-def test_until_in_nested_blocks_keeps_earlier_deadline(outer, inner, ends):
-    """A nested block can shorten the deadline but not extend it."""
-    with time_budget.until(outer):
-        with time_budget.until(inner):
-            assert time_budget.deadline() == ends
-        assert time_budget.deadline() == outer
-    assert time_budget.deadline() is None
-
-
-def test_until_in_one_thread_does_not_affect_others():
-    """Each thread has its own deadline."""
+def test_deadline_in_nested_blocks_of_a_thread_is_the_earlier_one(outer, inner, ends):
+    """A nested block can shorten the deadline; it is restored afterwards, even by an error."""
     seen = []
-    with time_budget.until(110):
-        thread = threading.Thread(target=lambda: seen.append(time_budget.deadline()))
-        thread.start()
-        thread.join()
 
-    assert seen == [None]
+    def fail():
+        with time_budget.until(inner):
+            thread = threading.Thread(target=lambda: seen.append(time_budget.deadline()))
+            thread.start()
+            thread.join()
+            seen.append(time_budget.deadline())
+            raise ValueError('x')
 
+    with time_budget.until(outer):
+        with pytest.raises(ValueError, match='x'):
+            fail()
+        seen.append(time_budget.deadline())
 
-def test_until_after_error_restores_deadline():
-    """The deadline is restored if the block raises an error."""
-    with pytest.raises(ValueError, match='x'), time_budget.until(110):
-        raise ValueError('x')
-
+    assert seen == [None, ends, outer]
     assert time_budget.deadline() is None
 
 
@@ -179,3 +173,58 @@ def test_wait_until_later_moment_ends_with_the_budget(clock):
     bounded.wait_until(began + 100)
 
     assert clock.slept == [2, 0, 38]
+
+
+def after(attempt, exc=None):
+    """Return the state of a retried call after a failed attempt."""
+    state = tenacity.RetryCallState(tenacity.Retrying(), None, (), {})
+    state.attempt_number = attempt
+    state.outcome = tenacity.Future.construct(attempt, exc or ApiError('x'), exc is not None)
+    return state
+
+
+@pytest.mark.parametrize(('attempt', 'due'), [(1, 0.5), (2, 0.8), (3, 1.28), (6, 5), (9, 5)])
+def test_wait_growing_stays_near_due_time(attempt, due):
+    """Waits grow by a constant factor up to the maximum, with jitter of at most 25 %."""
+    wait = time_budget.wait_growing(0.5, 5, random.Random(1))
+
+    waits = [wait(after(attempt)) for _ in range(100)]
+
+    assert due * 0.75 <= min(waits) < max(waits) <= min(due * 1.25, 5)
+
+
+@pytest.mark.parametrize(
+    ('exc', 'wait_s'),
+    [
+        (ApiError('x', 429, 7), 7),
+        (ApiError('x', 429, 1), 2),
+        (ApiError('x', 429), 2),
+        (ValueError('x'), 2),
+    ],
+)
+def test_wait_retry_after_is_at_least_requested_delay(exc, wait_s):
+    """The longer one of the requested delay and the own wait applies."""
+    assert time_budget.wait_retry_after(tenacity.wait_fixed(2))(after(1, exc)) == wait_s
+
+
+@pytest.mark.parametrize(
+    ('status', 'is_transient', 'has_unknown_outcome'),
+    [
+        (None, True, True),
+        (429, True, False),
+        (500, True, True),
+        (501, False, False),
+        (502, True, True),
+        (503, True, False),
+        (400, False, False),
+        (404, False, False),
+        (409, False, False),
+    ],
+)
+def test_classification_of_error_follows_status(status, is_transient, has_unknown_outcome):
+    """The status decides whether to retry, and whether to check the state before."""
+    error = ApiError('', status)
+
+    assert time_budget.is_transient(error) is is_transient
+    assert time_budget.has_unknown_outcome(error) is has_unknown_outcome
+    assert not time_budget.is_transient(ValueError('x'))

@@ -6,7 +6,7 @@ import oslo_messaging
 import pytest
 from oslo_context.context import RequestContext
 
-from placement_worker.cloud.request_id import current_request_id
+from placement_worker.cloud.ports import current_request_id
 from placement_worker.contract.rpc import VERSION
 from placement_worker.messaging.rpc_server import (
     AccessPolicy,

@@ -2,8 +2,11 @@
 
 import pytest
 
-from placement_worker.cloud.embedded.octavia_simulator import OctaviaSimulator, Settings
-from placement_worker.cloud.embedded.stores import MemoryStore
+from placement_worker.cloud.embedded.octavia_simulator import (
+    MemoryStore,
+    OctaviaSimulator,
+    Settings,
+)
 from tests.simulated_octavia import Clock
 from tests.unit.cloud.embedded.load_balancers import NESTED
 

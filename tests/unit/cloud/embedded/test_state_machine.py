@@ -2,7 +2,8 @@
 
 import pytest
 
-from placement_worker.cloud.embedded.octavia_objects import KINDS
+from placement_worker.cloud.embedded.octavia_simulator import OctaviaSimulator, Settings
+from placement_worker.cloud.embedded.state_machine import KINDS
 from placement_worker.cloud.ports import ApiError
 from tests.unit.cloud.embedded.load_balancers import NESTED, member, status
 
@@ -17,8 +18,36 @@ def test_create_with_children_is_pending_then_active(octavia, clock):
     clock.sleep(2)
     shown = [one for kind in KINDS for one in octavia.find(kind)]
     assert {one['provisioning_status'] for one in shown} == {'ACTIVE'}
-    assert lb['vip_address'] == '10.0.0.254'
     assert lb['created_at'] == '2026-01-01T00:00:00'
+
+
+def test_load_balancer_lists_its_own_children(octavia, built):
+    """A load balancer is shown with the ids of its own listeners and pools only."""
+    other = octavia.create('loadbalancer', {'name': 'other'})
+
+    shown = octavia.show('loadbalancer', built[0])
+    assert shown['pools'] == [{'id': built[1]}]
+    assert [one['id'] for one in shown['listeners']] == [octavia.find('listener')[0]['id']]
+    assert other['pools'] == other['listeners'] == []
+    assert 'lb' not in octavia.show('pool', built[1])
+
+
+@pytest.mark.parametrize(
+    ('cidr', 'addresses'),
+    [
+        (None, ['198.51.100.1', '198.51.100.1']),
+        ('10.0.0.0/24', ['10.0.0.254', '10.0.0.253']),
+        ('10.0.0.0/30', ['10.0.0.2', '10.0.0.2']),
+    ],
+)
+def test_virtual_ip_lies_within_the_subnet(cidr, addresses):
+    """Virtual IPs are counted down from the end of the subnet, unless the body has one."""
+    octavia = OctaviaSimulator(Settings(), subnets={'s': cidr})
+
+    made = [octavia.create('loadbalancer', {'vip_subnet_id': 's'}) for _ in addresses]
+
+    assert [one['vip_address'] for one in made] == addresses
+    assert octavia.create('loadbalancer', {'vip_address': '10.9.9.9'})['vip_address'] == '10.9.9.9'
 
 
 @pytest.mark.parametrize(
@@ -53,11 +82,7 @@ def test_change_during_another_change_is_refused(octavia, clock, built, write):
 @pytest.mark.parametrize(
     ('kind', 'body', 'message'),
     [
-        (
-            'listener',
-            {'loadbalancer_id': 0, 'protocol_port': 80},
-            'is already using protocol_port 80',
-        ),
+        ('listener', {'loadbalancer_id': 0, 'protocol_port': 80}, 'already using protocol_port 80'),
         ('pool', {'listener_id': 'listener'}, 'This listener already has a default pool'),
         ('healthmonitor', {'pool_id': 1}, 'This pool already has a health monitor'),
     ],
@@ -74,12 +99,36 @@ def test_create_of_existing_child_is_refused(octavia, built, kind, body, message
     assert len(octavia.find(kind)) == 1
 
 
-def test_create_member_at_used_address_is_refused(octavia, built):
-    """A second member at the same address and port is refused with status 409."""
-    with pytest.raises(ApiError, match=r'already using ip 10\.0\.0\.1') as refused:
-        octavia.create_member(built[1], member(1))
+@pytest.mark.parametrize(
+    ('call', 'code', 'message'),
+    [
+        (lambda octavia, pool: octavia.show('pool', 'p1'), 404, r'^Pool p1 not found\.$'),
+        (lambda octavia, pool: octavia.delete_member(pool, 'm1'), 404, 'm1 not found'),
+        (
+            lambda octavia, pool: octavia.create_member(pool, member(1)),
+            409,
+            r'using ip 10\.0\.0\.1',
+        ),
+        (
+            lambda octavia, pool: octavia.update_members(
+                pool, [member(2), member(2)], additive_only=True
+            ),
+            400,
+            'Duplicate members',
+        ),
+        (
+            lambda octavia, pool: octavia.create('loadbalancer', {'vip_subnet_id': 'none'}),
+            400,
+            'Subnet none not found',
+        ),
+    ],
+)
+def test_call_that_octavia_refuses_has_its_status(octavia, built, call, code, message):
+    """Missing objects, used addresses, duplicates and unknown subnets are refused as in Octavia."""
+    with pytest.raises(ApiError, match=message) as refused:
+        call(octavia, built[1])
 
-    assert refused.value.status == 409
+    assert refused.value.status == code
 
 
 def test_update_members_of_known_address_keeps_id_and_applies_defaults(octavia, clock, built):
@@ -88,6 +137,7 @@ def test_update_members_of_known_address_keeps_id_and_applies_defaults(octavia, 
     known = octavia.members(pool)[0]['id']
     octavia.update_members(pool, [member(1, weight=0), member(2)], additive_only=True)
     clock.sleep(2)
+    assert octavia.members(pool)[0]['weight'] == 0
     octavia.update_members(pool, [member(1)], additive_only=True)
     clock.sleep(2)
 
@@ -108,12 +158,25 @@ def test_update_members_not_additive_deletes_unlisted_members(octavia, clock, bu
     assert [one['address'] for one in octavia.members(pool)] == ['10.0.0.2']
 
 
-def test_update_members_with_duplicate_is_refused(octavia, built):
-    """An update that lists one member twice is refused with status 400."""
-    with pytest.raises(ApiError) as refused:
-        octavia.update_members(built[1], [member(2), member(2)], additive_only=True)
+@pytest.mark.parametrize(
+    ('body', 'found', 'monitored', 'unmonitored'),
+    [
+        ({}, {}, 'ONLINE', 'NO_MONITOR'),
+        ({}, {'10.0.0.1': 'ERROR', '10.0.0.2': 'OFFLINE'}, 'ERROR', 'NO_MONITOR'),
+        ({'weight': 0}, {}, 'DRAINING', 'DRAINING'),
+        ({'admin_state_up': False}, {'10.0.0.1': 'ERROR'}, 'OFFLINE', 'OFFLINE'),
+    ],
+)
+def test_operating_status_depends_on_monitor_weight_and_state(body, found, monitored, unmonitored):
+    """A health monitor finds the status, unless the member is disabled or has weight 0."""
+    octavia = OctaviaSimulator(Settings(member_status=found))
+    lb = octavia.create('loadbalancer', {})['id']
+    pool = octavia.create('pool', {'loadbalancer_id': lb})['id']
+    octavia.create_member(pool, member(1, **body))
 
-    assert refused.value.status == 400
+    assert octavia.members(pool)[0]['operating_status'] == unmonitored
+    octavia.create('healthmonitor', {'pool_id': pool})
+    assert octavia.members(pool)[0]['operating_status'] == monitored
 
 
 def test_delete_load_balancer_with_children_needs_cascade(octavia, clock, built):
@@ -125,9 +188,7 @@ def test_delete_load_balancer_with_children_needs_cascade(octavia, clock, built)
     octavia.delete('loadbalancer', built[0], cascade=True)
     assert status(octavia, 'loadbalancer', built[0]) == 'PENDING_DELETE'
     clock.sleep(2)
-    assert [
-        octavia.find(kind) for kind in ('loadbalancer', 'listener', 'pool', 'healthmonitor')
-    ] == [[]] * 4
+    assert [octavia.find(kind) for kind in KINDS] == [[]] * 4
     with pytest.raises(ApiError) as gone:
         octavia.members(built[1])
     assert gone.value.status == 404
@@ -140,11 +201,3 @@ def test_delete_health_monitor_makes_room_for_another(octavia, clock, built):
 
     assert octavia.find('healthmonitor') == []
     octavia.create('healthmonitor', {'pool_id': built[1], 'type': 'TCP'})
-
-
-def test_create_in_unknown_subnet_is_refused(octavia):
-    """A load balancer in a subnet that does not exist is refused with status 400."""
-    with pytest.raises(ApiError, match='Subnet none not found') as refused:
-        octavia.create('loadbalancer', {'vip_subnet_id': 'none'})
-
-    assert refused.value.status == 400

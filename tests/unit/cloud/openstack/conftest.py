@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from placement_worker.cloud.openstack.lookup_limits import RetryPolicy
+from placement_worker.cloud.openstack.retry_policy import RetryPolicy
 from placement_worker.cloud.openstack.sessions import Access, Sessions
 from tests.unit.cloud.fake_services import SERVICE_ID, TRUST
 

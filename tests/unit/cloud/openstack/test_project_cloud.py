@@ -1,4 +1,4 @@
-"""Lookups that checks of one project share."""
+"""The cloud of a project: credentials, lookups, and those that checks share."""
 
 import threading
 import time
@@ -7,8 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from placement_worker.cloud import time_budget
-from placement_worker.contract.model import Credentials
-from placement_worker.errors import OutOfTime, ServiceFailed
+from placement_worker.cloud.ports import Network, Subnet
+from placement_worker.contract.model import Address, Credentials, ServerDetails
+from placement_worker.errors import CredentialsRefused, InvalidInput, OutOfTime, ServiceFailed
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.policies.registry import Registry
 from tests.factories import connected, load_balancing_policy, request
@@ -26,34 +27,23 @@ from tests.unit.cloud.fake_services import (
 from tests.waiting import wait_for
 
 
-def test_regions_come_from_keystone(cloud):
-    """The regions are those that Keystone lists."""
-    assert cloud.regions() == {'RegionOne', 'RegionTwo'}
-
-
-def test_concurrent_lookups_of_project_send_one_request(clouds, services):
-    """Concurrent checks of a project share one token and one request."""
+@pytest.mark.parametrize('fault', [None, respond(503)])
+def test_concurrent_lookups_of_project_send_one_request(clouds, services, fault):
+    """Concurrent checks of a project share one token and one request, or its failure."""
     opened = hold(services, ZONES)
+    services.fail(ZONES, *[fault] * 4 if fault else [])
     threading.Timer(0.5, opened.set).start()
 
     results = at_once(lambda: clouds.acting_for(TRUST, 'project-a').zones(None))
 
-    assert results == [{'az1': True, 'az2': False}] * MANY
-    assert services.count(TOKENS) == services.count(ZONES) == 1
-
-
-def test_concurrent_lookups_of_project_share_failure(clouds, services):
-    """Concurrent checks of a project share the failure of their request."""
-    opened = hold(services, ZONES)
-    services.fail(ZONES, *[respond(503)] * 4)
-    threading.Timer(0.5, opened.set).start()
-
-    results = at_once(lambda: clouds.acting_for(TRUST, 'project-a').zones(None))
-
-    assert {str(one).partition(' in ')[0] for one in results} == {
-        'Compute service unavailable after 4 attempts'
-    }
-    assert services.count(ZONES) == 4
+    assert services.count(TOKENS) == 1
+    if fault:
+        reasons = {str(one).partition(' in ')[0] for one in results}
+        assert reasons == {'Compute service unavailable after 4 attempts'}
+        assert services.count(ZONES) == 4
+    else:
+        assert results == [{'az1': True, 'az2': False}] * MANY
+        assert services.count(ZONES) == 1
 
 
 @pytest.mark.parametrize('path', [TOKENS, ZONES])
@@ -95,12 +85,12 @@ def test_lookups_of_other_project_or_region_are_not_shared(clouds, services):
         ('trust-a', 'project-a', 'RegionTwo'),
     ]
 
+    def ask(asked):
+        trust, project, region = asked
+        return clouds.acting_for(Credentials(trust), project).zones(region)
+
     with ThreadPoolExecutor() as threads:
-        list(
-            threads.map(
-                lambda one: clouds.acting_for(Credentials(one[0]), one[1]).zones(one[2]), asking
-            )
-        )
+        list(threads.map(ask, asking))
 
     assert services.count(ZONES) == 3
 
@@ -124,15 +114,12 @@ def test_shared_lookup_refused_is_repeated_with_own_trust(clouds, services):
             refused.result(WAIT_S)
 
 
+SERVER_IDS = ('s2', 's3', 's4')
+
+
 def test_shared_listing_without_wanted_servers_is_repeated(clouds, services):
     """A check lists servers again if the shared listing lacks some of its servers."""
-    services.servers = [
-        server('s1'),
-        server('building', addresses=()),
-        server('s2'),
-        server('s3'),
-        server('s4'),
-    ]
+    services.servers = [server('s1'), server('building', addresses=()), *map(server, SERVER_IDS)]
     opened = hold(services, SERVERS)
 
     with ThreadPoolExecutor() as threads:
@@ -157,11 +144,8 @@ def test_zones_and_regions_are_cached_if_configured(make_clouds, services):
         cloud.regions()
         cloud.servers(None, ['s1'])
 
-    assert (services.count(ZONES), services.count(REGION_LIST), services.count(SERVERS)) == (
-        1,
-        1,
-        2,
-    )
+    counts = [services.count(path) for path in (ZONES, REGION_LIST, SERVERS)]
+    assert counts == [1, 1, 2]
 
 
 def test_lookups_are_not_cached_by_default_and_failures_never(make_clouds, clouds, services):
@@ -233,3 +217,104 @@ def test_octavia_in_region_without_endpoint_fails(clouds):
     """A region without a load-balancer endpoint is named in the error."""
     with pytest.raises(ServiceFailed, match='no load-balancer service in region Nowhere'):
         clouds.acting_for(TRUST, 'project-a').octavia('Nowhere')
+
+
+def test_acting_for_without_trust_is_refused(clouds, services):
+    """A request without a trust is refused, and nothing is sent."""
+    with pytest.raises(
+        CredentialsRefused,
+        match=r'has no trust: set `credentials\.trust_id` to a trust from the owner',
+    ):
+        clouds.acting_for(Credentials(), 'project-a')
+
+    assert services.seen == []
+
+
+def test_acting_for_without_trust_if_allowed_uses_service_user(make_clouds, services):
+    """If configured, the service user lists the servers of the cluster's project."""
+    services.servers = [server('s1')]
+
+    clouds = make_clouds(allow_service_credentials=True)
+
+    assert clouds.acting_for(Credentials(), 'project-a').servers(None, ['s1'])
+    assert services.seen[-1][2] == {'limit': '1000', 'all_tenants': '1', 'project_id': 'project-a'}
+    assert clouds.acting_for(Credentials(), 'service').servers(None, ['s1'])
+    assert services.seen[-1][2] == {'limit': '1000'}
+
+
+def test_acting_as_service_lists_zones_and_regions(clouds):
+    """The service user can always look up zones, and the regions that Keystone lists."""
+    cloud = clouds.acting_as_service()
+
+    assert cloud.zones(None)['az1']
+    assert cloud.regions() == {'RegionOne', 'RegionTwo'}
+
+
+@pytest.mark.parametrize('project', ['project-b', None])
+def test_acting_for_with_trust_of_other_project_is_refused(clouds, services, project):
+    """A trust of another project is refused, and the reason names both projects."""
+    with pytest.raises(
+        CredentialsRefused,
+        match=f'trust belongs to project project-a, but the cluster belongs to project {project}:',
+    ):
+        clouds.acting_for(TRUST, project)
+
+    assert [path for _, path, _ in services.seen] == ['/v3/auth/tokens']
+
+
+def test_zones_of_region_come_from_its_nova(cloud):
+    """Each region has the zones that its own Nova lists."""
+    assert cloud.zones(None) == cloud.zones('RegionOne') == {'az1': True, 'az2': False}
+    assert cloud.zones('RegionTwo') == {'az3': True}
+
+
+def test_servers_listing_ends_when_all_are_found(cloud, services):
+    """Servers are listed page by page, and no page follows after all were found."""
+    services.servers = [server(f's{i}', zone=f'az{i}') for i in range(9)]
+
+    found = cloud.servers(None, ['s3', 's0'])
+
+    assert found['s3'] == ServerDetails('az3', {'net': [Address('10.0.0.5', 4)]})
+    assert found.keys() == {'s0', 's3'}
+    assert services.count(SERVERS) == 2
+    assert cloud.servers(None, ['s8', 'gone']).keys() == {'s8'}
+    assert services.count(SERVERS) == 2 + 5
+    assert not [path for _, path, _ in services.seen if path.endswith(('s0', 's3', 's8', 'gone'))]
+
+
+def test_servers_listing_with_repeated_page_ends(cloud, services):
+    """A listing ends if Nova returns the same page again; an empty lookup sends no request."""
+    assert cloud.servers(None, []) == {}
+    page = {'servers': [server('s1')], 'servers_links': [{'rel': 'next'}]}
+    services.fail(SERVERS, *[respond(200, page)] * 5)
+
+    assert cloud.servers(None, ['s1', 's2']).keys() == {'s1'}
+    assert services.count(SERVERS) == 2
+
+
+NET_ID, SUBNET_ID = '11111111-1111-1111-1111-111111111111', '22222222-2222-2222-2222-222222222222'
+
+
+@pytest.mark.parametrize('name_or_id', ['private-subnet', SUBNET_ID])
+def test_subnet_is_found_by_name_and_by_id(cloud, services, name_or_id):
+    """A lookup by name or id returns the subnet with its network, or None."""
+    services.networks = [{'id': NET_ID, 'name': 'private'}]
+    services.subnets = [
+        {'id': SUBNET_ID, 'name': 'private-subnet', 'network_id': NET_ID, 'ip_version': 6}
+    ]
+
+    assert cloud.subnet(None, name_or_id) == Subnet(
+        SUBNET_ID, 'private-subnet', Network(NET_ID, 'private'), 6
+    )
+    assert cloud.subnet(None, 'unknown') is None
+
+
+def test_network_with_ambiguous_name_is_refused(cloud, services):
+    """A name of several networks is refused, and an id is not ambiguous."""
+    services.networks = [{'id': NET_ID, 'name': 'twin'}, {'id': SUBNET_ID, 'name': 'twin'}]
+
+    with pytest.raises(
+        InvalidInput, match=r'2 networks have the name `twin` \(region RegionOne\): use the id'
+    ):
+        cloud.network(None, 'twin')
+    assert cloud.network(None, NET_ID) == Network(NET_ID, 'twin')

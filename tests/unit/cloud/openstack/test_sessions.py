@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from keystoneauth1.exceptions import ConnectFailure
 
-from placement_worker.cloud.request_id import bound_request_id
+from placement_worker.cloud.ports import bound_request_id
 from placement_worker.contract.model import Credentials
 from placement_worker.errors import ServiceFailed
 from tests.unit.cloud.concurrency import MANY, WAIT_S, at_once, hold
@@ -152,15 +152,10 @@ def test_log_in_with_transient_error_is_retried(clouds, services, fault):
     assert services.count(TOKENS) == 3
 
 
-def test_request_sends_bound_request_id(ask):
-    """A service receives the request id that is bound, and none outside the block."""
+def test_request_sends_bound_request_id_unless_it_has_another(ask):
+    """A service receives the request id that is bound; one that the caller passes precedes it."""
     with bound_request_id(REQUEST_ID):
         assert ask() == REQUEST_ID
+        assert ask(global_request_id=OTHER_ID) == OTHER_ID
 
     assert ask() == 'none'
-
-
-def test_request_with_explicit_id_sends_it(ask):
-    """A request id that the caller passes takes precedence over the bound one."""
-    with bound_request_id(REQUEST_ID):
-        assert ask(global_request_id=OTHER_ID) == OTHER_ID

@@ -1,11 +1,13 @@
-"""The limits of lookups in Keystone, Nova and Neutron: attempts, and a time budget per check.
+"""The attempts of a lookup in Keystone, Nova or Neutron, and the reason if all of them fail.
 
-`cloud.transient_errors` has the rules for all services: which errors are retried, and when.
+`cloud.time_budget` has the rules for all services: which errors are retried, and when. All lookups
+of a check share one time budget, so that a slow service delays a check once and not per lookup.
+The reason says what an operator can check, since the caller sees nothing else.
 """
 
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
@@ -13,15 +15,59 @@ from typing import TypeVar
 import tenacity
 
 from placement_worker.cloud import time_budget
-from placement_worker.cloud.openstack.services import Service
 from placement_worker.cloud.ports import ApiError
-from placement_worker.cloud.time_budget import TimeBudget, stop_before_budget_end
-from placement_worker.cloud.transient_errors import is_transient, wait_growing, wait_retry_after
+from placement_worker.cloud.time_budget import (
+    TimeBudget,
+    is_transient,
+    stop_before_budget_end,
+    wait_growing,
+    wait_retry_after,
+)
 from placement_worker.errors import OutOfTime, ServiceFailed, ServiceRefused
 from placement_worker.formats.text import counted
 
 T = TypeVar('T')
-RETRY_WAIT = wait_retry_after(wait_growing(0.25, 5, random.Random()))  # noqa: S311  # jitter only
+_WAIT = wait_retry_after(wait_growing(0.25, 5, random.Random()))  # noqa: S311  # jitter only
+_NOT_AN_API = (
+    'the endpoint in the catalog leads to this service; openstack catalog list shows the endpoints'
+)
+_TOKEN_REFUSED = (
+    'the service validates tokens at the same Keystone, and that the trust still exists'  # noqa: S105
+)
+_TRUST = (
+    'the trust exists and has not expired, that the service user of [service_auth] is its '
+    'trustee, and that its owner is enabled and still has the roles in the project'
+)
+_USER = 'user, password, domains and project in [service_auth] are right'
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A service in one region, as error messages name it.
+
+    :ivar name: for example Compute.
+    :ivar region: None for a service that all regions share.
+    :ivar advice: HTTP status -> what to check if another attempt does not help.
+    """
+
+    name: str
+    region: str | None
+    advice: Mapping[int, str]
+
+    @classmethod
+    def lets(cls, name: str, region: str | None, rights: str) -> 'Service':
+        """Return a service to which the roles of the user must give some rights."""
+        roles = f'the roles of the trust (or of the service user, without a trust) let it {rights}'
+        return cls(name, region, {401: _TOKEN_REFUSED, 403: roles, 404: _NOT_AN_API})
+
+    @property
+    def where(self) -> str:
+        """The region as a suffix of messages, for example ' (region RegionOne)'."""
+        return f' (region {self.region})' if self.region else ''
+
+
+TRUST_LOGIN = Service('Identity', None, dict.fromkeys((401, 403, 404), _TRUST))
+USER_LOGIN = Service('Identity', None, dict.fromkeys((401, 403, 404), _USER))
 
 
 class LookupBudget:
@@ -67,7 +113,14 @@ class RetryPolicy:
             raise OutOfTime(
                 f'{service.name} service not called: no time left for lookups{service.where}'
             )
-        retrying = self._retrying(left_s)
+        retrying = tenacity.Retrying(
+            retry=tenacity.retry_if_exception(is_transient),
+            wait=_WAIT,
+            stop=tenacity.stop_after_attempt(self.max_attempts)
+            | stop_before_budget_end(TimeBudget(left_s, time.monotonic)),
+            sleep=self.sleep,
+            reraise=True,
+        )
         try:
             with time_budget.until(started + left_s):
                 return retrying(request)
@@ -78,16 +131,6 @@ class RetryPolicy:
             raise self._failure(exc, has_stopped_early)(
                 _reason(service, exc, attempts, elapsed_s), service.name.lower()
             ) from exc
-
-    def _retrying(self, left_s: float) -> tenacity.Retrying:
-        return tenacity.Retrying(
-            retry=tenacity.retry_if_exception(is_transient),
-            wait=RETRY_WAIT,
-            stop=tenacity.stop_after_attempt(self.max_attempts)
-            | stop_before_budget_end(TimeBudget(left_s, time.monotonic)),
-            sleep=self.sleep,
-            reraise=True,
-        )
 
     def _failure(self, exc: ApiError, has_stopped_early: bool) -> type[ServiceFailed]:
         """Return the exception type to raise.
