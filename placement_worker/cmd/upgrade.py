@@ -120,7 +120,10 @@ class Checks(upgradecheck.UpgradeCommands):
         if self._broker_failed:
             return _NOT_CHECKED
         found = topology.compare(
-            self._conf, load_transport_url(self._conf), factory.queue_names(self._conf)
+            self._conf,
+            load_transport_url(self._conf),
+            factory.queue_names(self._conf),
+            factory.parking_lot(self._conf),
         )
         if found.mismatches:
             return Result(Code.FAILURE, ' '.join(found.mismatches))

@@ -1,5 +1,5 @@
 """The configuration of the worker: its options, and the checks of their values.
 
-Only `worker`, `cmd` and `engines` read options; other packages take values. This package imports
+Only `worker`, `cmd` and `engines` read these options; other packages take values. It imports
 `contract`, `errors` and `formats`. Read `options` first.
 """

@@ -191,12 +191,14 @@ def failed(error: Exception, request_id: str | None) -> dict[str, Any]:
     return {'request_id': request_id, 'class': shown['type'], 'message': shown['message']}
 
 
-def create(conf: cfg.ConfigOpts, events: Listener | None = None) -> NotificationSender | None:
+def create(
+    conf: cfg.ConfigOpts, host: str, events: Listener | None = None
+) -> NotificationSender | None:
     """Return the listener, or None without a driver in `[oslo_messaging_notifications]`."""
     _notification_transport(conf)  # registers the options
     if set(conf.oslo_messaging_notifications.driver) <= {'noop'}:
         return None
-    publisher_id = f'placement-worker.{conf.worker.host}'
+    publisher_id = f'placement-worker.{host}'
     return NotificationSender(lambda: _notification_transport(conf), publisher_id, events)
 
 

@@ -13,7 +13,6 @@ from oslo_messaging.rpc import dispatcher
 from typing_extensions import override
 
 from placement_worker import errors
-from placement_worker.client.transport import control_exchange
 from placement_worker.cloud.ports import bound_request_id
 from placement_worker.contract.rpc import METHODS, VERSION
 from placement_worker.events import types
@@ -124,15 +123,8 @@ class Dispatcher(dispatcher.RPCDispatcher):
 
 
 def create(
-    conf: cfg.ConfigOpts,
-    transport: Any,
-    topic: str,
-    endpoints: Endpoints,
-    server_cls: Callable[..., Any],
+    transport: Any, target: Any, endpoints: Endpoints, server_cls: Callable[..., Any]
 ) -> Any:
-    target = oslo_messaging.Target(
-        exchange=control_exchange(conf), topic=topic, server=conf.worker.host
-    )
     methods = Dispatcher([ExposedEndpoints(endpoints)], ContextSerializer(), AccessPolicy)
     return server_cls(transport, target, methods, None)
 

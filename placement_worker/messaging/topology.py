@@ -15,7 +15,6 @@ from kombu.connection import Connection
 from oslo_config import cfg
 
 from placement_worker.client import transport
-from placement_worker.contract.rpc import PARKING_SUFFIX
 from placement_worker.errors import BrokerRefused, BrokerUnreachable, QueueMismatch
 
 # The delivery limit of the parking lot, where each listing is a delivery. RabbitMQ 4 has a default
@@ -35,10 +34,11 @@ class Differences(NamedTuple):
     mismatches: list[str]
 
 
-def declare(conf: cfg.ConfigOpts, target: Any, queues: Collection[str]) -> None:
+def declare(conf: cfg.ConfigOpts, target: Any, queues: Collection[str], parking_lot: str) -> None:
     """Declare the exchange and queues, bind them, and check the permissions to use them.
 
     :param target: a TransportURL of `load_transport_url`.
+    :param parking_lot: the queue that has no delivery limit.
     :raises QueueMismatch: an exchange or a queue exists with other arguments; the text has the
         command that deletes it.
     :raises BrokerRefused: a permission is missing; the text names the permission and the resource.
@@ -46,7 +46,7 @@ def declare(conf: cfg.ConfigOpts, target: Any, queues: Collection[str]) -> None:
     """
     if _is_rabbit(target):
         with _connected(conf, target) as connection:
-            topology = _Topology(conf, target, connection)
+            topology = _Topology(conf, target, connection, parking_lot)
             topology.check_permissions(queues)
             topology.declare_exchange()
             for queue in queues:
@@ -54,9 +54,11 @@ def declare(conf: cfg.ConfigOpts, target: Any, queues: Collection[str]) -> None:
                 topology.bind_queue(queue)
 
 
-def declare_queue(conf: cfg.ConfigOpts, target: Any, connection: Connection, queue: str) -> None:
+def declare_queue(
+    conf: cfg.ConfigOpts, target: Any, connection: Connection, queue: str, parking_lot: str
+) -> None:
     """Declare one queue of a worker on an open connection."""
-    _Topology(conf, target, connection).declare_queue(queue)
+    _Topology(conf, target, connection, parking_lot).declare_queue(queue)
 
 
 def consumer_count(conf: cfg.ConfigOpts, target: Any, queue: str) -> int:
@@ -67,7 +69,9 @@ def consumer_count(conf: cfg.ConfigOpts, target: Any, queue: str) -> int:
         return int(connection.channel().queue_declare(queue, passive=True).consumer_count)
 
 
-def compare(conf: cfg.ConfigOpts, target: Any, queues: Collection[str]) -> Differences:
+def compare(
+    conf: cfg.ConfigOpts, target: Any, queues: Collection[str], parking_lot: str
+) -> Differences:
     """Return what `declare` would create or reject, without creating anything.
 
     :raises BrokerRefused: a permission is missing that `declare` or the worker needs.
@@ -76,7 +80,7 @@ def compare(conf: cfg.ConfigOpts, target: Any, queues: Collection[str]) -> Diffe
     differences = Differences([], [])
     if _is_rabbit(target):
         with _connected(conf, target) as connection:
-            topology = _Topology(conf, target, connection)
+            topology = _Topology(conf, target, connection, parking_lot)
             topology.check_permissions(queues)
             with _recorded(differences, f'exchange {topology.exchange}'):
                 connection.channel().exchange_declare(topology.exchange, 'topic', passive=True)
@@ -147,13 +151,15 @@ class _Topology:
     Each operation uses a channel of its own, since an error closes its channel.
     """
 
-    def __init__(self, conf: cfg.ConfigOpts, target: Any, connection: Connection) -> None:
+    def __init__(
+        self, conf: cfg.ConfigOpts, target: Any, connection: Connection, parking_lot: str
+    ) -> None:
         options = {**conf.oslo_messaging_rabbit, **target.query}
         is_quorum = transport.is_true(options['rabbit_quorum_queue'])
         self.exchange = transport.control_exchange(conf)
         self._connection = connection
         self._vhost = target.virtual_host or '/'
-        self._parking_lot = conf.worker.topic + PARKING_SUFFIX
+        self._parking_lot = parking_lot
         self._arguments = transport.queue_arguments(conf, target) if is_quorum else {}
         self._flags = {
             'durable': is_quorum or transport.is_true(options['amqp_durable_queues']),

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import oslo_messaging
 import tenacity
 from oslo_config import cfg
 
@@ -113,7 +114,7 @@ def declare_queues(conf: cfg.ConfigOpts) -> None:
         wait=tenacity.wait_exponential(max=BROKER_WAIT_MAX_S),
         before_sleep=_log_retry,
     )
-    retry(topology.declare, conf, target, queue_names(conf))
+    retry(topology.declare, conf, target, queue_names(conf), parking_lot(conf))
     own_queue = f'{conf.worker.topic}.{conf.worker.host}'
     # No process of this worker consumes yet, so a consumer belongs to another worker.
     if retry(topology.consumer_count, conf, target, own_queue):
@@ -146,7 +147,8 @@ class ServerFactory:
         queues = consumed_queues(self.conf)
         topics = [queue.topic for queue in queues]
         metrics = self.exporter.begin(process_number, topics) if self.exporter else None
-        notifier = notifications.create(self.conf, metrics)
+        host = self.conf.worker.host
+        notifier = notifications.create(self.conf, host, metrics)
         events = Listeners(*[listener for listener in (metrics, notifier) if listener])
         replies = self._reply_sender(stopping)
         endpoints = self._endpoints(events, ReplyCasts(replies))
@@ -162,17 +164,15 @@ class ServerFactory:
             )
             return rpc_server.late_ack_server(events, replies, poison)
 
-        transports = [self._connect(queue) for queue in queues]
-        servers = [
-            Server(
-                rpc_server.create(
-                    self.conf, transport, queue.topic, endpoints, server_class(queue)
-                ),
-                queue.threads,
-                queue.long_s,
+        def server(transport: Any, queue: Queue) -> Server:
+            target = oslo_messaging.Target(
+                exchange=control_exchange(self.conf), topic=queue.topic, server=host
             )
-            for transport, queue in zip(transports, queues, strict=True)
-        ]
+            created = rpc_server.create(transport, target, endpoints, server_class(queue))
+            return Server(created, queue.threads, queue.long_s)
+
+        transports = [self._connect(queue) for queue in queues]
+        servers = [server(*pair) for pair in zip(transports, queues, strict=True)]
         return Servers(servers, transports, (replies, notifier) if notifier else (replies,))
 
     def _connect(self, queue: Queue) -> Any:
@@ -227,7 +227,9 @@ class ServerFactory:
         target = transport_url(self.conf)
         with open_connection(self.conf, target) as connection:
             # The queue may have been deleted since the worker started.
-            topology.declare_queue(self.conf, target, connection, limit.queue)
+            topology.declare_queue(
+                self.conf, target, connection, limit.queue, parking_lot(self.conf)
+            )
             parking.move(connection, message, limit)
 
 

@@ -1,6 +1,7 @@
 """Every case of the conformance tables, over RabbitMQ: client, queue, server and back."""
 
 import msgspec
+import oslo_messaging
 import pytest
 from oslo_config import cfg
 
@@ -34,8 +35,9 @@ def client(broker_url, registry):
     options.set_defaults()
     conf([], default_config_files=[])
     connection = connect(conf, transport_url(conf, broker_url))
+    target = oslo_messaging.Target(exchange=control_exchange(conf), topic=TOPIC, server='host-1')
     worker = rpc_server.create(
-        conf, connection, TOPIC, Endpoints(CloudOfTheProject(), registry), LateAckServer
+        connection, target, Endpoints(CloudOfTheProject(), registry), LateAckServer
     )
     worker.start()
     client = PolicyClient(broker_url, topic=TOPIC, exchange=control_exchange(conf), timeout_s=20)

@@ -6,7 +6,6 @@ from oslo_config import cfg
 
 from placement_worker.client.transport import connect, transport_url
 from placement_worker.config import options
-from placement_worker.contract.rpc import PARKING_SUFFIX
 from placement_worker.errors import QueueMismatch
 from placement_worker.late_ack import parking
 from placement_worker.messaging import topology
@@ -32,8 +31,7 @@ def declare(conf, broker_url):
     connect(conf, target).cleanup()
 
     def declare(queue):
-        conf.set_override('topic', queue.removesuffix(PARKING_SUFFIX), group='worker')
-        topology.declare(conf, target, [queue])
+        topology.declare(conf, target, [queue], queue)
 
     return declare
 

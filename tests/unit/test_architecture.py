@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from placement_worker.config import options
+
 ROOT = Path(__file__).parents[2]
 DIAGRAM = ROOT / 'doc/source/diagrams/packages.dot'
 SHARED = {'contract', 'errors', 'formats'}
@@ -83,3 +85,29 @@ def test_no_policy_imports_another(policy):
 
     others = modules - {policy.partition('/')[0]}
     assert [name for name in found if not others.isdisjoint(name.split('.'))] == []
+
+
+def test_only_worker_cmd_and_engines_read_options_of_the_package():
+    """Other packages take values, so that an option has one reader and tests need no file."""
+    package = ROOT / 'placement_worker'
+    readers = {'config', 'worker', 'cmd', 'engines'}
+    reads = []
+    for path in package.rglob('*.py'):
+        module = path.relative_to(package)
+        if module.parts[0] in readers:
+            continue
+        tree = ast.parse(path.read_text(encoding='utf-8'))
+        reads += [
+            f'{module} imports {name}'
+            for name in imported(tree)
+            if name.startswith('placement_worker.config')
+        ]
+        reads += [
+            f'{module}:{node.lineno}'
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Attribute)
+            and node.attr in {*options.GROUPS, options.SERVICE_AUTH}
+            and re.fullmatch(r'(.+\.)?_?conf(ig)?', ast.unparse(node.value), re.IGNORECASE)
+        ]
+
+    assert reads == []

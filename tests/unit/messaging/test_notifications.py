@@ -98,12 +98,12 @@ def test_options_that_can_be_used_pass_while_the_broker_is_away(options, configu
 @pytest.mark.parametrize('options', ['', 'driver = noop'])
 def test_configuration_without_a_driver_creates_no_listener(options, configured):
     """Without a driver no notification is built."""
-    assert notifications.create(configured(options)) is None
+    assert notifications.create(configured(options), 'host-1') is None
 
 
 def test_configuration_with_a_driver_creates_a_listener(configured):
     """With a driver the worker sends notifications."""
-    listener = notifications.create(configured('driver = messagingv2'))
+    listener = notifications.create(configured('driver = messagingv2'), 'host-1')
 
     assert isinstance(listener, NotificationSender)
 

@@ -105,4 +105,4 @@ def test_declare_at_a_broker_that_is_silent_after_the_handshake_raises_broker_un
     target = load_transport_url(conf, f'rabbit://guest:guest@127.0.0.1:{port}/')
 
     with pytest.raises(BrokerUnreachable, match='stopped responding'):
-        topology.declare(conf, target, ['topic'])
+        topology.declare(conf, target, ['topic'], 'topic-parked')

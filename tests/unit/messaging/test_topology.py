@@ -111,7 +111,7 @@ def test_needed_with_another_error_raises_it_unchanged():
 
 def test_declare_gives_the_parking_lot_alone_no_delivery_limit(conf, target, broker):
     """Requests in the parking lot can be listed any number of times; no channel stays open."""
-    topology.declare(conf, target, ['t', 't-parked'])
+    topology.declare(conf, target, ['t', 't-parked'], 't-parked')
 
     assert broker.declared == {
         't': {'x-queue-type': 'quorum', 'x-delivery-limit': 100},
@@ -128,7 +128,7 @@ def test_declare_of_a_queue_with_other_arguments_names_the_command_that_deletes_
     broker.failures['declare', 't'] = PreconditionFailed('inequivalent arg')
 
     with pytest.raises(QueueMismatch) as raised:
-        topology.declare(conf, target, ['t'])
+        topology.declare(conf, target, ['t'], 't-parked')
 
     assert str(raised.value).startswith('Queue t exists on the broker with other options than ')
     assert str(raised.value).endswith('start the worker again: rabbitmqctl -p / delete_queue t')
@@ -155,7 +155,7 @@ def test_missing_permission_is_named_before_anything_is_declared(
     broker.failures[operation, name] = AccessRefused(f"access to {resource} 'x' refused")
 
     with pytest.raises(BrokerRefused, match=f'^The {permission} permission is missing'):
-        function(conf, target, ['t'])
+        function(conf, target, ['t'], 't-parked')
 
     assert broker.declared == {}
     assert broker.opened == broker.closed
@@ -166,7 +166,7 @@ def test_declare_on_a_lost_connection_raises_broker_unreachable(conf, target, br
     broker.failures['declare', 't'] = TimeoutError()
 
     with pytest.raises(BrokerUnreachable, match=r'stopped responding: TimeoutError; .*_alarms"$'):
-        topology.declare(conf, target, ['t'])
+        topology.declare(conf, target, ['t'], 't-parked')
 
 
 def test_compare_lists_missing_and_mismatched_queues_without_creating_any(conf, target, broker):
@@ -174,7 +174,7 @@ def test_compare_lists_missing_and_mismatched_queues_without_creating_any(conf, 
     broker.failures['find', 't1'] = NotFound('no queue')
     broker.failures['declare', 't2'] = PreconditionFailed('inequivalent arg')
 
-    found = topology.compare(conf, target, ['t1', 't2', 't3'])
+    found = topology.compare(conf, target, ['t1', 't2', 't3'], 't-parked')
 
     assert found.missing == ['queue t1']
     assert len(found.mismatches) == 1
@@ -185,7 +185,7 @@ def test_compare_lists_missing_and_mismatched_queues_without_creating_any(conf, 
 def test_another_driver_has_no_topology(conf):
     """Drivers other than rabbit have nothing to declare or compare."""
     target = load_transport_url(conf, 'fake://')
-    topology.declare(conf, target, ['t'])
+    topology.declare(conf, target, ['t'], 't-parked')
 
-    assert topology.compare(conf, target, ['t']) == ([], [])
+    assert topology.compare(conf, target, ['t'], 't-parked') == ([], [])
     assert topology.consumer_count(conf, target, 't') == 0
