@@ -67,7 +67,7 @@ WAYS = [
         'policies',
         r'openstack cluster (update|expand|members list|shrink) ',
         SYNTAX,
-        "needs Senlin's API; tests/unit/policies/test_rolling_update.py simulates the update",
+        "needs Senlin's API; tests/unit/policies/test_victims.py simulates the update",
     ),
     Way(
         'rebalance',

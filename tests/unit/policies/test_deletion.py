@@ -2,29 +2,43 @@
 
 import pytest
 
-from tests.factories import deletion_policy, node, nodes, request
-from tests.unit.policies.replies import deleted
+from placement_worker.errors import InvalidSpec
+from tests.factories import (
+    connected,
+    deletion_policy,
+    node,
+    nodes,
+    region_policy,
+    request,
+    zone_policy,
+)
+from tests.simulated_octavia import Lab
+from tests.unit.policies.load_balancing.building_blocks import left
 
-SCALE_IN = 'CLUSTER_SCALE_IN'
+SCALE_IN, RESIZE, DEL_NODES = 'CLUSTER_SCALE_IN', 'CLUSTER_RESIZE', 'CLUSTER_DEL_NODES'
 HOOKS = {'type': 'webhook', 'timeout': 5, 'params': {'url': 'http://here/'}}
+HOOKED = [deletion_policy(hooks=HOOKS)]
+OLDEST = [deletion_policy()]
+GROW = {'adjustment_type': 'CHANGE_IN_CAPACITY', 'number': 1}
+
+
+def deleted(reply):
+    return reply['action']['data']['deletion']['candidates']
 
 
 def test_deletion_reply_has_victims_and_properties(check):
     """The reply holds the victims, their number and the properties of the policy."""
-    policy = deletion_policy(
-        grace_period=7, destroy_after_deletion=False, reduce_desired_capacity=False
-    )
+    properties = {
+        'grace_period': 7,
+        'destroy_after_deletion': False,
+        'reduce_desired_capacity': False,
+    }
+    policy = deletion_policy(**properties, version='1.0')
 
     reply = check(request(SCALE_IN, [policy], nodes(a=3), inputs={'count': 2}))
 
     assert reply['action']['data'] == {
-        'deletion': {
-            'count': 2,
-            'candidates': ['n1', 'n2'],
-            'destroy_after_deletion': False,
-            'grace_period': 7,
-            'reduce_desired_capacity': False,
-        },
+        'deletion': {'count': 2, 'candidates': ['n1', 'n2'], **properties},
         'status': 'OK',
         'reason': 'Candidates generated',
     }
@@ -34,150 +48,298 @@ def test_deletion_keeps_unknown_keys_of_the_data(check):
     """Keys that the worker does not know stay in the data and in its `deletion`."""
     data = {'deletion': {'count': 1, 'mark': 'x'}, 'other': 1}
 
-    reply = check(request(SCALE_IN, [deletion_policy()], nodes(a=2), data=data))
+    decided = check(request(SCALE_IN, OLDEST, nodes(a=2), data=data))['action']['data']
 
-    assert reply['action']['data']['deletion']['mark'] == 'x'
-    assert reply['action']['data']['other'] == 1
-
-
-def test_deletion_of_more_nodes_than_exist_takes_all(check):
-    """A count beyond the size of the cluster deletes all nodes."""
-    assert deleted(
-        check(request(SCALE_IN, [deletion_policy()], nodes(a=2), inputs={'count': 5}))
-    ) == ['n1', 'n2']
-
-
-@pytest.mark.parametrize('named', [['n3', 'n1'], {'n3': 'n8', 'n1': 'n9'}])
-def test_named_nodes_are_the_victims_in_their_order(check, named):
-    """Nodes that the action names are the victims, in its order and without hooks."""
-    reply = check(
-        request(
-            'CLUSTER_DEL_NODES',
-            [deletion_policy(hooks=HOOKS)],
-            nodes(a=3),
-            inputs={'candidates': named},
-        )
-    )
-
-    assert deleted(reply) == ['n3', 'n1']
-    assert 'hooks' not in reply['action']['data']
-
-
-def test_named_node_outside_the_cluster_is_an_error(check):
-    """Named nodes outside the cluster end the check in ERROR; the reason lists them."""
-    reply = check(
-        request(
-            'CLUSTER_DEL_NODES',
-            [deletion_policy()],
-            nodes(a=1),
-            inputs={'candidates': ['n1', 'n7', 'n8']},
-        )
-    )
-
-    assert reply['action']['data'] == {
-        'status': 'ERROR',
-        'reason': 'Not a member of cluster c1: n7, n8',
-    }
-
-
-def test_del_nodes_without_candidates_is_an_error(check):
-    """CLUSTER_DEL_NODES without candidates ends in ERROR and names the missing input."""
-    reply = check(request('CLUSTER_DEL_NODES', [deletion_policy()], nodes(a=1)))
-
-    assert reply['action']['data']['reason'] == (
-        'Expected the nodes to delete, got none - at `$.action.inputs.candidates`'
-    )
-
-
-def test_node_delete_has_its_node_as_the_victim(check):
-    """NODE_DELETE deletes the node of the action, without hooks."""
-    reply = check(request('NODE_DELETE', [deletion_policy(hooks=HOOKS)], nodes(a=2), node=node(2)))
-
-    assert deleted(reply) == ['n2']
-    assert 'hooks' not in reply['action']['data']
+    assert (decided['deletion']['mark'], decided['other']) == ('x', 1)
 
 
 @pytest.mark.parametrize(
-    ('action', 'inputs'),
+    ('action', 'more', 'victims'),
     [
-        (SCALE_IN, {}),
-        ('CLUSTER_RESIZE', {'adjustment_type': 'CHANGE_IN_CAPACITY', 'number': -2}),
+        (DEL_NODES, {'inputs': {'candidates': ['n3', 'n1']}}, ['n3', 'n1']),
+        (DEL_NODES, {'inputs': {'candidates': {'n3': 'n8', 'n1': 'n9'}}}, ['n3', 'n1']),
+        (SCALE_IN, {'inputs': {'candidates': ['n3', 'n1']}}, ['n3', 'n1']),
+        ('NODE_DELETE', {'node': node(2)}, ['n2']),
+        ('NODE_DELETE', {'node': node(2), 'inputs': {'candidates': ['n1']}}, ['n1']),
+        (RESIZE, {'inputs': {**GROW, 'number': -2, 'candidates': ['n3', 'n1']}}, ['n3', 'n1']),
     ],
 )
-def test_named_nodes_of_a_scaling_action_are_the_victims_without_a_warning(check, action, inputs):
-    """A scaling action may name its victims, and its reply warns of nothing."""
-    named = {**inputs, 'candidates': ['n3', 'n1']}
+def test_named_nodes_are_the_victims_in_their_order(check, action, more, victims):
+    """Nodes that the action names are the victims, without hooks and without a warning."""
+    reply = check(request(action, HOOKED, nodes(a=3), **more))
 
-    reply = check(request(action, [deletion_policy()], nodes(a=3), inputs=named))
-
-    assert (deleted(reply), reply['warnings']) == (['n3', 'n1'], [])
-
-
-def test_named_nodes_of_a_node_delete_are_the_victims_without_a_warning(check):
-    """NODE_DELETE deletes the nodes that its inputs name, as Senlin's policy does."""
-    named = {'candidates': ['n1']}
-
-    reply = check(
-        request('NODE_DELETE', [deletion_policy()], nodes(a=2), node=node(2), inputs=named)
-    )
-
-    assert (deleted(reply), reply['warnings']) == (['n1'], [])
+    assert (deleted(reply), reply['warnings']) == (victims, [])
+    assert 'hooks' not in reply['action']['data']
 
 
 def test_chosen_victims_get_the_configured_hooks(check):
     """Hooks of the policy are in the reply if the policy chose the victims."""
-    reply = check(request(SCALE_IN, [deletion_policy(hooks=HOOKS)], nodes(a=2)))
+    hooks = check(request(SCALE_IN, HOOKED, nodes(a=2)))['action']['data']['hooks']
 
-    assert reply['action']['data']['hooks'] == {
-        'type': 'webhook',
-        'timeout': 5,
-        'params': {'queue': '', 'url': 'http://here/'},
-    }
+    assert hooks == {**HOOKS, 'params': {'queue': '', 'url': 'http://here/'}}
+
+
+@pytest.mark.parametrize(
+    ('action', 'more', 'reason'),
+    [
+        (DEL_NODES, {'inputs': {'candidates': ['n1', 'n7', 'n8']}}, 'cluster c1: n7, n8'),
+        (DEL_NODES, {}, 'Expected the nodes to delete, got none - at `$.action.inputs.candidates`'),
+        ('NODE_DELETE', {'node': node(9)}, 'Not a member of cluster c1: n9'),
+        (RESIZE, {'data': {'creation': {}, 'deletion': {'candidates': ['n7']}}}, 'cluster c1: n7'),
+        *(
+            (action, {'node': node(1), 'data': {'deletion': malformed}}, '$.action.data.deletion`')
+            for action in (DEL_NODES, 'NODE_DELETE', SCALE_IN, RESIZE)
+            for malformed in (None, 'x', 5, [])
+        ),
+    ],
+)
+def test_victims_that_cannot_be_deleted_are_an_error(check, action, more, reason):
+    """Nodes outside the cluster and malformed data end the check in ERROR."""
+    inputs = {'candidates': ['n1']} if 'data' in more and action != RESIZE else {}
+
+    data = check(request(action, OLDEST, nodes(a=1), **{'inputs': inputs, **more}))['action'][
+        'data'
+    ]
+
+    assert (data['status'], data['reason'][-len(reason) :]) == ('ERROR', reason)
 
 
 def test_resize_that_grows_is_skipped(check):
     """The policy skips a resize that adds nodes."""
-    inputs = {'adjustment_type': 'CHANGE_IN_CAPACITY', 'number': 1}
+    (decision,) = check(request(RESIZE, OLDEST, nodes(a=2), inputs=GROW))['decisions']
 
-    reply = check(request('CLUSTER_RESIZE', [deletion_policy()], nodes(a=2), inputs=inputs))
+    assert (decision['outcome'], decision['reason']) == ('SKIPPED', 'The cluster does not shrink.')
 
-    assert [(d['outcome'], d['reason']) for d in reply['decisions']] == [
-        ('SKIPPED', 'The cluster does not shrink.')
+
+def test_property_of_version_1_2_is_unknown_to_earlier_versions(check):
+    """The old versions keep their properties."""
+    with pytest.raises(InvalidSpec, match='unknown field `protection`'):
+        check(request(SCALE_IN, [deletion_policy(protection='strict')], nodes(a=1)))
+
+
+BATCH_JOB = {'until': '9999-12-01', 'reason': 'batch job'}
+TOO_FEW = (
+    'Only 1 of 3 nodes can be deleted: n4 is protected until 9999-12-01 (batch job), '
+    'n5 is protected'
+)
+REFUSED = 'Protected nodes must not be deleted: {} is protected; remove their protection first'
+PROTECTING = deletion_policy(version='1.2')
+STRICT = deletion_policy(version='1.2', protection='strict')
+ZONES = zone_policy('a', 'b')
+
+
+@pytest.fixture
+def members():
+    """Three nodes, n3 to n5; the last two are protected."""
+    return [
+        node(3, 'a'),
+        node(4, 'a', metadata={'protected': BATCH_JOB}),
+        node(5, 'b', metadata={'protected': 'True'}),
     ]
 
 
-@pytest.mark.parametrize('decided', [None, 'x', 5, []])
+@pytest.mark.parametrize('zones', [[], [ZONES]], ids=['alone', 'with zones'])
+@pytest.mark.parametrize('policy', [{}, {'protection': 'best_effort'}], ids=['default', 'named'])
+def test_best_effort_deletes_fewer_nodes_with_a_warning(check, members, zones, policy):
+    """By default fewer nodes are deleted, the reply says how many, and a warning says why."""
+    bound = [*zones, deletion_policy(version='1.2', **policy)]
+
+    reply = check(request(SCALE_IN, bound, members, inputs={'count': 3}), 'ab')
+
+    deletion = reply['action']['data']['deletion']
+    assert (deletion['count'], deletion['candidates']) == (1, ['n3'])
+    assert (reply['warnings'], reply['action']['data']['status']) == ([TOO_FEW], 'OK')
+
+
+def test_best_effort_with_protected_nodes_alone_deletes_none(check, members):
+    """An empty list of victims keeps the engine from choosing by itself."""
+    reply = check(request(SCALE_IN, [ZONES, PROTECTING], members[1:]), 'ab')
+
+    deletion = reply['action']['data']['deletion']
+    assert (deletion['count'], deletion['candidates']) == (0, [])
+    assert reply['warnings'][0].startswith('Only 0 of 1 node can be deleted: n4 is protected')
+    assert reply['decisions'][0]['reason'] == 'All nodes are protected.'
+
+
+@pytest.mark.parametrize('zones', [[], [ZONES]], ids=['alone', 'with zones'])
+def test_strict_with_too_few_nodes_fails(check, members, zones):
+    """In strict mode the check fails with the numbers, the protected nodes and their details."""
+    asked = request(SCALE_IN, [*zones, STRICT], members, inputs={'count': 3}, explain='full')
+
+    reply = check(asked, 'ab')
+
+    data, details = reply['action']['data'], reply['decisions'][-1]['details']
+    assert (data['status'], data['reason'], details['protected']) == ('ERROR', TOO_FEW, 2)
+    first = {'id': 'n4', 'place': 'a' if zones else '', **BATCH_JOB}
+    assert details['protected_nodes'][0] == first
+
+
+def test_strict_with_enough_nodes_deletes_the_unprotected_ones(check, members):
+    """In strict mode protected nodes are spared without an error while others suffice."""
+    reply = check(request(SCALE_IN, [ZONES, STRICT], members), 'ab')
+
+    assert deleted(reply) == ['n3']
+    assert (reply['warnings'], reply['decisions'][1]['details']['protected']) == ([], 2)
+
+
+def test_strict_with_more_nodes_than_exist_takes_all_as_before(check):
+    """Strict mode concerns protected nodes only: an excessive count is still trimmed."""
+    reply = check(request(SCALE_IN, [STRICT], nodes(a=2), inputs={'count': 5}))
+
+    assert deleted(reply) == ['n1', 'n2']
+
+
+@pytest.mark.parametrize('version', ['1.0', '1.1', '1.2'])
+@pytest.mark.parametrize('marked', ['node', 'member'])
+def test_deletion_of_a_protected_node_is_refused(check, version, marked):
+    """A NODE_DELETE of a protected node fails, whichever entry of the request is marked."""
+    one, other = node(1, metadata={'protected': 'true'}), node(1)
+    target, member = (one, other) if marked == 'node' else (other, one)
+
+    reply = check(request('NODE_DELETE', [deletion_policy(version=version)], [member], node=target))
+
+    assert reply['action']['data']['reason'] == REFUSED.format('n1')
+
+
 @pytest.mark.parametrize(
-    'action', ['CLUSTER_DEL_NODES', 'NODE_DELETE', 'CLUSTER_SCALE_IN', 'CLUSTER_RESIZE']
+    ('policy', 'replaced', 'reason'),
+    [
+        (PROTECTING, 'n3', 'Completed policy checking.'),
+        (PROTECTING, 'n5', REFUSED.format('n5')),
+        (PROTECTING, 'n9', 'Not a member of cluster c1: n9'),
+        (deletion_policy(), 'n9', 'Completed policy checking.'),
+    ],
 )
-def test_deletion_data_of_another_type_are_an_error(check, action, decided):
-    """A `deletion` that is not a map ends in ERROR; the reason names its path."""
-    more = {'node': node(1)} if action == 'NODE_DELETE' else {'inputs': {'candidates': ['n1']}}
+def test_replacement_of_a_protected_node_is_refused(check, members, policy, replaced, reason):
+    """Version 1.2 refuses to replace protected nodes, and leaves the data of the action alone."""
+    inputs = {'candidates': {replaced: 'n7'}}
 
-    reply = check(
-        request(action, [deletion_policy()], nodes(a=1), data={'deletion': decided}, **more)
-    )
+    reply = check(request('CLUSTER_REPLACE_NODES', [policy], members, inputs=inputs))
 
-    assert reply['action']['data']['status'] == 'ERROR'
-    assert ' - at `$.action.data.deletion`' in reply['action']['data']['reason']
+    status = 'OK' if reason.startswith('Completed') else 'ERROR'
+    assert reply['action']['data'] == {'status': status, 'reason': reason}
 
 
-def test_error_for_many_unknown_nodes_lists_ten(check):
-    """The error for a thousand unknown nodes lists ten and the number of the others."""
-    named = [f's{n}' for n in range(1000)]
+def test_invalid_protection_protects_with_a_warning(check):
+    """A value that cannot be parsed keeps the node; a warning shows the value."""
+    members = [node(1, metadata={'protected': 'maybe'}), node(2)]
 
-    reply = check(
-        request('CLUSTER_DEL_NODES', [deletion_policy()], nodes(a=1), inputs={'candidates': named})
-    )
+    reply = check(request(SCALE_IN, [PROTECTING], members))
 
-    assert reply['action']['data']['reason'].endswith('s8, s9 and 990 more')
+    assert deleted(reply) == ['n2']
+    assert reply['warnings'] == [
+        'Cannot parse `protected`, so these nodes stay protected: n1 (got `"maybe"`); expected '
+        '`true`, `false`, a time in ISO 8601, or `{until, reason}`'
+    ]
 
 
-def test_node_delete_of_a_node_outside_the_cluster_is_an_error(check):
-    """NODE_DELETE of a node outside the cluster ends in ERROR and names the node."""
-    reply = check(request('NODE_DELETE', [deletion_policy()], [node(1)], node=node(9)))
+VICTIM = {'deletion': {'count': 1, 'candidates': ['n1']}}
 
-    assert (reply['action']['data']['status'], reply['action']['data']['reason']) == (
-        'ERROR',
-        'Not a member of cluster c1: n9',
-    )
+
+@pytest.mark.parametrize(
+    ('action', 'policies', 'more', 'added'),
+    [
+        *(
+            (RESIZE, policies, {'data': {'creation': {'count': 2}, **VICTIM}}, '2 nodes')
+            for policies in (OLDEST, [ZONES], [ZONES, *OLDEST])
+        ),
+        ('CLUSTER_SCALE_OUT', [ZONES], {'inputs': {'count': 2}, 'data': VICTIM}, '2 nodes'),
+        ('NODE_CREATE', [ZONES], {'node': node(3), 'data': VICTIM}, '1 node'),
+    ],
+)
+def test_deletion_in_an_action_that_adds_nodes_is_left_out_with_a_warning(
+    check, action, policies, more, added
+):
+    """The reply to an action that adds nodes shows no deletion, and a warning says so once."""
+    reply = check(request(action, policies, nodes(a=2), **more), 'ab')
+
+    data = reply['action']['data']
+    assert (data['status'], 'deletion' in data) == ('OK', False)
+    assert reply['warnings'] == [
+        f'The action adds {added} and removes none, so it ignores data.deletion: remove nodes by '
+        'an action of their own'
+    ]
+
+
+@pytest.mark.parametrize('data', [VICTIM, {**VICTIM, 'creation': {'count': 0}}])
+def test_deletion_in_a_shrinking_resize_is_kept(check, data):
+    """A resize that creates no node keeps its decided victims, without this warning."""
+    reply = check(request(RESIZE, OLDEST, nodes(a=2), data=data))
+
+    assert (deleted(reply), reply['warnings']) == (['n1'], [])
+
+
+REASON = 'The engine will refuse to leave fewer than min_size ({}) nodes.'
+WARNING = "The action leaves {}, fewer than the cluster's min_size ({}): the engine must refuse it"
+POLICIES = [region_policy('R1'), zone_policy('a'), deletion_policy('RANDOM')]
+
+
+@pytest.fixture
+def pool():
+    """A worker, a load-balancing policy and three nodes with members."""
+    lab = Lab(description={'zones': {'a': True}, 'regions': ['R1']})
+    policy, members = lab.attached([connected(number) for number in (1, 2, 3)])
+    return lab, policy, members
+
+
+@pytest.mark.parametrize(
+    ('action', 'more', 'size', 'remaining'),
+    [
+        (SCALE_IN, {}, 3, '2 nodes'),
+        (SCALE_IN, {'inputs': {'candidates': ['n1']}}, 3, '2 nodes'),
+        (SCALE_IN, {'data': {'deletion': {'count': 1, 'candidates': ['n2']}}}, 3, '2 nodes'),
+        (DEL_NODES, {'inputs': {'candidates': ['n1']}}, 3, '2 nodes'),
+        ('NODE_DELETE', {'node': connected(1)}, 3, '2 nodes'),
+        # Named nodes count instead of the count of a scale-in.
+        (SCALE_IN, {'inputs': {'count': 1, 'candidates': ['n1', 'n2']}}, 2, '1 node'),
+    ],
+)
+def test_removal_below_min_size_is_skipped_by_all_policies(pool, action, more, size, remaining):
+    """If load balancing keeps the members of a removal, no policy plans or chooses its victims."""
+    lab, policy, members = pool
+
+    reply = lab.check(request(action, [*POLICIES, policy], members, min_size=size, **more))
+
+    data = {key: reply['action']['data'].get(key) for key in ('status', 'deletion')}
+    assert data == {'status': 'OK', 'deletion': more.get('data', {}).get('deletion')}
+    handled = [d for d in reply['decisions'] if 'does not handle' not in d['reason']]
+    assert {(d['outcome'], d['reason']) for d in handled} == {('SKIPPED', REASON.format(size))}
+    assert reply['warnings'] == [WARNING.format(remaining, size)]
+    assert left(lab) == ['n1', 'n2', 'n3']
+
+
+@pytest.mark.parametrize(
+    ('protected', 'inputs', 'staying'),
+    [
+        # Fewer named nodes than the count of a scale-in leave, although the count would not.
+        (0, {'count': 2, 'candidates': ['n1']}, ['n2', 'n3']),
+        # Protected nodes stay, so they do not take the cluster below min_size.
+        (2, {'count': 2}, ['n1', 'n2']),
+    ],
+    ids=['named', 'protected'],
+)
+def test_removal_down_to_min_size_is_applied_by_all_policies(pool, protected, inputs, staying):
+    """The number of nodes that leave decides, and not the count that the action asks for."""
+    lab, policy, members = pool
+    mark = {'metadata': {'protected': 'true'}}
+    members = [{**one, **mark} for one in members[:protected]] + members[protected:]
+    asked = request(SCALE_IN, [*POLICIES[1:], policy], members, min_size=2, inputs=inputs)
+
+    reply = lab.check(asked)
+
+    assert {d['outcome'] for d in reply['decisions']} == {'APPLIED'}
+    assert left(lab) == staying
+
+
+@pytest.mark.parametrize('unused', ['absent', 'disabled', 'other profile'])
+def test_removal_below_min_size_without_a_pool_has_victims_and_a_warning(pool, unused):
+    """Without a consulted load-balancing policy the victims are chosen, with a warning."""
+    lab, policy, members = pool
+    bound = [] if unused == 'absent' else [{**policy, 'enabled': unused != 'disabled'}]
+    asked = request(SCALE_IN, [*OLDEST, *bound], members, min_size=3)
+    if unused == 'other profile':
+        asked['cluster']['profile']['type'] = 'os.heat.stack-1.0'
+
+    reply = lab.check(asked)
+
+    assert (len(deleted(reply)), reply['warnings']) == (1, [WARNING.format('2 nodes', 3)])

@@ -76,53 +76,32 @@ SUPPORTED = 'this worker supports 2.0'
 
 
 @pytest.mark.parametrize(
-    ('name', 'plugin', 'problem'),
+    ('plugin', 'problem'),
     [
-        ('test.good-1.0', object, NO_POLICY),
-        ('test.good-1.0', 'a string', NO_POLICY),
-        ('test.good-1.0', Undecided, 'it must define priority, check'),
-        ('test.good-1.0', Undated, 'its class must define interface'),
+        (object, NO_POLICY),
+        ('a string', NO_POLICY),
+        (Undecided, 'it must define priority, check'),
+        (Undated, 'its class must define interface'),
+        (variant(interface=(1, 2)), f'it implements plugin interface 1.2, {SUPPORTED}'),
+        (variant(interface=(2, 1)), f'it implements plugin interface 2.1, {SUPPORTED}'),
+        (variant(interface=(3, 0)), f'it implements plugin interface 3.0, {SUPPORTED}'),
+        (variant(priority='high'), f'{WRONG}Expected `int`, got `str` - at `$.priority`'),
+        (variant(after='x'), f'{WRONG}Expected `array`, got `str` - at `$.after`'),
         (
-            'test.good-1.0',
-            variant(interface=(1, 2)),
-            f'it implements plugin interface 1.2, {SUPPORTED}',
-        ),
-        (
-            'test.good-1.0',
-            variant(interface=(2, 1)),
-            f'it implements plugin interface 2.1, {SUPPORTED}',
-        ),
-        (
-            'test.good-1.0',
-            variant(interface=(3, 0)),
-            f'it implements plugin interface 3.0, {SUPPORTED}',
-        ),
-        (
-            'test.good-1.0',
-            variant(priority='high'),
-            f'{WRONG}Expected `int`, got `str` - at `$.priority`',
-        ),
-        (
-            'test.good-1.0',
-            variant(after='x'),
-            f'{WRONG}Expected `array`, got `str` - at `$.after`',
-        ),
-        (
-            'test.good-1.0',
             variant(targets=frozenset({('DURING', 'NODE_CREATE')})),
             f"{WRONG}Invalid enum value 'DURING' - at `$.targets[0][0]`",
         ),
-        ('test.good-1.0', variant(versions={'1.0': Mutable}), FROZEN),
-        ('test.good-1.0', variant(versions={'1.0': dict}), FROZEN),
-        ('test.good-2.0', variant(), NAME),
-        ('test.bad-1.0', variant(), NAME),
-        ('test.good', variant(), NAME),
+        (variant(versions={'1.0': Mutable}), FROZEN),
+        (variant(versions={'1.0': dict}), FROZEN),
+        (variant(versions={'2.0': Properties}), NAME.replace('-1.0', '-2.0')),
+        (variant(name='test.bad'), NAME.replace('test.good', 'test.bad')),
+        (variant(name='test'), NAME.replace('test.good', 'test')),
     ],
 )
-def test_class_that_does_not_fit_the_interface_is_skipped_and_others_stay(
-    name, plugin, problem, caplog
-):
+def test_class_that_does_not_fit_the_interface_is_skipped_and_others_stay(plugin, problem, caplog):
     """An operator reads which type is skipped and why, and the other types stay available."""
+    name = 'test.good-1.0'
+
     found = Registry([('test.other-1.0', variant(name='test.other')), (name, plugin)])
 
     assert (list(found.types), found.skipped) == (['test.other-1.0'], {name: problem})

@@ -21,7 +21,7 @@ from tests.factories import (
 )
 from tests.simulated_octavia import Lab
 from tests.unit.policies.good_policy import Properties
-from tests.unit.policies.load_balancing.building_blocks import decision, left
+from tests.unit.policies.load_balancing.building_blocks import left
 
 SCALE_IN = 'CLUSTER_SCALE_IN'
 PROTECTING = [True, 'TRUE', '2026-01-01T12:00:01', {'until': '2027-01-01'}, '{"reason": "x"}', '?']
@@ -120,70 +120,27 @@ def test_no_reply_names_a_protected_node_as_a_candidate(problem):
         assert protected.isdisjoint(named)
 
 
-@settings(max_examples=400, deadline=None)
-@given(members(), st.data())
-def test_no_reply_to_any_action_names_a_protected_candidate(problem, data):
-    """An OK reply BEFORE an action names no protected candidate, for all actions and policies."""
-    nodes, protected = problem
-    ids = st.sampled_from([one['id'] for one in nodes])
-    candidates = data.draw(st.lists(ids, min_size=1, unique=True))
-    asked = request(
-        data.draw(st.sampled_from(sorted(actions.ALL))),
-        data.draw(st.lists(st.sampled_from([*PLACES, DELETIONS[-1], BALANCER]), unique_by=str)),
-        nodes,
-        data={'deletion': {'count': len(candidates), 'candidates': candidates}},
-        node=data.draw(st.sampled_from(nodes)),
-        cause=data.draw(st.sampled_from(['RPC Request', actions.DERIVED])),
-        dry_run=True,
-    )
-    endpoints = Endpoints(BALANCED, Registry.installed(), now=lambda: NOW)
-
-    reply = endpoints.policy_check(asked)['action']['data']
-
-    if reply['status'] == 'OK':
-        assert protected.isdisjoint(reply.get('deletion', {}).get('candidates', []))
-
-
-@pytest.mark.parametrize('policies', [[], [zone_policy('a')]], ids=['none', 'zones'])
-@pytest.mark.parametrize('candidates', [['n1'], ['n1', 'n1'], {'n1': 'n2'}], ids=str)
-def test_protected_candidate_that_no_policy_reads_is_refused(check, policies, candidates):
-    """A protected candidate is an error although no policy reads the candidates."""
-    members = [node(1, 'a', metadata={'protected': 'true'}), node(2, 'a')]
-    data = {'deletion': {'count': 1, 'candidates': candidates}}
-
-    reply = check(request('CLUSTER_SCALE_IN', policies, members, data=data), zones=['a'])
-
-    assert (reply['action']['data']['status'], reply['action']['data']['reason']) == (
-        'ERROR',
-        REFUSED,
-    )
-
-
-@pytest.mark.parametrize('policies', [[], [zone_policy('a')], [deletion_policy()]], ids=str)
-def test_replaced_protected_node_that_no_policy_checks_is_refused(check, policies):
-    """A replacement of a protected node is an error although no policy decides about it."""
-    members = [node(1, 'a', metadata={'protected': 'true'}), node(2, 'a')]
-    inputs = {'candidates': {'n1': 'n2'}}
-
-    reply = check(request('CLUSTER_REPLACE_NODES', policies, members, inputs=inputs), zones=['a'])
-
-    assert reply['action']['data'] == {'status': 'ERROR', 'reason': REFUSED}
+ONE = node(1, 'a', metadata={'protected': 'true'})
 
 
 @pytest.mark.parametrize('policies', [[], [zone_policy('a')]], ids=['none', 'zones'])
 @pytest.mark.parametrize(
     ('action', 'more'),
     [
+        *(
+            (SCALE_IN, {'data': {'deletion': {'count': 1, 'candidates': candidates}}})
+            for candidates in (['n1'], ['n1', 'n1'], {'n1': 'n2'})
+        ),
         ('CLUSTER_DEL_NODES', {'inputs': {'candidates': ['n2', 'n1']}}),
         (SCALE_IN, {'inputs': {'candidates': ['n1']}}),
-        ('NODE_DELETE', {'node': node(1, 'a', metadata={'protected': 'true'})}),
+        ('NODE_DELETE', {'node': ONE}),
+        ('CLUSTER_REPLACE_NODES', {'inputs': {'candidates': {'n1': 'n2'}}}),
+        ('CLUSTER_CHECK', {'data': {'deletion': {'candidates': ['n1']}}}),
     ],
 )
-def test_named_protected_node_that_no_policy_reads_is_refused(check, policies, action, more):
-    """An action that names a protected node for deletion fails without a policy that decides."""
-    members = [node(1, 'a', metadata={'protected': 'true'}), node(2, 'a')]
-
-    data = check(request(action, policies, members, **more), zones=['a'])['action']['data']
+def test_protected_victim_that_no_policy_reads_is_refused(check, policies, action, more):
+    """A protected victim is an error although no policy decides about victims."""
+    data = check(request(action, policies, [ONE, node(2, 'a')], **more), 'a')['action']['data']
 
     assert (data['status'], data['reason']) == ('ERROR', REFUSED)
 
@@ -195,39 +152,20 @@ def test_named_protected_node_that_no_policy_reads_is_refused(check, policies, a
         ('CLUSTER_DEL_NODES', {'inputs': {'candidates': 7}}),
         ('CLUSTER_DEL_NODES', {'inputs': {'candidates': ['n1']}, 'target': 'AFTER'}),
         ('CLUSTER_CHECK', {'inputs': {'candidates': ['n1']}}),
-        ('NODE_UPDATE', {'node': node(1, 'a', metadata={'protected': 'true'})}),
+        ('NODE_UPDATE', {'node': ONE}),
+        ('NODE_DELETE', {'node': ONE, 'cause': actions.DERIVED}),
+        *(
+            ('CLUSTER_CHECK', {'data': {'deletion': malformed}})
+            for malformed in (7, {'candidates': 7}, {'candidates': [7, ['n1']]})
+        ),
     ],
-    ids=['other node', 'malformed', 'after', 'no deletion', 'update'],
 )
 def test_action_that_deletes_no_protected_node_passes_without_policies(check, action, more):
     """Only an action that names a protected node for deletion is refused, and only BEFORE."""
-    members = [node(1, 'a', metadata={'protected': 'true'}), node(2, 'a')]
+    data = check(request(action, [], [ONE, node(2, 'a')], **more))['action']['data']
 
-    reply = check(request(action, [], members, **more))
-
-    assert reply['action']['data']['status'] == 'OK'
-
-
-def test_derived_deletion_of_a_protected_node_passes(check):
-    """A part of another action is not refused: the policies have decided on the whole."""
-    protected = node(1, 'a', metadata={'protected': 'true'})
-
-    reply = check(request('NODE_DELETE', [], [protected], node=protected, cause=actions.DERIVED))
-
-    assert reply['action']['data']['status'] == 'OK'
-
-
-@pytest.mark.parametrize('deletion', [7, {'candidates': 7}, {'candidates': [7, ['n1']]}], ids=str)
-def test_malformed_deletion_that_no_policy_reads_is_no_error(check, deletion):
-    """A deletion that no policy reads is passed on as it came, unless it names protected nodes."""
-    members = [node(1, 'a', metadata={'protected': 'true'})]
-
-    reply = check(
-        request('CLUSTER_CHECK', [zone_policy('a')], members, data={'deletion': deletion})
-    )
-
-    assert reply['action']['data']['status'] == 'OK'
-    assert reply['action']['data']['deletion'] == deletion
+    assert data['status'] == 'OK'
+    assert data.get('deletion') == more.get('data', {}).get('deletion')
 
 
 @settings(max_examples=200, deadline=None)
@@ -281,24 +219,6 @@ def test_plan_by_zones_takes_more_from_other_zones():
     assert [(row['final'], row['note']) for row in rows] == [(3, '3 protected'), (0, '')]
 
 
-def test_plan_of_another_policy_is_filled_as_far_as_protection_allows():
-    """A plan that asks a place for protected nodes deletes fewer of its nodes, with a warning; a
-    place that holds too few nodes is still an error.
-    """
-    nodes = [node(1, 'a', metadata={'protected': 'true'}), node(2, 'a'), node(3, 'b')]
-    endpoints = Endpoints(Inventory(), Registry.installed())
-
-    def reply(**zones):
-        data = {'deletion': {'count': sum(zones.values()), 'zones': zones}}
-        return endpoints.policy_check(request(SCALE_IN, [deletion_policy()], nodes, data=data))
-
-    fewer, too_many = reply(a=2), reply(a=3)
-
-    assert fewer['action']['data']['deletion']['candidates'] == ['n2']
-    assert fewer['warnings'] == ['Only 1 of 2 nodes can be deleted: n1 is protected']
-    assert too_many['action']['data']['reason'] == '3 nodes are to leave a, which holds 2.'
-
-
 class Guard(Policy[Properties]):
     """Protects node n1."""
 
@@ -349,17 +269,6 @@ def test_load_balancing_does_not_choose_protected_nodes():
     assert left(lab) == ['n1', 'n3']
 
 
-def test_load_balancing_with_protected_nodes_alone_lets_the_engine_choose_none():
-    """If all nodes are protected, the list of victims is empty and no member leaves."""
-    lab, policy, nodes = balanced(1, 2, 3)
-
-    reply = lab.check(request(SCALE_IN, [policy], nodes, inputs={'count': 1}))
-
-    assert reply['action']['data']['deletion'] == {'count': 0, 'candidates': []}
-    assert decision(reply)['reason'] == 'All nodes are protected.'
-    assert left(lab) == ['n1', 'n2', 'n3']
-
-
 @pytest.mark.parametrize(
     ('action', 'more'),
     [
@@ -382,35 +291,30 @@ def test_load_balancing_keeps_the_members_of_named_protected_nodes(action, more)
     assert left(lab) == ['n1', 'n2', 'n3']
 
 
+OF_PLACES = [{'region_name': 'R1', 'zone': 'a', 'count': 2}]
+
+
 @pytest.mark.parametrize(
-    ('plan', 'members', 'left'),
+    ('plan', 'other', 'trimmed'),
     [
-        ({'zones': {'a': 1}}, [('a', True), (None, False)], {'zones': {}}),
-        ({'zones': {'a': 2}}, [('a', True), ('a', False)], {'zones': {'a': 1}}),
-        ({'regions': {'R1': 2}}, [('a', True), ('a', False)], {'regions': {'R1': 1}}),
+        ({'zones': {'a': 1}}, None, {'zones': {}}),
+        ({'zones': {'a': 2}}, 'a', {'zones': {'a': 1}}),
+        ({'regions': {'R1': 2}}, 'a', {'regions': {'R1': 1}}),
         (
-            {
-                'regions': {'R1': 2},
-                'zones': {'a': 2},
-                'places': [{'region_name': 'R1', 'zone': 'a', 'count': 2}],
-            },
-            [('a', True), ('a', False)],
-            {
-                'regions': {'R1': 1},
-                'zones': {'a': 1},
-                'places': [{'region_name': 'R1', 'zone': 'a', 'count': 1}],
-            },
+            {'regions': {'R1': 2}, 'zones': {'a': 2}, 'places': OF_PLACES},
+            'a',
+            {'regions': {'R1': 1}, 'zones': {'a': 1}, 'places': [{**OF_PLACES[0], 'count': 1}]},
         ),
     ],
     ids=['unknown place', 'zones', 'regions', 'both'],
 )
 @pytest.mark.parametrize('chooser', ['deletion', 'load balancing'])
-def test_plan_of_another_policy_follows_the_trimmed_count(plan, members, left, chooser):
+def test_plan_of_another_policy_follows_the_trimmed_count(plan, other, trimmed, chooser):
     """Protected nodes leave a plan of fewer nodes; others of unknown place leave as asked."""
+    placed = {'placement': {'zone': other, 'region_name': 'R1'}} if other else {}
     nodes = [
-        connected(number, metadata={'protected': 'true'} if is_protected else None)
-        | {'data': {'placement': {'zone': zone, 'region_name': 'R1'}} if zone else {}}
-        for number, (zone, is_protected) in enumerate(members, start=1)
+        connected(1, metadata={'protected': 'true'}) | {'data': node(1, 'a', 'R1')['data']},
+        connected(2) | {'data': placed},
     ]
     data = {'deletion': {'count': 2, **plan}}
     policy = deletion_policy(version='1.2') if chooser == 'deletion' else BALANCER
@@ -419,7 +323,7 @@ def test_plan_of_another_policy_follows_the_trimmed_count(plan, members, left, c
     reply = lab.check(request(SCALE_IN, [policy], nodes, data=data, dry_run=True))
 
     deletion = reply['action']['data']['deletion']
-    assert {key: deletion.get(key) for key in left} == left
+    assert {key: deletion.get(key) for key in trimmed} == trimmed
     assert (deletion['count'], deletion['candidates']) == (1, ['n2'])
     assert 'Only 1 of 2 nodes can be deleted: n1 is protected' in reply['warnings']
 
@@ -440,8 +344,7 @@ def test_placement_alone_checks_the_action_before_it_finds_all_nodes_protected(
     members = [node(1, 'a', metadata={'protected': 'true'})]
 
     reply = check(
-        request(SCALE_IN, [zone_policy(*names)], members, inputs={'count': count}),
-        zones=['a', 'b'],
+        request(SCALE_IN, [zone_policy(*names)], members, inputs={'count': count}), zones=['a', 'b']
     )
 
     assert reply['decisions'][0]['reason'] == reason

@@ -1,15 +1,21 @@
 """Tests for looking up policy types and creating policies from specs."""
 
-import msgspec
+from collections.abc import Mapping
+from typing import Literal
+
 import pytest
 from msgspec import Struct
 
+from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.contract import codec
-from placement_worker.contract.model import Binding, Spec
+from placement_worker.contract.model import Binding, Spec, SupportStatus
 from placement_worker.errors import InvalidSpec, PolicyTypeNotFound
 from placement_worker.formats.text import MAX_ITEMS
-from placement_worker.policies.registry import Registry
-from tests.unit.policies.good_policy import Good
+from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.handlers.in_process import InProcessCaller
+from placement_worker.policies.registry import Registry, normalized
+from tests.factories import bind, nodes, request
+from tests.unit.policies.good_policy import Good, Properties
 
 
 def test_installed_types_are_those_of_the_contract(registry):
@@ -91,19 +97,6 @@ def test_unknown_type_of_a_cluster_is_refused_with_a_remedy(at, remedy):
     )
 
 
-def test_skipped_type_is_refused_with_the_reason():
-    """A test of a policy sees why its class does not fit, although it does not see the log."""
-    registry = Registry([('test.good-2.0', Good)])
-
-    with pytest.raises(PolicyTypeNotFound) as refused:
-        registry.lookup('test.good-2.0', '$.policies[0].spec')
-
-    assert str(refused.value) == (
-        'Policy type `test.good-2.0` was skipped: its class defines test.good, so its entry points '
-        'must be named test.good-1.0 - at `$.policies[0].spec`'
-    )
-
-
 class RaisingProperties(Struct, frozen=True):
     def __post_init__(self):
         raise KeyError('x')
@@ -114,16 +107,6 @@ class ComparingProperties(Struct, frozen=True):
         int(self)
 
 
-def test_policy_with_properties_that_raise_a_type_error_names_the_plugin():
-    """A bug in the rules of a plugin is not an error of the spec: they raise `ValueError`."""
-    kind = type('Variant', (Good,), {'interface': (2, 0), 'versions': {'1.0': ComparingProperties}})
-
-    with pytest.raises(TypeError, match=r'^int\(\) argument must be') as raised:
-        Registry([('test.good-1.0', kind)]).policy(Spec(Good.name, '1.0'), '$')
-
-    assert raised.value.__notes__ == [f'in test.good-1.0, a plugin of {kind.__module__}']
-
-
 class Raising(Good):
     interface = (2, 0)
 
@@ -132,13 +115,18 @@ class Raising(Good):
 
 
 @pytest.mark.parametrize(
-    'attributes', [{'versions': {'1.0': RaisingProperties}}, {'__init__': Raising.__init__}]
+    'attributes',
+    [
+        {'versions': {'1.0': RaisingProperties}},
+        {'versions': {'1.0': ComparingProperties}},
+        {'__init__': Raising.__init__},
+    ],
 )
 def test_policy_of_a_class_that_fails_names_the_plugin(attributes):
-    """An unexpected error in the properties or the constructor of a plugin names the plugin."""
+    """An unexpected error in the properties or the constructor is no error of the spec."""
     kind = type('Variant', (Good,), {'interface': (2, 0), **attributes})
 
-    with pytest.raises(KeyError) as raised:
+    with pytest.raises((KeyError, TypeError), match=r"^'x'|^int\(\) argument must be") as raised:
         Registry([('test.good-1.0', kind)]).policy(Spec(Good.name, '1.0'), '$')
 
     assert raised.value.__notes__ == [f'in test.good-1.0, a plugin of {kind.__module__}']
@@ -165,106 +153,88 @@ def test_unknown_type_without_a_similar_name_lists_the_first_types(registry, giv
     assert str(refused.value).endswith(f' and {len(registry.types) - MAX_ITEMS} more')
 
 
+UNKNOWN = 'Object contains unknown field `{}`, expected one of {}'
+OF_DELETION = (
+    '`criteria`, `destroy_after_deletion`, `grace_period`, `reduce_desired_capacity`, `hooks`'
+)
+CRITERIA = '`OLDEST_FIRST`, `OLDEST_PROFILE_FIRST`, `RANDOM`, `YOUNGEST_FIRST`'
+HOOKS = 'Expected `params.{}` for hooks of type `{}`, got none'
+
+
+def zones(*listed):
+    return 'zone_placement-1.0', {'zones': [*listed]}
+
+
+def regions(**region):
+    return 'region_placement-1.0', {'regions': [{'name': 'a', **region}]}
+
+
 @pytest.mark.parametrize(
-    ('kind', 'version', 'properties', 'message'),
+    ('spec', 'message', 'at'),
     [
-        ('zone_placement', '1.0', {}, 'Object missing required field `zones` - at `$.properties`'),
+        (('zone_placement-1.0', {}), 'Object missing required field `zones`', ''),
+        (zones(), 'Expected `array` of length >= 1, got `[]`', '.zones'),
         (
-            'zone_placement',
-            '1.0',
-            {'zones': []},
-            'Expected `array` of length >= 1, got `[]` - at `$.properties.zones`',
+            zones({'name': 'a', 'wieght': 1}),
+            UNKNOWN.format('wieght', '`name`, `weight`'),
+            '.zones[0]',
+        ),
+        (zones({'name': 'a', 'weight': 0}), 'Expected `int` >= 1, got `0`', '.zones[0].weight'),
+        (
+            zones({'name': 'a'}, {'name': 'b'}, {'name': 'a'}),
+            'Expected each name once, got `a` again in `zones[2]`',
+            '',
+        ),
+        (regions(cap=-2), 'Expected `int` >= -1, got `-2`', '.regions[0].cap'),
+        (('deletion-1.0', {'hook': {}}), UNKNOWN.format('hook', OF_DELETION), ''),
+        (
+            ('deletion-1.1', {'criteria': 'OLDEST'}),
+            f'Expected one of {CRITERIA}, got `OLDEST`',
+            '.criteria',
         ),
         (
-            'zone_placement',
-            '1.0',
-            {'zones': [{'name': 'a', 'wieght': 1}]},
-            'Object contains unknown field `wieght`, expected one of `name`, `weight` - at '
-            '`$.properties.zones[0]`',
+            ('deletion-1.1', {'hooks': {'type': 'webhook', 'params': {'queue': 'q'}}}),
+            HOOKS.format('url', 'webhook'),
+            '.hooks',
         ),
+        (('deletion-1.1', {'hooks': {'timeout': 3}}), HOOKS.format('queue', 'zaqar'), '.hooks'),
         (
-            'zone_placement',
-            '1.0',
-            {'zones': [{'name': 'a', 'weight': 0}]},
-            'Expected `int` >= 1, got `0` - at `$.properties.zones[0].weight`',
-        ),
-        (
-            'zone_placement',
-            '1.0',
-            {'zones': [{'name': 'a'}, {'name': 'b'}, {'name': 'a'}]},
-            'Expected each name once, got `a` again in `zones[2]` - at `$.properties`',
-        ),
-        (
-            'region_placement',
-            '1.0',
-            {'regions': [{'name': 'a', 'cap': -2}]},
-            'Expected `int` >= -1, got `-2` - at `$.properties.regions[0].cap`',
-        ),
-        (
-            'deletion',
-            '1.0',
-            {'hook': {}},
-            'Object contains unknown field `hook`, expected one of `criteria`, '
-            '`destroy_after_deletion`, '
-            '`grace_period`, `reduce_desired_capacity`, `hooks` - at `$.properties`',
-        ),
-        (
-            'deletion',
-            '1.1',
-            {'criteria': 'OLDEST'},
-            'Expected one of `OLDEST_FIRST`, `OLDEST_PROFILE_FIRST`, `RANDOM`, `YOUNGEST_FIRST`, '
-            'got `OLDEST` - at '
-            '`$.properties.criteria`',
-        ),
-        (
-            'deletion',
-            '1.1',
-            {'hooks': {'type': 'webhook', 'params': {'queue': 'q'}}},
-            'Expected `params.url` for hooks of type `webhook`, got none - at `$.properties.hooks`',
-        ),
-        (
-            'deletion',
-            '1.1',
-            {'hooks': {'timeout': 3}},
-            'Expected `params.queue` for hooks of type `zaqar`, got none - at `$.properties.hooks`',
+            ('deletion-1.2', {'protection': 'loose'}),
+            'Expected one of `best_effort`, `strict`, got `loose`',
+            '.protection',
         ),
     ],
 )
-def test_invalid_properties_are_refused_with_path_and_value(
-    registry, kind, version, properties, message
-):
+def test_invalid_properties_are_refused_with_path_and_value(registry, spec, message, at):
     """Invalid properties are refused with path, expectation and value."""
-    spec = Spec(f'senlin.policy.{kind}', version, properties)
+    name, properties = spec
+    kind, _, version = name.rpartition('-')
 
     with pytest.raises(InvalidSpec) as refused:
-        registry.policy(spec, '$')
+        registry.policy(Spec(f'senlin.policy.{kind}', version, properties), '$')
 
-    assert str(refused.value) == message
+    assert str(refused.value) == f'{message} - at `$.properties{at}`'
 
 
-EXPERIMENTAL, SUPPORTED = 'EXPERIMENTAL', 'SUPPORTED'
-NEW_IN_16_10 = {
-    '1.0': [(EXPERIMENTAL, '2016.04'), (SUPPORTED, '2016.10')],
-    '1.1': [(SUPPORTED, '2026.11')],
+OLD, NEW, SINCE_2018 = ('SUPPORTED', '2016.04'), ('SUPPORTED', '2026.11'), ('SUPPORTED', '2018.01')
+OF_PLACEMENT = {'1.0': [('EXPERIMENTAL', '2016.04'), ('SUPPORTED', '2016.10')], '1.1': [NEW]}
+OF_LOAD_BALANCING = {
+    '1.0': [OLD],
+    '1.1': [SINCE_2018],
+    '1.2': [('SUPPORTED', '2020.02')],
+    '1.3': [('SUPPORTED', '2020.03')],
+    '1.4': [NEW],
 }
 
 
 @pytest.mark.parametrize(
     ('type_name', 'versions'),
     [
-        ('zone_placement-1.0', NEW_IN_16_10),
-        ('region_placement-1.0', NEW_IN_16_10),
-        ('deletion-1.0', {'1.0': [(SUPPORTED, '2016.04')], '1.1': [(SUPPORTED, '2018.01')]}),
-        (
-            'loadbalance-1.1',
-            {
-                '1.0': [(SUPPORTED, '2016.04')],
-                '1.1': [(SUPPORTED, '2018.01')],
-                '1.2': [(SUPPORTED, '2020.02')],
-                '1.3': [(SUPPORTED, '2020.03')],
-                '1.4': [(SUPPORTED, '2026.11')],
-            },
-        ),
+        ('zone_placement-1.0', OF_PLACEMENT),
+        ('region_placement-1.0', OF_PLACEMENT),
+        ('deletion-1.0', {'1.0': [OLD], '1.1': [SINCE_2018]}),
+        ('deletion-1.2', {'1.0': [OLD], '1.1': [SINCE_2018], '1.2': [NEW]}),
+        ('loadbalance-1.1', OF_LOAD_BALANCING),
     ],
 )
 def test_support_status_of_every_version_is_that_of_senlin(registry, type_name, versions):
@@ -279,13 +249,6 @@ def test_support_status_of_every_version_is_that_of_senlin(registry, type_name, 
         for version, statuses in described.support_status.items()
     }
     assert found == versions
-
-
-def test_support_status_that_a_plugin_does_not_declare_is_absent():
-    """A type without a support status is described without the key, as by an older worker."""
-    described = Registry([('test.good-1.0', Good)]).describe('test.good-1.0')
-
-    assert 'support_status' not in msgspec.to_builtins(described)
 
 
 @pytest.mark.parametrize(
@@ -336,3 +299,155 @@ def test_version_without_an_entry_point_is_refused_with_the_remedy():
         'Policy type `test.good-1.1` has no entry point; add it to the package, and install it '
         'again - at `$.policies[0].spec`'
     )
+
+
+@pytest.mark.parametrize('kind', ['zone', 'region'])
+@pytest.mark.parametrize('name', ['spread', 'on_shortage'])
+def test_property_before_its_version_is_refused(registry, kind, name):
+    """Version 1.0 refuses the property as unknown."""
+    policy, places = f'senlin.policy.{kind}_placement', {f'{kind}s': [{'name': 'a'}]}
+
+    with pytest.raises(InvalidSpec, match=f'unknown field `{name}`'):
+        registry.policy(Spec(policy, '1.0', {**places, name: {}}), '$')
+
+
+def test_types_are_sorted_by_the_numbers_of_their_versions():
+    """Version 1.10 is newer than 1.9: in lists, in the support status and as a suggestion."""
+    versions = ['1.0', '1.9', '1.10', '2.0', '10.0']
+    status = [SupportStatus('SUPPORTED', '2026.11')]
+    attributes = {
+        'interface': (2, 0),
+        'versions': dict.fromkeys(versions, Properties),
+        'support_status': dict.fromkeys(sorted(versions), status),
+    }
+    several = type('Several', (Good,), attributes)
+    names = [f'test.good-{one}' for one in versions]
+
+    registry = Registry((name, several) for name in sorted(names))
+
+    worker = Endpoints(Inventory(), registry)
+    assert [one['name'] for one in worker.policy_type_list({})] == names
+    assert worker.get_capabilities({})['policy_types'] == names
+    assert list(registry.describe('test.good-1.0').support_status) == versions
+    with pytest.raises(PolicyTypeNotFound, match=r'did you mean `test\.good-10\.0`'):
+        registry.lookup('test.good', '$')
+
+
+CLOUD = Inventory.parse({'zones': {'az1': True}}, 'the test')
+TEXT = 'Policy type test.good-1.0 is {} since 2026.11; use another version or another type'
+
+
+def registry_of(*statuses):
+    """Return a registry with a plugin whose version 1.0 has these statuses."""
+    support = {'1.0': [SupportStatus(one, '2026.11') for one in statuses]}
+    versions = dict.fromkeys(('1.0', '1.1'), Properties)
+    attributes = {'interface': (2, 0), 'versions': versions, 'support_status': support}
+    old = type('Old', (Good,), attributes)
+    return Registry([('test.good-1.0', old), ('test.good-1.1', old)])
+
+
+def policy(version):
+    return {'id': 'p', 'spec': {'type': Good.name, 'version': version}}
+
+
+@pytest.mark.parametrize('status', ['DEPRECATED', 'UNSUPPORTED'])
+def test_binding_to_a_deprecated_version_is_a_warning(status):
+    """A check and an attachment warn of the version; a detachment, which is advised, does not."""
+    registry = registry_of('SUPPORTED', status)
+    worker = Endpoints(CLOUD, registry)
+    asked = request('CLUSTER_SCALE_OUT', [policy('1.0')], nodes(az1=1))
+
+    assert worker.policy_check(asked)['warnings'] == [TEXT.format(status)]
+    assert worker.policy_attach(bind(policy('1.0')))['warnings'] == [TEXT.format(status)]
+    assert not worker.policy_detach(bind(policy('1.0'))).get('warnings')
+    assert InProcessCaller(CLOUD, registry).policy_check(asked).warnings == [TEXT.format(status)]
+
+
+@pytest.mark.parametrize(
+    ('statuses', 'version'),
+    [(['DEPRECATED'], '1.1'), (['EXPERIMENTAL', 'SUPPORTED'], '1.0'), ([], '1.0')],
+)
+def test_binding_to_another_version_is_no_warning(statuses, version):
+    """Only the newest status of the version that a spec names counts."""
+    worker = Endpoints(CLOUD, registry_of(*statuses))
+
+    reply = worker.policy_check(request('CLUSTER_SCALE_OUT', [policy(version)], nodes(az1=1)))
+
+    assert reply['warnings'] == []
+
+
+class Inner(Struct):
+    """A nested schema."""
+
+    weight: int = 1
+
+
+class Schema(Struct):
+    """A schema with each type that is converted."""
+
+    count: int = 0
+    flag: bool = False
+    text: str = ''
+    optional: str | None = None
+    word: Literal['a', '1'] = 'a'
+    size: Literal[1, 2] = 1
+    inner: Inner | None = None
+    inners: list[Inner] = []
+    either: int | str = 0
+    frozen: tuple[Inner, ...] = ()
+    pair: tuple[int, str] = (0, '')
+    words: frozenset[str] = frozenset()
+    by_name: dict[str, Inner] | None = None
+    counts: Mapping[str, int] = {}
+
+
+@pytest.mark.parametrize(
+    ('key', 'raw', 'expected'),
+    [
+        ('frozen', [{'weight': '3'}], [{'weight': 3}]),
+        ('pair', ['3', 3], [3, '3']),
+        ('pair', ['3'], [3]),
+        ('pair', ['3', 3, 3], [3, '3', 3]),
+        ('words', ['a', 5], ['a', '5']),
+        ('by_name', {'a': {'weight': '3'}, 'b': 1}, {'a': {'weight': 3}, 'b': 1}),
+        ('counts', {'a': '3'}, {'a': 3}),
+        ('counts', 3, 3),
+        ('count', '7', 7),
+        ('count', 7.9, 7),
+        ('count', 'seven', 'seven'),
+        ('count', float('inf'), float('inf')),
+        ('count', '9' * 5000, '9' * 5000),
+        ('flag', 'Yes', True),
+        ('flag', 'off', False),
+        ('flag', 1, True),
+        ('flag', 'perhaps', 'perhaps'),
+        ('flag', None, None),
+        ('text', 7, '7'),
+        ('text', True, 'True'),
+        ('text', '', ''),
+        ('text', [1], [1]),
+        ('optional', '', None),
+        ('optional', 7, '7'),
+        ('word', 1, '1'),
+        ('size', '1', '1'),
+        ('inner', {'weight': '2'}, {'weight': 2}),
+        ('inners', [{'weight': '2'}, 'x'], [{'weight': 2}, 'x']),
+        ('inners', 'x', 'x'),
+        ('either', '7', '7'),
+        ('unknown', '7', '7'),
+    ],
+)
+def test_value_is_converted_to_the_type_of_its_schema(key, raw, expected):
+    """A value is converted as Senlin converts it; a value that cannot be converted stays."""
+    assert normalized({key: raw}, Schema) == {key: expected}
+
+
+def test_null_for_an_integer_counts_as_absent():
+    """An integer of null is dropped, so that its default applies."""
+    assert normalized({'count': None, 'text': None}, Schema) == {'text': None}
+
+
+@pytest.mark.parametrize('raw', [None, 'x', [1]])
+def test_properties_that_are_not_a_map_stay(raw):
+    """Properties of another type stay for the decoder to refuse."""
+    assert normalized(raw, Schema) == raw

@@ -10,7 +10,7 @@ from placement_worker.contract import codec
 from placement_worker.contract.action_data import CREATION, DELETION, ActionData
 from placement_worker.contract.model import CheckRequest, NodePatch
 from placement_worker.planning.sizing import Size
-from placement_worker.policies import places, shared_placement
+from placement_worker.policies import shared_placement
 from placement_worker.policies.base import State
 from placement_worker.policies.region_placement import RegionPlacement
 from placement_worker.policies.shared_placement import Task
@@ -23,18 +23,6 @@ def made(action, members=(), **more):
     asked = codec.decode(request(action, [], members, **more), CheckRequest)
     data = ActionData(asked.action.data)
     return asked, State(data, Snapshot(Inventory(), asked.cluster), 1000, NOW)
-
-
-def test_profile_of_a_new_node_is_its_own_or_that_of_the_cluster():
-    """The node's profile takes precedence; other actions have no new node."""
-    own = {'type': 'own'}
-    with_profile, _ = made('NODE_CREATE', node=node(1, profile=own))
-    without, _ = made('NODE_CREATE', node=node(1))
-    deleted, _ = made('NODE_DELETE', node=node(1, profile=own))
-
-    assert places.profile_of_new_node(with_profile).type == 'own'
-    assert places.profile_of_new_node(without) is without.cluster.profile
-    assert places.profile_of_new_node(deleted) is None
 
 
 def test_groups_of_a_deletion_are_unhealthy_never_created_and_healthy():
@@ -69,10 +57,7 @@ def test_groups_of_a_deletion_begin_with_the_victims_that_are_chosen(more):
 
     held = task.held(state.cloud.by_zone(asked.cluster.nodes), state.cloud.by_zone)
 
-    assert (held.groups, held.staying) == (
-        [{'b': 1}, {'a': 1}, {'a': 1}],
-        {'b': 1},
-    )
+    assert (held.groups, held.staying) == ([{'b': 1}, {'a': 1}, {'a': 1}], {'b': 1})
 
 
 @pytest.mark.parametrize(
@@ -123,15 +108,6 @@ def test_task_of_a_deletion_is_limited_to_the_nodes_that_are_not_protected():
 
     assert [task.possible.count for task in tasks] == [1, 1]
     assert [sorted(task.protected) for task in tasks] == [['n2', 'n3']] * 2
-
-
-def test_task_of_a_creation_does_not_determine_protected_nodes():
-    """A creation does not depend on protected nodes."""
-    asked, state = made('CLUSTER_RESIZE', [*nodes(a=1), node(2, **PROTECTED)])
-
-    task = Task.of(asked, state, Size(CREATION, 5))
-
-    assert (task.possible.count, list(task.protected)) == (5, [])
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,19 @@
-"""Cordons: no creation in a cordoned place, and evacuated places are emptied first."""
+"""Checks of clusters under cordons."""
 
+import datetime
 import json
+import logging
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.decisions import replay
 from placement_worker.decisions.records import DecisionLog
+from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.planning.places import Cordon, cordons_in_force
+from placement_worker.policies.registry import Registry
 from tests.factories import (
     NOW,
     deletion_policy,
@@ -17,14 +25,48 @@ from tests.factories import (
     spreading,
     zone_policy,
 )
-from tests.unit.policies.cordons import (
-    REGISTRY,
-    cordon,
-    decide,
-    redistributing,
-    scale_in,
-    scale_out,
-)
+
+ZONES, REGIONS = ('a', 'b', 'c'), ('R1', 'R2')
+CLOUD = {
+    'regions': {'R1': {'zones': {'a': True, 'b': True}}, 'R2': {'zones': {'a': True, 'c': True}}},
+    'home_region': 'R1',
+}
+
+REGISTRY = Registry.installed()
+
+UNTIL = NOW + datetime.timedelta(days=1)
+
+
+def cordon(**more):
+    """A cordon that lasts a day."""
+    return Cordon(until=more.pop('until', UNTIL), **more)
+
+
+def decide(asked, *cordons, cloud=CLOUD, **more):
+    """Return the reply to a request at NOW while these cordons are in the operator's file."""
+    return Endpoints(
+        Inventory.parse(cloud, 'test'),
+        REGISTRY,
+        now=lambda: NOW,
+        cordons=lambda now: cordons_in_force(cordons, now),
+        **more,
+    ).policy_check(asked)
+
+
+def scale_out(*policies, members=(), count=2, **more):
+    """Return a request to create nodes."""
+    return request('CLUSTER_SCALE_OUT', policies, members, inputs={'count': count}, **more)
+
+
+def scale_in(*policies, members, count, **more):
+    """Return a request to delete nodes."""
+    return request('CLUSTER_SCALE_IN', policies, members, inputs={'count': count}, **more)
+
+
+def redistributing(policy):
+    """Return version 1.1 of a placement policy, which redistributes nodes of short places."""
+    return {**policy, 'spec': {**policy['spec'], 'version': '1.1'}}
+
 
 NEW = 'NODE_CREATE'
 NOTE = 'cordoned until 2026-01-02T12:00:00Z'
@@ -90,14 +132,7 @@ def test_creation_with_all_zones_of_a_region_cordoned_goes_to_the_other_regions(
     )
 
 
-def test_creation_with_zone_cordoned_by_its_region_goes_elsewhere():
-    """A cordon of the home region closes its zones for zone placement alone."""
-    reply = decide(scale_out(zone_policy('a', 'b')), cordon(region='R1', reason='move'))
-
-    assert reply['action']['data']['status'] == 'ERROR'
-    assert reply['action']['data']['reason'] == (
-        f'No availability zone found available: region R1 is {NOTE} (move)'
-    )
+NONE_OPEN = f'No availability zone found available: {{}} is {NOTE}'
 
 
 @pytest.mark.parametrize(
@@ -106,8 +141,7 @@ def test_creation_with_zone_cordoned_by_its_region_goes_elsewhere():
         (
             [zone_policy('a', 'b')],
             [{'zone': 'a', 'reason': 'fire \x1b[2J'}, {'zone': 'b'}],
-            f'No availability zone found available: zone a is {NOTE} (fire \\u001b[2J), '
-            f'zone b is {NOTE}',
+            NONE_OPEN.format('zone a') + f' (fire \\u001b[2J), zone b is {NOTE}',
         ),
         (
             [region_policy('R1', 'R2')],
@@ -117,15 +151,16 @@ def test_creation_with_zone_cordoned_by_its_region_goes_elsewhere():
         (
             [region_policy('R1'), zone_policy('a', 'b')],
             [{'zone': 'a'}, {'zone': 'b'}],
-            f'No availability zone found available: zone a is {NOTE}, zone b is {NOTE}',
+            NONE_OPEN.format('zone a') + f', zone b is {NOTE}',
         ),
         (
             [region_policy('R1', 'R2'), zone_policy('b')],
             [{'region': 'R1'}],
-            f'No availability zone found available: region R1 is {NOTE}',
+            NONE_OPEN.format('region R1'),
         ),
+        ([zone_policy('a', 'b')], [{'region': 'R1'}], NONE_OPEN.format('region R1')),
     ],
-    ids=['zones', 'regions', 'zones of the only region', 'the only region with the zone'],
+    ids=['zones', 'regions', 'zones of a region', 'region with the zone', 'home region'],
 )
 def test_creation_with_all_places_cordoned_fails_and_names_the_cordons(policies, cordons, reason):
     """The error names place, end and reason of each cordon, escaped."""
@@ -192,18 +227,6 @@ def test_new_node_with_cordoned_place_in_its_profile_is_skipped_with_warning(
     assert reply['warnings'] == [f'{warning}; the node is created there all the same']
 
 
-def test_new_node_with_open_place_in_its_profile_has_no_warning():
-    """A cordon of another zone does not concern the node."""
-    profile = {'type': 'os.nova.server-1.0', 'properties': {'availability_zone': 'b'}}
-
-    reply = decide(
-        request(NEW, [zone_policy('a', 'b')], node={'id': 'new', 'profile': profile}),
-        cordon(zone='a'),
-    )
-
-    assert reply['warnings'] == []
-
-
 def test_new_node_with_cordoned_zone_in_its_profile_gets_a_region():
     """A zone that the user names is refused by no policy, with region placement as well."""
     profile = {'type': 'os.nova.server-1.0', 'properties': {'availability_zone': 'c'}}
@@ -225,16 +248,6 @@ def test_evacuated_zone_is_emptied_before_other_zones_lose_nodes():
     assert reply['action']['data']['deletion']['zones'] == {'a': 1, 'b': 3}
     row = rows(reply)['b']
     assert (row['usable'], row['ideal'], row['note']) == (False, 0, f'{NOTE} (move)')
-
-
-def test_unhealthy_nodes_leave_before_healthy_nodes_of_an_evacuated_zone():
-    """Evacuation keeps the order of the groups, as for unlisted places."""
-    members = [*nodes(a=2, b=2), node(5, 'a', status='ERROR')]
-    asked = scale_in(zone_policy('a', 'b'), members=members, count=2)
-
-    reply = decide(asked, cordon(zone='b', evacuate=True))
-
-    assert reply['action']['data']['deletion']['zones'] == {'a': 1, 'b': 1}
 
 
 def test_evacuated_region_is_emptied_before_other_regions_lose_nodes():
@@ -307,19 +320,6 @@ def test_decision_with_cordons_is_replayed_with_the_recorded_ones():
     assert replay.differences(replay._entry(json.dumps(without).encode()), REGISTRY) != []
 
 
-def test_retries_of_a_plan_leave_out_the_cordoned_zone():
-    """An engine retries in the other open zones alone."""
-    reply = decide(
-        scale_out(redistributing(zone_policy(*'abc')), count=1),
-        cordon(zone='b'),
-        cloud={'zones': dict.fromkeys('abc', True)},
-    )
-
-    assert reply['action']['data']['creation']['alternatives'] == [
-        {'place': {'zone': 'a'}, 'retry': [{'zone': 'c'}]}
-    ]
-
-
 @pytest.mark.parametrize(
     ('policies', 'cordons', 'cloud', 'members', 'reason'),
     [
@@ -383,3 +383,226 @@ def test_reason_names_no_cordon_of_a_region_that_is_full():
     reply = decide(asked, cordon(region='R1'))
 
     assert reply['action']['data']['reason'] == 'There is no feasible plan to handle all nodes.'
+
+
+@st.composite
+def cordons(draw, **fixed):
+    """Draw cordons of zones, regions and zones of regions, some of which have ended."""
+    drawn = []
+    for _ in range(draw(st.integers(0, 4))):
+        zone = draw(st.sampled_from([None, *ZONES]))
+        region = draw(st.sampled_from([None, *REGIONS] if zone else REGIONS))
+        until = draw(st.sampled_from([UNTIL, NOW]))
+        evacuate = fixed.get('evacuate', draw(st.booleans()))
+        drawn.append(Cordon(zone=zone, region=region, until=until, evacuate=evacuate))
+    return drawn
+
+
+@st.composite
+def clusters(draw):
+    """Draw nodes in known, unlisted and unknown places, some unhealthy or protected."""
+    return [
+        node(
+            number,
+            draw(st.sampled_from([*ZONES, 'x', None])),
+            draw(st.sampled_from([*REGIONS, None])),
+            status=draw(st.sampled_from(['ACTIVE', 'ACTIVE', 'ERROR'])),
+            metadata=draw(st.sampled_from([None, None, {'protected': 'true'}])),
+        )
+        for number in range(1, draw(st.integers(2, 13)))
+    ]
+
+
+POLICIES = st.sampled_from(
+    [
+        [zone_policy('a', 'b', ('c', 300))],
+        [region_policy('R1', ('R2', 300))],
+        [region_policy('R1', ('R2', 300)), zone_policy('a', 'b', ('c', 300))],
+    ]
+)
+
+
+@settings(max_examples=200)
+@given(given=cordons(), members=clusters(), policies=POLICIES, count=st.integers(1, 9))
+def test_no_node_is_created_in_a_cordoned_place(given, members, policies, count):
+    """No placement names a place that a cordon in force covers."""
+    reply = decide(scale_out(*policies, members=members, count=count), *given)
+
+    placements = reply['action']['data'].get('placement', {}).get('placements', [])
+    assert placements or reply['action']['data']['status'] == 'ERROR'
+    for place in placements:
+        at = place.get('region_name', 'R1'), place.get('zone')
+        assert not any(one.covers(*at) for one in cordons_in_force(given, NOW))
+
+
+@settings(max_examples=100)
+@given(given=cordons(), members=clusters(), policies=POLICIES)
+def test_no_retry_is_advised_in_a_cordoned_place(given, members, policies):
+    """The alternatives of version 1.1, which engines try without asking again, are open places."""
+    reply = decide(scale_out(*map(redistributing, policies), members=members), *given)
+
+    creation = reply['action']['data'].get('creation', {})
+    for one in creation.get('alternatives', ()):
+        for place in one['retry']:
+            at = place.get('region_name', 'R1'), place.get('zone')
+            assert not any(found.covers(*at) for found in cordons_in_force(given, NOW))
+
+
+@settings(max_examples=200)
+@given(
+    given=cordons(evacuate=False), members=clusters(), policies=POLICIES, count=st.integers(1, 9)
+)
+def test_cordon_without_evacuation_changes_no_deletion(given, members, policies, count):
+    """The victims are those of the same deletion without cordons."""
+    asked = scale_in(*policies, deletion_policy(), members=members, count=count)
+
+    assert decide(asked, *given)['action']['data'] == decide(asked)['action']['data']
+
+
+@settings(max_examples=200)
+@given(members=clusters(), count=st.integers(1, 9), cordoned=st.sampled_from(ZONES))
+def test_evacuated_zone_loses_its_nodes_first_within_each_group(members, count, cordoned):
+    """No node of a listed zone leaves while an unprotected one of its group stays in the
+    evacuated zone.
+    """
+    policies = [zone_policy(*ZONES), deletion_policy()]
+    home = {'zones': dict.fromkeys(ZONES, True)}
+    asked = scale_in(*policies, members=members, count=count)
+
+    reply = decide(asked, cordon(zone=cordoned, evacuate=True), cloud=home)
+
+    victims = set(reply['action']['data'].get('deletion', {}).get('candidates', ()))
+    for status in ('ERROR', 'ACTIVE'):
+        group = [one for one in members if one['status'] == status and not one['metadata']]
+        staying = [one for one in group if _zone(one) == cordoned and one['id'] not in victims]
+        others = [
+            one for one in group if _zone(one) in set(ZONES) - {cordoned} and one['id'] in victims
+        ]
+        assert not staying or not others
+
+
+def _zone(member):
+    return member['data'].get('placement', {}).get('zone')
+
+
+EAST_AND_WEST = {
+    'regions': {
+        'East': {'zones': {'east-1': True, 'east-2': True}},
+        'West': {'zones': {'west-1': True}},
+    },
+    'home_region': 'East',
+}
+BOTH = [region_policy('East', 'West'), zone_policy('east-1', 'west-1')]
+ZONE = (
+    'The cordon of zone eastt-1 has no effect in {}: there is no such zone (did you mean '
+    '"east-1"?); there are {}; correct the cordon file{}'
+)
+OTHER = ', or name its region if another region has the zone'
+OF_ZONE = ZONE.format('the home region', 'east-1, east-2', OTHER)
+REGION = (
+    'The cordon of {} has no effect: the cloud has no region Eats (did you mean "East"?); there '
+    'are East, West; correct the cordon file'
+)
+
+
+class Recording:
+    """A cloud that records its requests."""
+
+    def __init__(self):
+        self.cloud, self.requests = Inventory.parse(EAST_AND_WEST, 'test'), []
+
+    def acting_for(self, *_):
+        return self
+
+    def __getattr__(self, name):
+        self.requests.append(name)
+        return getattr(self.cloud, name)
+
+
+@pytest.fixture
+def warnings(caplog):
+    """Return a function that checks a scale-out twice, for its warnings and those of the log."""
+    caplog.set_level(logging.WARNING)
+
+    def decide(policies, *cordons, action='CLUSTER_SCALE_OUT', cloud=None):
+        endpoints = Endpoints(
+            cloud or Inventory.parse(EAST_AND_WEST, 'test'),
+            Registry.installed(),
+            now=lambda: NOW,
+            cordons=lambda _: [Cordon(until=UNTIL, **one) for one in cordons],
+        )
+        asked = request(action, policies, nodes(**{'east-2': 2}))
+        first, second = endpoints.policy_check(asked), endpoints.policy_check(asked)
+        assert first['warnings'] == second['warnings']
+        logged = [text for text in caplog.messages if text.startswith('The cordon of')]
+        return first['warnings'], logged
+
+    return decide
+
+
+@pytest.mark.parametrize(
+    ('policies', 'cordon', 'text'),
+    [
+        ([zone_policy('east-1')], {'zone': 'eastt-1'}, OF_ZONE),
+        (
+            BOTH,
+            {'zone': 'eastt-1'},
+            ZONE.format('region East, region West', 'east-1, east-2, west-1', OTHER),
+        ),
+        (
+            BOTH,
+            {'zone': 'eastt-1', 'region': 'East'},
+            ZONE.format('region East', 'east-1, east-2', '').replace(
+                'zone eastt-1 has', 'zone eastt-1 of region East has'
+            ),
+        ),
+        ([region_policy('East')], {'region': 'Eats'}, REGION.format('region Eats')),
+    ],
+)
+def test_cordon_of_an_unknown_place_of_a_policy_warns_in_log_and_reply(
+    warnings, policies, cordon, text
+):
+    """A misspelled cordon leaves a place of the policy open; log and reply say so."""
+    assert warnings(policies, cordon) == ([text], [text])
+
+
+@pytest.mark.parametrize(
+    ('policies', 'cordon', 'text'),
+    [
+        ([zone_policy('east-2')], {'zone': 'eastt-1'}, OF_ZONE),
+        ([region_policy('West')], {'region': 'Eats'}, REGION.format('region Eats')),
+        (BOTH, {'zone': 'east-1', 'region': 'Eats'}, REGION.format('zone east-1 of region Eats')),
+    ],
+)
+def test_cordon_of_an_unknown_place_of_no_policy_warns_in_the_log_once(
+    warnings, policies, cordon, text
+):
+    """A cordon that does not concern the cluster is reported to the operator alone."""
+    assert warnings(policies, cordon) == ([], [text])
+
+
+@pytest.mark.parametrize(
+    ('policies', 'cordon'),
+    [
+        ([zone_policy('east-1', 'east-2')], {'zone': 'east-1'}),
+        ([zone_policy('east-1')], {'zone': 'east-9', 'region': 'West'}),
+        ([zone_policy('east-1')], {'region': 'Eats'}),
+        (BOTH, {'zone': 'west-1'}),
+        ([deletion_policy()], {'zone': 'east-9'}),
+    ],
+    ids=['known', 'other region', 'regions not requested', 'known elsewhere', 'nothing requested'],
+)
+def test_cordon_of_a_place_that_may_be_known_warns_of_nothing(warnings, policies, cordon):
+    """A place in a part of the cloud that the check did not ask is not called unknown."""
+    assert warnings(policies, cordon) == ([], [])
+
+
+@pytest.mark.parametrize('policies', [[zone_policy('east-1')], BOTH], ids=['zones', 'both'])
+def test_cordon_of_an_unknown_place_sends_no_request(warnings, policies):
+    """The search for unknown places uses the responses that the policies requested."""
+    usual, more = Recording(), Recording()
+
+    warnings(policies, cloud=usual)
+    warnings(policies, {'zone': 'eastt-1'}, cloud=more)
+
+    assert more.requests == usual.requests

@@ -1,0 +1,585 @@
+"""Zone and region placement, checked through the chain."""
+
+import json
+
+import pytest
+
+from placement_worker.cloud.embedded.inventory import Inventory
+from placement_worker.contract.model import Spec
+from placement_worker.contract.rpc import Limits
+from placement_worker.errors import InvalidRequest
+from placement_worker.handlers.endpoints import Endpoints
+from tests.factories import deletion_policy, node, nodes, region_policy, request, zone_policy
+
+OUT, IN, NEW = 'CLUSTER_SCALE_OUT', 'CLUSTER_SCALE_IN', 'NODE_CREATE'
+ZONES, REGIONS = zone_policy('a', 'b'), region_policy('R1', 'R2')
+A = zone_policy('a')
+BOTH = [REGIONS, ZONES]
+NO_ZONES = {'R1': {'zones': {'q': True}}, 'R2': {'zones': {'a': False}}}
+R2_IS_OUT = {'R1': {'zones': {'a': True, 'b': True}}, 'R2': {'zones': {'a': False, 'q': True}}}
+ONE_ZONE_EACH = {'R1': {'zones': {'a': True}}, 'R2': {'zones': {'b': True}}}
+INFEASIBLE = 'There is no feasible plan to handle all nodes.'
+NO_ZONE = 'No availability zone found available.'
+OK = {'status': 'OK', 'reason': 'Completed policy checking.'}
+
+
+def profile(region=None, zone=None):
+    properties = {'availability_zone': zone, 'context': {'region_name': region}}
+    return {'type': 'os.nova.server-1.0', 'properties': properties}
+
+
+def capped(*caps):
+    """Return region placement with a cap for each region, from R1 on."""
+    policy = region_policy(*(f'R{number}' for number in range(1, len(caps) + 1)))
+    for region, cap in zip(policy['spec']['properties']['regions'], caps, strict=True):
+        region['cap'] = cap
+    return policy
+
+
+def regional(**counts):
+    named = [region for region, count in counts.items() for _ in range(count)]
+    return [node(number, None, region) for number, region in enumerate(named, start=1)]
+
+
+def rows(reply, key, *columns, number=0):
+    """Return columns of the rows in the details of a decision."""
+    found = reply['decisions'][number]['details'][key]
+    return [tuple(row[column] for column in columns) for row in found]
+
+
+def created(reply):
+    assert reply['action']['data']['status'] == 'OK', reply['action']['data']['reason']
+    return reply['action']['data']['creation']
+
+
+def test_details_have_a_row_per_listed_and_unlisted_zone(check):
+    """The details show each zone with its counts, its ideal share and a note."""
+    asked = request(OUT, [zone_policy('a', ('b', 200))], nodes(a=1, x=1), inputs={'count': 2})
+
+    reply = check(asked, zones={'a': True, 'b': False})
+
+    (decision,) = reply['decisions']
+    keys = 'name', 'weight', 'cap', 'usable', 'current', 'ideal', 'planned', 'final', 'note'
+    assert (decision['reason'], decision['details']['unplaced']) == ('2 nodes go to 1 zone', 0)
+    assert [tuple(row) for row in decision['details']['zones']] == [keys] * 3
+    assert rows(reply, 'zones', *keys) == [
+        ('a', 100, -1, True, 1, 3.0, 2, 3, ''),
+        ('b', 200, -1, False, 0, 0.0, 0, 0, 'unavailable'),
+        ('x', 0, -1, False, 1, 0.0, 0, 1, 'not listed'),
+    ]
+
+
+def test_zone_of_a_node_comes_from_its_data_details_or_nova(check):
+    """The zone comes from the node's data, else the server's details, else Nova."""
+    members = [
+        node(1, details={'OS-EXT-AZ:availability_zone': 'a'}),
+        node(2, physical_id='s2'),
+        node(3, physical_id='s3', data={'placement': {'zone': 'b'}}),
+    ]
+    servers = {'s2': {'availability_zone': 'a'}, 's3': {'availability_zone': 'a'}}
+
+    reply = check(request(IN, [ZONES], members), zones=['a', 'b'], servers=servers)
+
+    assert rows(reply, 'zones', 'name', 'current') == [('a', 2), ('b', 1)]
+
+
+@pytest.mark.parametrize(
+    ('asked', 'cloud', 'deletion'),
+    [
+        # Nodes of unknown zone leave first and count under no zone.
+        (
+            request(IN, [A], [node(1, 'a'), node(2), node(3)], inputs={'count': 3}),
+            {'zones': ['a']},
+            {'count': 3, 'zones': {'a': 1}},
+        ),
+        # An unavailable zone keeps its weight when nodes are deleted.
+        (
+            request(IN, [ZONES], nodes(a=2, b=2)),
+            {'zones': {'a': False, 'b': False}},
+            {'count': 1, 'zones': {'b': 1}},
+        ),
+        # A node that was created on a named host of a zone is in that zone.
+        (
+            request(IN, [ZONES], [node(1, 'a:host1'), node(2, 'b'), node(3, 'b')]),
+            {'zones': ['a', 'b']},
+            {'count': 1, 'zones': {'b': 1}},
+        ),
+        # Nodes in a region that Keystone no longer knows are deleted first.
+        (
+            request(IN, [REGIONS], regional(R1=3, R2=1)),
+            {'regions': ['R1']},
+            {'count': 1, 'regions': {'R2': 1}},
+        ),
+        # Nodes of the home region are not deleted before nodes that the policy placed elsewhere.
+        (
+            request(IN, [REGIONS], [*nodes(a=2), *(node(n, 'a', 'R2') for n in (3, 4, 5))]),
+            {'regions': ['R1', 'R2'], 'home_region': 'R1'},
+            {'count': 1, 'regions': {'R2': 1}},
+        ),
+    ],
+    ids=['unknown zone', 'unavailable', 'host', 'unknown region', 'home region'],
+)
+def test_deletion_counts_the_nodes_of_each_place(check, asked, cloud, deletion):
+    """A deletion follows the places of the nodes as the cloud has them now."""
+    assert check(asked, **cloud)['action']['data']['deletion'] == deletion
+
+
+def test_node_create_records_the_zone_and_keeps_other_data(check):
+    """A new node's data get the zone; other keys of the data stay."""
+    new = node(9, data={'placement': {'servergroup': 'g1'}, 'other': 1}, status='INIT')
+
+    reply = check(request(NEW, [ZONES], [*nodes(a=1), new], node=new), zones=['a', 'b'])
+
+    assert created(reply) == {'count': 1, 'zones': {'b': 1}}
+    placed = {'placement': {'servergroup': 'g1', 'zone': 'b'}, 'other': 1}
+    assert reply['nodes'] == {'n9': {'data': placed}}
+
+
+def test_node_create_with_an_empty_zone_in_its_profile_is_planned(check):
+    """An empty zone in a profile counts as absent."""
+    empty = {'availability_zone': '', 'context': None}
+    of_cluster = {'type': 'os.nova.server-1.0', 'properties': empty}
+
+    reply = check(request(NEW, [A], node=node(9), profile=of_cluster), zones=['a'])
+
+    assert created(reply)['zones'] == {'a': 1}
+
+
+def test_creation_keeps_unknown_keys_of_placement_entries(check):
+    """Keys that an affinity policy wrote to the entries of new nodes stay."""
+    group = {'servergroup': 'g1'}
+    data = {'placement': {'count': 2, 'placements': [group, group]}}
+
+    reply = check(request(OUT, [ZONES], inputs={'count': 2}, data=data), zones=['a', 'b'])
+
+    placements = reply['action']['data']['placement']['placements']
+    assert placements == [{**group, 'zone': 'a'}, {**group, 'zone': 'b'}]
+
+
+def test_earlier_plan_is_replaced_and_unknown_keys_stay(check):
+    """A new plan replaces all keys of an earlier one; other keys stay."""
+    old = {'zones': {'old': 2}, 'places': [{'region_name': 'old', 'count': 2}]}
+    placement = {'placements': [{'zone': 'old', 'servergroup': 'g'}]}
+    data = {'creation': {'count': 2, **old, 'kept': 1}, 'placement': placement}
+    policies = [region_policy('R1'), A]
+
+    reply = check(request(OUT, policies, data=data), regions=ONE_ZONE_EACH)
+
+    placed = {'region_name': 'R1', 'zone': 'a'}
+    assert created(reply) == {
+        'count': 2,
+        'kept': 1,
+        'regions': {'R1': 2},
+        'zones': {'a': 2},
+        'places': [{**placed, 'count': 2}],
+    }
+    placements = reply['action']['data']['placement']['placements']
+    assert placements == [{'servergroup': 'g', **placed}, placed]
+
+
+@pytest.mark.parametrize(
+    ('action', 'zones', 'warnings'),
+    [
+        (OUT, {'a': False}, []),
+        (OUT, {'a1': True}, ['The cloud does not know availability zone "a"; it has "a1"']),
+        (IN, {}, ['The cloud does not know availability zone "a"; it has none']),
+    ],
+)
+def test_check_without_a_usable_zone_is_an_error(check, action, zones, warnings):
+    """Without a zone to create in or to delete from the check fails, and names unknown zones."""
+    reply = check(request(action, [A], nodes(a=2)), zones=zones)
+
+    assert reply['action']['data']['reason'] == NO_ZONE
+    assert reply['decisions'][0]['outcome'] == 'FAILED'
+    assert reply['warnings'] == warnings
+
+
+def test_removal_of_more_nodes_than_there_are_warns_of_the_numbers(check):
+    """The prescribed reason hides the numbers, so a warning has them."""
+    reply = check(request(IN, [A], nodes(a=3), inputs={'count': 20}), zones=['a'])
+
+    warning = 'The action asks to remove 20 nodes, but the placement policy finds 3'
+    assert (reply['action']['data']['reason'], reply['warnings']) == (INFEASIBLE, [warning])
+
+
+@pytest.mark.parametrize(
+    ('action', 'kind', 'regions', 'total'),
+    [
+        (OUT, 'creation', {'R1': 10**18}, 10**18),
+        (OUT, 'creation', {'R1': 1}, 1),
+        (OUT, 'creation', {}, 0),
+        (IN, 'deletion', {'R1': 3}, 3),
+    ],
+)
+def test_region_shares_that_do_not_match_the_count_are_refused(check, action, kind, regions, total):
+    """Shares of an earlier policy that do not match the count end the check in ERROR."""
+    data = {kind: {'count': 2, 'regions': regions}}
+
+    reply = check(request(action, [A], nodes(a=5), data=data), regions=ONE_ZONE_EACH)
+
+    assert reply['action']['data']['reason'] == (
+        f'Expected a plan for 2 nodes, got one for {total} - at `$.action.data.{kind}.regions`'
+    )
+
+
+@pytest.mark.parametrize('digits', [20, 400, 4400])
+def test_huge_number_is_refused_without_repeating_it(check, digits):
+    """A number beyond 64 bits is refused by an error that does not repeat it."""
+    for more in ({'inputs': {'count': 'HUGE'}}, {'data': {'creation': {'count': 'HUGE'}}}):
+        text = json.dumps(request(OUT, [A], **more))
+        try:
+            reply = check(text.replace('"HUGE"', '9' * digits), zones=['a'])
+            reason = json.loads(reply)['action']['data']['reason']
+        except InvalidRequest as exc:
+            reason = str(exc)
+
+        assert 'a number beyond 64 bits' in reason or 'ut of range' in reason
+        assert len(reason) < 200
+
+
+@pytest.mark.parametrize('priorities', [(100, None), (None, None), (300, 300), (200, 400)])
+def test_regions_are_planned_before_zones_whatever_the_priorities(check, priorities):
+    """Region placement runs before zone placement whatever the priorities of the bindings."""
+    zones, regions = {**ZONES, 'priority': priorities[0]}, {**REGIONS, 'priority': priorities[1]}
+
+    reply = check(request(OUT, [zones, regions], inputs={'count': 2}), regions=ONE_ZONE_EACH)
+
+    assert [d['policy_name'] for d in reply['decisions']] == ['region_placement', 'zone_placement']
+    assert reply['action']['data']['placement']['placements'] == [
+        {'region_name': 'R1', 'zone': 'a'},
+        {'region_name': 'R2', 'zone': 'b'},
+    ]
+
+
+def test_infeasible_plan_has_the_possible_number_in_its_details(check):
+    """The details of an infeasible creation say how many nodes are possible in each region."""
+    reply = check(request(OUT, [capped(2, 3)], inputs={'count': 6}), regions=['R1', 'R2'])
+
+    assert reply['action']['data'] == {'status': 'ERROR', 'reason': INFEASIBLE}
+    details = reply['decisions'][0]['details']
+    assert (details['asked'], details['possible'], details['missing']) == (6, 5, 1)
+    assert rows(reply, 'places', 'name', 'cap', 'possible') == [('R1', 2, 2), ('R2', 3, 3)]
+
+
+def resized(number, **more):
+    kind = 'EXACT_CAPACITY' if number > 5 else 'CHANGE_IN_CAPACITY'
+    return {'adjustment_type': kind, 'number': number, **more}
+
+
+OF_6, OF_4 = (f"; limited to {size} in all by the cluster's max_size" for size in (6, 4))
+OF_REQUEST = "; limited to 3 in all by the request's min_size"
+STAYS = 'The cluster does not shrink'
+NOTHING, CHOSEN = 'No node is to be created or deleted', 'Candidates generated'
+
+
+@pytest.mark.parametrize(
+    ('inputs', 'bounds', 'reasons'),
+    [
+        (resized(50), {'max_size': 6}, ['2 nodes go to 1 zone' + OF_6, STAYS + '.']),
+        (
+            resized(-4, min_size=3),
+            {},
+            ['1 node leaves 1 zone' + OF_REQUEST, CHOSEN],
+        ),
+        (resized(1), {'max_size': 4}, [NOTHING + OF_4, STAYS + OF_4]),
+        (resized(6), {'max_size': 6}, ['2 nodes go to 1 zone', STAYS + '.']),
+    ],
+)
+def test_reasons_of_a_resize_name_the_bound_that_limits_it(check, inputs, bounds, reasons):
+    """The reasons name the bound that limits a resize, and whether cluster or request set it."""
+    policies = [A, deletion_policy()]
+
+    reply = check(request('CLUSTER_RESIZE', policies, nodes(a=4), inputs=inputs, **bounds), 'a')
+
+    assert [decision['reason'] for decision in reply['decisions']] == reasons
+    assert 'limited' not in reply['action']['data']['reason']
+
+
+class Asked:
+    """A cloud of two regions that notes whose zones were looked up."""
+
+    def __init__(self, zones):
+        self.by_region, self.looked_up = zones, []
+
+    def regions(self):
+        return {'R1', 'R2'}
+
+    def zones(self, region):
+        self.looked_up.append(region)
+        return self.by_region[region]
+
+
+@pytest.mark.parametrize(
+    ('zones', 'looked_up'),
+    [
+        ({None: {'a': True}}, [None]),
+        ({None: {'a': False}, 'R1': {'a': True}}, [None, 'R1']),
+        ({None: {}, 'R1': {}, 'R2': {'a': True}}, [None, 'R1', 'R2']),
+    ],
+)
+def test_check_resources_looks_in_regions_until_all_zones_are_found(registry, zones, looked_up):
+    """A zone may be in any region; further regions are not asked once all zones are found."""
+    cloud = Asked(zones)
+
+    registry.policy(Spec(**A['spec']), '$.spec').check_resources(cloud)
+
+    assert cloud.looked_up == looked_up
+
+
+@pytest.mark.parametrize(
+    ('asked', 'cloud', 'creation'),
+    [
+        # Without region placement, the zones are those of the region in the cluster's profile.
+        (request(OUT, [ZONES], profile=profile('R2')), ONE_ZONE_EACH, {'zones': {'b': 1}}),
+        # Nodes above a cap go to other regions.
+        (
+            request(OUT, [capped(2, 3)], inputs={'count': 5}),
+            ['R1', 'R2'],
+            {'regions': {'R1': 2, 'R2': 3}},
+        ),
+        # Nodes that precede the policy count towards the cap of their region.
+        (
+            request(OUT, [capped(4, -1)], nodes(az2=4), inputs={'count': 2}),
+            ['R1', 'R2'],
+            {'regions': {'R2': 2}},
+        ),
+        # A region without an available listed zone gets no node.
+        (
+            request(OUT, BOTH, [node(1, 'a', 'R1'), node(2, 'a', 'R2')], inputs={'count': 3}),
+            R2_IS_OUT,
+            {'regions': {'R1': 3}, 'zones': {'a': 1, 'b': 2}},
+        ),
+        # Zones do not matter to region placement unless zone placement is bound, enabled, and
+        # supports the profile type.
+        *(
+            (asked, R2_IS_OUT, {'regions': {'R1': 1, 'R2': 1}})
+            for asked in (
+                request(OUT, [REGIONS], inputs={'count': 2}),
+                request(OUT, [REGIONS, {**ZONES, 'enabled': False}], inputs={'count': 2}),
+                request(OUT, BOTH, inputs={'count': 2}, profile={'type': 'os.heat.stack-1.0'}),
+            )
+        ),
+    ],
+    ids=['profile', 'caps', 'old nodes', 'no zone', 'alone', 'disabled', 'other profile'],
+)
+def test_creation_is_planned_over_regions_and_their_zones(check, asked, cloud, creation):
+    """Each region gets its share if a node can be created there."""
+    found = created(check(asked, regions=cloud, home_region='R1'))
+
+    assert {key: found[key] for key in creation} == creation
+
+
+def test_creation_for_zones_named_by_numbers_finds_them_in_their_regions(check):
+    """A zone whose name the spec writes as a number is usable in the regions that know it."""
+    policies = [REGIONS, zone_policy('1')]
+    policies[1]['spec']['properties'] = {'zones': [{'name': 1}]}
+    regions = {'R1': {'zones': {'1': True}}, 'R2': {'zones': {'2': True}}}
+
+    reply = check(request(OUT, policies, inputs={'count': 2}), regions=regions)
+
+    assert created(reply)['places'] == [{'region_name': 'R1', 'zone': '1', 'count': 2}]
+
+
+def test_creation_whose_usable_regions_are_full_has_no_feasible_plan(check):
+    """The share of a region without usable zones does not exceed the caps of the others."""
+    reply = check(request(OUT, [capped(2, -1), ZONES], inputs={'count': 3}), regions=R2_IS_OUT)
+
+    assert reply['action']['data']['reason'] == INFEASIBLE
+    assert rows(reply, 'places', 'name', 'current', 'cap', 'possible', 'note') == [
+        ('R1', 0, 2, 2, ''),
+        ('R2', 0, -1, 0, 'no usable zone'),
+    ]
+
+
+@pytest.mark.parametrize(
+    ('asked', 'regions', 'reason', 'warnings'),
+    [
+        (request(OUT, [region_policy('R1')]), ['R9'], 'No region is found usable.', 1),
+        (request(OUT, BOTH), NO_ZONES, NO_ZONE, 1),
+        (request(NEW, BOTH, node=node(9)), NO_ZONES, NO_ZONE, 1),
+        (request(NEW, BOTH, node=node(9, profile=profile(zone='gone'))), R2_IS_OUT, NO_ZONE, 1),
+    ],
+    ids=['unknown regions', 'no zone', 'no zone for a node', 'no zone of the profile'],
+)
+def test_creation_without_a_usable_place_is_an_error(check, asked, regions, reason, warnings):
+    """With no place left, the reason is that of the policy that finds none."""
+    reply = check(asked, regions=regions)
+
+    assert reply['action']['data'] == {'status': 'ERROR', 'reason': reason}
+    assert len(reply['warnings']) == warnings
+
+
+def test_deletion_in_a_region_without_usable_zone_keeps_its_weight(check):
+    """A region without usable zones keeps its share, and gives nodes whatever their zone."""
+    regions = {'R1': {'zones': {'a': True, 'b': True}}, 'R2': {'zones': {'q': True}}}
+    members = [node(n, 'a', 'R1') for n in (1, 2, 3)] + [node(n, 'q', 'R2') for n in (4, 5, 6)]
+
+    policies = [*BOTH, deletion_policy()]
+    reply = check(request(IN, policies, members, inputs={'count': 2}), (), regions)
+
+    deletion = reply['action']['data']['deletion']
+    places = [{'region_name': 'R1', 'zone': 'a', 'count': 1}, {'region_name': 'R2', 'count': 1}]
+    assert (deletion['places'], deletion['candidates']) == (places, ['n1', 'n4'])
+    columns = 'region_name', 'note', 'current', 'planned', 'final'
+    found = rows(reply, 'zones', *columns, number=1)
+    assert found[-1] == ('R2', 'no usable zone', 3, 1, 2)
+
+
+@pytest.mark.parametrize(('zone', 'region'), [('q', 'R2'), ('q:host', 'R2'), ('b', 'R1')])
+def test_node_whose_profile_names_its_zone_goes_to_a_region_that_has_it(check, zone, region):
+    """A new node goes to a region where the zone of its profile is available, listed or not."""
+    members = [node(1, 'a', 'R1' if region == 'R1' else 'R2')]
+    new = node(9, profile=profile(zone=zone))
+
+    reply = check(request(NEW, BOTH, members, node=new), regions=R2_IS_OUT)
+
+    assert reply['nodes'] == {'n9': {'data': {'placement': {'region_name': region, 'zone': zone}}}}
+
+
+def test_named_place_is_recorded_in_the_data_of_the_node(check):
+    """Places that the profile names are recorded in the node's data; other keys stay."""
+    new = node(9, profile=profile('R1', 'a'), data={'placement': {'servergroup': 'g'}, 'other': 1})
+    policies = [REGIONS, zone_policy('b')]
+
+    reply = check(request(NEW, policies, [new], node=new), regions=ONE_ZONE_EACH)
+
+    assert [(one['outcome'], one['reason']) for one in reply['decisions']] == [
+        ('SKIPPED', 'The profile asks for region R1.'),
+        ('SKIPPED', 'The profile asks for availability zone a.'),
+    ]
+    assert reply['action']['data'] == OK
+    placed = {'servergroup': 'g', 'region_name': 'R1', 'zone': 'a'}
+    assert reply['nodes'] == {'n9': {'data': {'placement': placed, 'other': 1}}}
+
+
+def test_named_place_of_the_cluster_profile_is_recorded_too(check):
+    """A node without a profile of its own is created from the cluster's."""
+    asked = request(NEW, [zone_policy('b')], node=node(9), profile=profile(zone='a'))
+
+    assert check(asked, zones=['b'])['nodes'] == {'n9': {'data': {'placement': {'zone': 'a'}}}}
+
+
+@pytest.mark.parametrize(('cap', 'status'), [(-1, 'OK'), (3, 'OK'), (2, 'ERROR'), (0, 'ERROR')])
+def test_named_region_that_is_full_is_an_error(check, cap, status):
+    """A node whose region is full is not created; the node does not count towards the cap."""
+    new = node(9, profile=profile('R1'))
+    members = [node(1, None, 'R1'), node(2), new]
+
+    reply = check(
+        request(NEW, [capped(cap, -1)], members, node=new), regions=['R1', 'R2'], home_region='R1'
+    )
+
+    assert reply['action']['data']['status'] == status
+    if status == 'ERROR':
+        assert reply['decisions'][0]['reason'] == INFEASIBLE
+        assert rows(reply, 'places', 'name', 'current', 'cap') == [('R1', 2, cap)]
+        assert reply['nodes'] == {}
+
+
+def test_named_region_that_the_policy_does_not_list_has_no_cap(check):
+    """A region that the policy does not list takes any number of nodes."""
+    new = node(9, profile=profile('R9'))
+
+    reply = check(request(NEW, [capped(0)], regional(R9=4), node=new), regions=['R1', 'R9'])
+
+    assert reply['nodes'] == {'n9': {'data': {'placement': {'region_name': 'R9'}}}}
+
+
+@pytest.mark.parametrize('policy', [region_policy('R1'), A])
+def test_named_place_in_a_cluster_of_the_largest_size_is_an_error(registry, policy):
+    """A node that names its place does not exceed the size limit of clusters either."""
+    new = node(9, profile=profile('R1', 'a'))
+    endpoints = Endpoints(Inventory(), registry, limits=lambda: Limits(nodes_per_cluster=2))
+
+    reply = endpoints.policy_check(request(NEW, [policy], [node(1), node(2)], node=new))
+
+    assert (reply['action']['data']['status'], reply['nodes']) == ('ERROR', {})
+    assert reply['action']['data']['reason'] == (
+        'The target capacity (3) is greater than the maximum number of nodes allowed per '
+        'cluster (2).'
+    )
+
+
+@pytest.mark.parametrize(
+    ('new', 'zone'),
+    [(node(9, profile=profile('R2')), 'a'), (node(9, None, 'R2'), 'a'), (node(9), 'b')],
+)
+def test_zone_of_a_new_node_is_planned_among_the_nodes_of_its_region(check, new, zone):
+    """Nodes of other regions do not count for the zone of a new node, nor does the node itself."""
+    members = [node(1, 'a'), node(2, 'a', 'R1'), node(3, 'b', 'R2'), {**new, 'data': new['data']}]
+    regions = {name: {'zones': {'a': True, 'b': True}} for name in ('R1', 'R2')}
+
+    reply = check(request(NEW, [ZONES], members, node=new), regions=regions, home_region='R1')
+
+    assert created(reply)['zones'] == {zone: 1}
+
+
+def test_zone_of_a_new_node_is_one_that_the_nova_of_its_region_knows(check):
+    """Zones of a new node are asked for in the region that its profile names."""
+    reply = check(request(NEW, BOTH, node=node(9, profile=profile('R2'))), regions=ONE_ZONE_EACH)
+
+    assert reply['nodes'] == {'n9': {'data': {'placement': {'region_name': 'R2', 'zone': 'b'}}}}
+
+
+@pytest.mark.parametrize(
+    ('cloud', 'more'), [({'home_region': 'R1'}, {}), ({}, {'profile': profile('R1')})]
+)
+def test_growing_an_existing_cluster_counts_its_nodes_in_their_region(check, cloud, more):
+    """Nodes without placement data count in the region of their profile, or in the home region."""
+    policies = [region_policy('R1'), zone_policy('a', ('b', 200), 'c')]
+    regions = {'R1': {'zones': dict.fromkeys('abc', True)}}
+
+    reply = check(
+        request(OUT, policies, nodes(b=4), inputs={'count': 4}, **more), (), regions, **cloud
+    )
+
+    assert rows(reply, 'regions', 'name', 'final') == [('R1', 8)]
+    assert rows(reply, 'zones', 'name', 'final', number=1) == [('a', 2), ('b', 4), ('c', 2)]
+
+
+SENTENCE = 'The place of {} of {} is unknown; the plan does not count them: {}'
+LOST = [*nodes(a=2), node(3), node(6), node(4, data={'placment': {'zone': 'a'}}), node(5)]
+
+
+@pytest.mark.parametrize(
+    ('asked', 'counts', 'warning'),
+    [
+        (
+            request(OUT, [ZONES], LOST, inputs={'count': 2}),
+            [('zones', 4, [(4, 0, 4)])],
+            SENTENCE.format(4, '6 nodes', 'n3, n4, n5, ...'),
+        ),
+        (
+            request(IN, [ZONES], LOST, inputs={'count': 3}),
+            [('zones', 4, [(4, 3, 1)])],
+            SENTENCE.format(4, '6 nodes', 'n3, n4, n5, ...'),
+        ),
+        (
+            request(OUT, [REGIONS], [node(1, None, 'R1'), node(2)]),
+            [('regions', 1, [(1, 0, 1)])],
+            SENTENCE.format(1, '2 nodes', 'n2'),
+        ),
+        (
+            request(OUT, BOTH, [*regional(R1=1), node(2, 'b', 'R2'), node(3, None, 'R2')]),
+            [('regions', 0, []), ('zones', 1, [(1, 0, 1)])],
+            SENTENCE.format(1, '3 nodes', 'n1'),
+        ),
+        (
+            request(NEW, [A], regional(R1=1, R2=1), node=node(9, profile=profile('R1'))),
+            [('zones', 1, [(1, 0, 1)])],
+            SENTENCE.format(1, '2 nodes', 'n1'),
+        ),
+    ],
+    ids=['growth', 'shrinkage', 'regions', 'zone of a region', 'new node'],
+)
+def test_plan_names_the_nodes_of_unknown_place(check, asked, counts, warning):
+    """Details, a row and a warning count the nodes that a plan cannot place."""
+    regions = {} if len(asked['cluster']['nodes']) == 6 else {'regions': ONE_ZONE_EACH}
+
+    reply = check(asked, zones=['a', 'b'], **regions)
+
+    assert reply['warnings'] == [warning]
+    for number, (key, unplaced, expected) in enumerate(counts):
+        found = rows(reply, key, 'note', 'current', 'planned', 'final', number=number)
+        assert [row[1:] for row in found if row[0] == 'no known place'] == expected
+        assert reply['decisions'][number]['details']['unplaced'] == unplaced

@@ -1,0 +1,567 @@
+"""Requests over places that are short of capacity, and the parts of their replies."""
+
+import msgspec
+import pytest
+
+from placement_worker.cloud.embedded.inventory import Inventory
+from placement_worker.contract import actions
+from placement_worker.contract.model import CheckRequest, ClusterPatch, Spec
+from placement_worker.errors import InvalidSpec
+from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.planning.places import Place
+from placement_worker.planning.shortage import Backoff, Shortage
+from placement_worker.policies import shared_placement
+from placement_worker.policies.places import OnShortage, patch_after_deletion
+from placement_worker.policies.registry import Registry
+from tests.factories import (
+    NOW,
+    deletion_policy,
+    node,
+    nodes,
+    redistributing,
+    refused,
+    region_policy,
+    request,
+    spreading,
+    zone_policy,
+)
+
+UNTIL = 'short of capacity until 2026-01-01T12:04:00Z'
+CLOUD = {
+    'zones': dict.fromkeys('abc', True),
+    'regions': {'R1': {}, 'R2': {'zones': {'a': True, 'd': True}}},
+    'home_region': 'R1',
+}
+
+
+def decide(asked):
+    """Return the reply at the time NOW."""
+    inventory = Inventory.parse(CLOUD, 'test')
+    return Endpoints(inventory, Registry.installed(), now=lambda: NOW).policy_check(asked)
+
+
+def scale_out(count, *policies, members, **more):
+    """Return a scale-out."""
+    return request('CLUSTER_SCALE_OUT', policies, members, inputs={'count': count}, **more)
+
+
+def created(reply, by='zones'):
+    """Return a key of the creation of a reply, which must be OK."""
+    assert reply['action']['data']['status'] == 'OK', reply['action']['data']['reason']
+    return reply['action']['data']['creation'][by]
+
+
+def rows(reply, by='zones'):
+    """Return the rows of the first decision by name of the place."""
+    return {row['name']: row for row in reply['decisions'][0]['details'][by]}
+
+
+PATH = '$.properties.on_shortage'
+KINDS = pytest.mark.parametrize('kind', ['zone', 'region'])
+
+
+def spec(kind, version='1.1', **properties):
+    """Return a spec of a placement policy with one place."""
+    properties = {f'{kind}s': [{'name': 'a'}], **properties}
+    return Spec(f'senlin.policy.{kind}_placement', version, properties)
+
+
+@KINDS
+@pytest.mark.parametrize(
+    ('given', 'expected'),
+    [
+        ({}, OnShortage('redistribute', 300, 3600)),
+        ({'on_shortage': {}}, OnShortage('redistribute', 300, 3600)),
+        ({'on_shortage': {'mode': 'ignore'}}, OnShortage('ignore', 300, 3600)),
+        ({'on_shortage': {'initial_s': '60', 'max_s': 60}}, OnShortage('redistribute', 60, 60)),
+    ],
+)
+def test_on_shortage_has_defaults_for_absent_keys(registry, kind, given, expected):
+    """Without a choice shortages redistribute nodes, with delays from five minutes to one hour."""
+    assert registry.policy(spec(kind, **given), '$').properties.on_shortage == expected
+
+
+@KINDS
+@pytest.mark.parametrize(
+    ('given', 'message'),
+    [
+        ({'initial_s': -1}, f'Expected `int` >= 1, got `-1` - at `{PATH}.initial_s`'),
+        ({'max_s': 299}, f'Expected `max_s` >= `initial_s`, got `299` < `300` - at `{PATH}`'),
+        ('ignore', f'Expected `object`, got `str` - at `{PATH}`'),
+    ],
+)
+def test_malformed_on_shortage_is_refused_with_its_path(registry, kind, given, message):
+    """Delays out of bounds, or in the wrong order, are refused where they stand."""
+    with pytest.raises(InvalidSpec) as refused:
+        registry.policy(spec(kind, on_shortage=given), '$')
+
+    assert str(refused.value) == message
+
+
+@KINDS
+@pytest.mark.parametrize(
+    ('version', 'given', 'expected'),
+    [
+        ('1.0', {}, None),
+        ('1.1', {}, Backoff(300, 3600)),
+        ('1.1', {'on_shortage': {'mode': 'ignore'}}, None),
+    ],
+)
+def test_backoff_is_that_of_version_1_1_unless_it_is_ignored(
+    registry, kind, version, given, expected
+):
+    """Version 1.0 and the mode `ignore` never redistribute nodes."""
+    assert registry.policy(spec(kind, version, **given), '$').backoff == expected
+
+
+ZONES = spreading(redistributing(zone_policy('a', 'b', 'c')), max_skew=9)
+
+
+def test_place_that_refused_a_node_gets_none_until_the_delay_has_passed():
+    """The others take its share; its row says until when, and its failed node is not counted."""
+    members = [*nodes(a=1, b=1, c=1), refused(4, 'a')]
+
+    reply = decide(scale_out(4, ZONES, members=members))
+
+    assert created(reply) == {'b': 2, 'c': 2}
+    row = rows(reply)['a']
+    assert (row['current'], row['final'], row['note']) == (1, 1, UNTIL)
+    assert reply['warnings'] == [f'Zone a is {UNTIL} (1 failed attempt)']
+
+
+def test_place_gets_one_node_as_a_probe_after_the_delay():
+    """After the delay one node is created there, however many it is short of."""
+    members = [*nodes(b=3, c=3), refused(7, 'a', minutes=5), refused(8, 'a', minutes=5)]
+
+    reply = decide(scale_out(3, ZONES, members=members))
+
+    assert created(reply) == {'a': 1, 'b': 1, 'c': 1}
+    assert rows(reply)['a']['note'] == 'short of capacity: one probe'
+    assert reply['warnings'] == ['Zone a is short of capacity: one probe (1 failed attempt)']
+
+
+def test_place_is_filled_after_a_successful_probe():
+    """A node that was created after the delay ends the shortage, though failed nodes remain."""
+    probe = node(9, 'a', created_at='2026-01-01T11:50:00Z')
+    members = [*nodes(b=3, c=3), refused(7, 'a', minutes=30), probe]
+
+    reply = decide(scale_out(2, ZONES, members=members))
+
+    assert (created(reply), reply['warnings']) == ({'a': 2}, [])
+
+
+@pytest.mark.parametrize(
+    'more',
+    [
+        {'status': 'WARNING'},
+        {'created_at': '2026-01-01T00:00:00Z'},
+        {'status_reason': 'Quota exceeded for instances'},
+        {'status_reason': None},
+        {'data': {}},
+    ],
+    ids=['not in error', 'created', 'quota', 'no reason', 'no placement'],
+)
+def test_other_nodes_do_not_prove_a_shortage(more):
+    """A node proves a shortage if it was never created, in the place of a plan, for its reason."""
+    members = [*nodes(b=2, c=2), refused(5, 'a', **more)]
+
+    reply = decide(scale_out(2, ZONES, members=members))
+
+    assert 'a' in created(reply)
+    assert reply['warnings'] == []
+
+
+@pytest.mark.parametrize(
+    'policy',
+    [zone_policy('a', 'b', 'c'), redistributing(zone_policy('a', 'b', 'c'), mode='ignore')],
+    ids=['version 1.0', 'ignore'],
+)
+def test_shortage_has_no_effect_in_other_modes(policy):
+    """Version 1.0, and the mode `ignore`, place nodes as before and count failed nodes."""
+    members = [*nodes(b=2, c=2), refused(5, 'a')]
+
+    reply = decide(scale_out(2, policy, members=members))
+
+    assert created(reply) == {'a': 2}
+    assert rows(reply)['a']['current'] == 1
+
+
+def test_deletion_is_planned_without_shortages():
+    """A deletion counts failed nodes, which leave first, and mentions no shortage."""
+    members = [*nodes(a=1, b=1, c=1), refused(4, 'a')]
+
+    reply = decide(request('CLUSTER_SCALE_IN', [ZONES], members, inputs={'count': 1}))
+
+    assert reply['action']['data']['deletion']['zones'] == {'a': 1}
+    assert (rows(reply)['a']['note'], reply['warnings']) == ('', [])
+
+
+def test_all_places_short_of_capacity_fail_the_action_with_the_next_probe():
+    """The reason has each delay, and the time at which a probe is possible."""
+    members = [refused(1, 'a'), refused(2, 'b', minutes=8), refused(3, 'b', minutes=2)]
+    policy = redistributing(zone_policy('a', 'b'))
+
+    reply = decide(scale_out(1, policy, members=members))
+
+    assert reply['action']['data']['status'] == 'ERROR'
+    assert reply['action']['data']['reason'] == (
+        f'No node can be created: a ({UNTIL}), '
+        'b (short of capacity until 2026-01-01T12:08:00Z); the latest failure was '
+        '"No valid host was found. There are not enough hosts available."; '
+        'the next probe is possible at 2026-01-01T12:04:00Z'
+    )
+
+
+def test_unknown_time_of_a_failure_allows_a_probe_with_a_warning():
+    """A clock that is wrong delays no node; the operator learns of it."""
+    members = [*nodes(b=3, c=3), refused(7, 'a', minutes=-(10**6))]
+
+    reply = decide(scale_out(3, ZONES, members=members))
+
+    assert created(reply)['a'] == 1
+    assert reply['warnings'] == [
+        'Zone a is short of capacity: one probe '
+        '(failed at an unknown time or in the future; check the clock of the engine)'
+    ]
+
+
+def test_new_node_of_an_action_counts_as_evidence():
+    """An engine that creates a failed node again gets another place for it."""
+    new = refused(4, 'a')
+    members = [*nodes(b=1, c=1), new]
+
+    reply = decide(request('NODE_CREATE', [ZONES], members, node=new))
+
+    assert created(reply) == {'b': 1}
+
+
+def test_strict_spread_names_a_zone_short_of_capacity():
+    """A place short of capacity keeps its share of the ideal, so strict spread refuses."""
+    policy = spreading(ZONES, mode='strict')
+    members = [*nodes(b=1, c=1), refused(3, 'a')]
+
+    reply = decide(scale_out(4, policy, members=members))
+
+    assert reply['action']['data']['reason'] == (
+        f'Zone a would hold 0 nodes, ideal 2.0, allowed skew 1: zone a is {UNTIL}'
+    )
+
+
+def test_reply_lists_the_places_to_try_next():
+    """Each planned zone has the others in the order of preference, without those in shortage."""
+    members = [*nodes(a=2, b=1), refused(9, 'c')]
+
+    reply = decide(scale_out(3, ZONES, members=members))
+
+    assert created(reply) == {'a': 1, 'b': 2}
+    assert created(reply, 'alternatives') == [
+        {'place': {'zone': 'a'}, 'retry': [{'zone': 'b'}]},
+        {'place': {'zone': 'b'}, 'retry': [{'zone': 'a'}]},
+    ]
+
+
+@pytest.mark.parametrize(
+    'policy',
+    [
+        zone_policy('a', 'b'),
+        redistributing(zone_policy('a', 'b'), mode='ignore'),
+        spreading(zone_policy('a', 'b'), mode='strict'),
+    ],
+    ids=['version 1.0', 'ignore', 'strict spread'],
+)
+def test_reply_without_redistribution_has_no_alternatives(policy):
+    """Version 1.0, `ignore` and strict spread leave an engine no choice."""
+    reply = decide(scale_out(1, policy, members=[]))
+
+    assert 'alternatives' not in reply['action']['data']['creation']
+
+
+def test_warning_of_a_place_escapes_and_shortens_its_name():
+    """The name of a place cannot control a terminal, nor fill a log."""
+    place = Place('\x1b[31m' + 'a' * 99, shortage=Shortage(1, NOW, 1))
+
+    (warning,) = shared_placement.short_of_capacity([place], 'zone')
+
+    assert warning.startswith('Zone \\u001b[31maaa')
+    assert len(warning) < 160
+
+
+def test_region_short_of_capacity_leaves_its_share_to_the_others():
+    """Region placement alone observes the regions of failed nodes, whatever their zones."""
+    policy = spreading(redistributing(region_policy(('R1', 300), 'R2')), max_skew=9)
+    members = [refused(1, 'a', 'R1')]
+
+    reply = decide(scale_out(3, policy, members=members))
+
+    assert created(reply, 'regions') == {'R2': 3}
+    assert rows(reply, 'regions')['R1']['note'] == UNTIL
+    assert reply['warnings'] == [f'Region R1 is {UNTIL} (1 failed attempt)']
+
+
+BOTH = (redistributing(region_policy('R1', 'R2')), redistributing(zone_policy('a', 'b', 'd')))
+
+
+def test_shortage_of_one_zone_leaves_the_share_of_its_region():
+    """A region with another zone keeps its share, and its other zone takes all of it."""
+    reply = decide(scale_out(4, *BOTH, members=[refused(1, 'a', 'R1')]))
+
+    assert created(reply, 'places') == [
+        {'region_name': 'R1', 'zone': 'b', 'count': 2},
+        {'region_name': 'R2', 'zone': 'a', 'count': 1},
+        {'region_name': 'R2', 'zone': 'd', 'count': 1},
+    ]
+    assert reply['warnings'] == [f'Zone a of region R1 is {UNTIL} (1 failed attempt)']
+
+
+@pytest.mark.parametrize(
+    ('minutes', 'places'),
+    [(1, [('R2', 'a', 2), ('R2', 'd', 2)]), (9, [('R1', 'b', 1), ('R2', 'a', 2), ('R2', 'd', 1)])],
+    ids=['both zones wait', 'one zone is probed'],
+)
+def test_region_is_short_of_capacity_if_all_its_zones_are(minutes, places):
+    """A region whose zones all wait gets no node, and one node if a zone can be probed."""
+    members = [refused(1, 'a', 'R1'), refused(2, 'b', 'R1', minutes=minutes)]
+
+    reply = decide(scale_out(4, *BOTH, members=members))
+
+    found = [tuple(place.values()) for place in created(reply, 'places')]
+    assert found == places
+
+
+def test_alternatives_of_both_policies_stay_in_the_region():
+    """A zone of a region is replaced by another zone of the same region."""
+    reply = decide(scale_out(2, *BOTH, members=[]))
+
+    first, second = ({'region_name': 'R1', 'zone': 'b'}, {'region_name': 'R2', 'zone': 'd'})
+    assert created(reply, 'alternatives') == [
+        {'place': {'region_name': 'R1', 'zone': 'a'}, 'retry': [first]},
+        {'place': {'region_name': 'R2', 'zone': 'a'}, 'retry': [second]},
+    ]
+
+
+def test_alternatives_of_regions_name_regions():
+    """Region placement alone lists the regions to try next."""
+    reply = decide(scale_out(1, BOTH[0], members=[]))
+
+    assert created(reply, 'alternatives') == [
+        {'place': {'region_name': 'R1'}, 'retry': [{'region_name': 'R2'}]}
+    ]
+
+
+TWO_ZONES = redistributing(zone_policy('a', 'b'))
+REGIONS = redistributing(region_policy('R1', 'R2'))
+AT = '2026-01-01T11:59:00Z'
+OTHER = {'loadbalancers': {'lb': {'vip_address': '10.0.0.9'}}}
+
+
+def record(zone, region=None, at=AT, attempts=1):
+    return {'region_name': region, 'zone': zone, 'at': at, 'attempts': attempts}
+
+
+def knowing(asked, *failures):
+    """Return the request with recorded failures, besides other data of the cluster."""
+    return {
+        **asked,
+        'cluster': {**asked['cluster'], 'data': {**OTHER, 'placement_failures': list(failures)}},
+    }
+
+
+def recorded(reply):
+    """Return the recorded failures of a reply, which must be OK; None without a patch."""
+    assert reply['action']['data']['status'] == 'OK', reply['action']['data']['reason']
+    return reply['cluster'] and reply['cluster']['data'].get('placement_failures')
+
+
+def deleting(action, victim):
+    """Return keys of an action that names a victim."""
+    named = {'candidates': [victim['id']]}
+    if action == actions.CLUSTER_REPLACE_NODES:
+        return {'inputs': {'candidates': {victim['id']: 'n99'}}}
+    if action == actions.NODE_DELETE:
+        return {'node': victim}
+    if action == actions.CLUSTER_SCALE_IN:
+        return {'inputs': {'count': 1}, 'data': {'deletion': {'count': 1, **named}}}
+    if action == actions.CLUSTER_RESIZE:
+        return {'inputs': {**named, 'adjustment_type': 'CHANGE_IN_CAPACITY', 'number': -1}}
+    return {'inputs': named}
+
+
+@pytest.mark.parametrize(
+    'policies', [[TWO_ZONES], [TWO_ZONES, deletion_policy(version='1.2')]], ids=len
+)
+@pytest.mark.parametrize('action', sorted(actions.REMOVING))
+def test_deletion_of_a_failed_node_records_its_place(action, policies):
+    """The record is written for each kind of victim, also if no policy handles the action."""
+    victim = refused(4, 'a')
+    members = [*nodes(b=1), victim]
+
+    reply = decide(request(action, policies, members, **deleting(action, victim)))
+
+    assert reply['cluster']['data'] == {'placement_failures': [record('a')]}
+
+
+def test_record_keeps_the_next_node_out_of_the_full_place():
+    """A node that replaces the deleted one goes to the place with room, with a warning."""
+    asked = knowing(scale_out(1, TWO_ZONES, members=[]), record('a'))
+
+    reply = decide(asked)
+
+    assert (created(reply), reply['cluster']) == ({'b': 1}, None)
+    assert rows(reply)['a']['note'] == UNTIL
+    assert reply['warnings'] == [f'Zone a is {UNTIL} (1 failed attempt, remembered)']
+
+
+@pytest.mark.parametrize('dry_run', [True, False])
+def test_chosen_victims_are_recorded_beside_other_data(dry_run):
+    """The patch has the whole data of the cluster, and the record of another place."""
+    members = [*nodes(b=2), refused(4, 'a')]
+    policies = [TWO_ZONES, deletion_policy()]
+    asked = request('CLUSTER_SCALE_IN', policies, members, inputs={'count': 1}, dry_run=dry_run)
+
+    reply = decide(knowing(asked, record('z', 'R9')))
+
+    assert reply['cluster']['data'] == {
+        **OTHER, 'placement_failures': [record('a'), record('z', 'R9')],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ('policies', 'victim'),
+    [
+        ([deletion_policy()], refused(4, 'a')),
+        ([zone_policy('a', 'b')], refused(4, 'a')),
+        ([redistributing(zone_policy('a'), mode='ignore')], refused(4, 'a')),
+        ([{**TWO_ZONES, 'enabled': False}], refused(4, 'a')),
+        ([TWO_ZONES], node(1, 'a', status='ERROR')),
+        ([TWO_ZONES], refused(4, 'a', status_reason='Quota exceeded for cores')),
+        ([TWO_ZONES], refused(4)),
+    ],
+    ids=['no placement', '1.0', 'ignore', 'disabled', 'created', 'quota', 'no place'],
+)
+def test_other_deletions_record_nothing(policies, victim):
+    """Only evidence is recorded, and only for a policy that reads it."""
+    asked = request('CLUSTER_DEL_NODES', policies, [victim], inputs={'candidates': [victim['id']]})
+
+    assert decide(asked)['cluster'] is None
+
+
+@pytest.mark.parametrize(
+    'more',
+    [
+        {'target': 'AFTER'},
+        {'action': 'NODE_DELETE', 'cause': 'Derived Action', 'node': refused(4, 'a')},
+        {'inputs': {'candidates': ['n1']}},
+        {'inputs': {}},
+    ],
+    ids=['after', 'part of an action', 'other victim', 'no victim'],
+)
+def test_failed_node_that_stays_is_not_recorded(more):
+    """The nodes themselves are the evidence until an action deletes them."""
+    more = {'action': 'CLUSTER_DEL_NODES', 'inputs': {'candidates': ['n4']}, **more}
+    members = [*nodes(b=1), refused(4, 'a')]
+
+    assert decide(request(more.pop('action'), [TWO_ZONES], members, **more))['cluster'] is None
+
+
+def test_failed_check_records_nothing():
+    """A deletion that is refused leaves the evidence in place."""
+    victim = refused(4, 'a', metadata={'protected': 'true'})
+    asked = request('CLUSTER_DEL_NODES', [TWO_ZONES], [victim], inputs={'candidates': ['n4']})
+
+    reply = decide(asked)
+
+    assert (reply['action']['data']['status'], reply['cluster']) == ('ERROR', None)
+
+
+def test_repeated_deletion_changes_no_record():
+    """A check that the engine repeats after it has stored the patch counts no attempt again."""
+    victim = refused(4, 'a')
+    asked = request('CLUSTER_DEL_NODES', [TWO_ZONES], [victim], inputs={'candidates': ['n4']})
+
+    assert decide(knowing(asked, record('a')))['cluster'] is None
+
+
+def test_failed_probe_doubles_the_recorded_attempts():
+    """The next attempt after a recorded one is the second in a row."""
+    before = record('a', at='2026-01-01T11:50:00Z')
+    victim = refused(4, 'a')
+    asked = request('CLUSTER_DEL_NODES', [TWO_ZONES], [victim], inputs={'candidates': ['n4']})
+
+    assert recorded(decide(knowing(asked, before))) == [record('a', attempts=2)]
+
+
+def test_ended_records_are_removed_with_a_deletion():
+    """A node that ends a record may be deleted itself, after which nothing would end it."""
+    new = node(1, 'a', created_at='2026-01-01T11:59:30Z')
+    asked = request('CLUSTER_DEL_NODES', [TWO_ZONES], [new], inputs={'candidates': ['n1']})
+
+    reply = decide(knowing(asked, record('a'), record('b', at='2026-01-01T10:00:00Z')))
+
+    assert reply['cluster'] == {'data': OTHER}
+
+
+def test_record_ends_at_the_longest_delay_of_all_policies():
+    """A policy with shorter delays does not end the record of another one."""
+    long = redistributing(region_policy('R1'), max_s=7200)
+    zones = redistributing(zone_policy('a', 'b'))
+    asked = scale_out(2, long, zones, members=[])
+
+    reply = decide(knowing(asked, record('a', 'R1', at='2026-01-01T10:30:00Z')))
+
+    assert 'Zone a of region R1 is short of capacity: one probe' in reply['warnings'][-1]
+
+
+@pytest.mark.parametrize('region', ['R1', None], ids=['named', 'home'])
+def test_region_is_recorded_as_the_request_names_it(region):
+    """A place in the home region is found again, whether its record names the region or not."""
+    victim = refused(4, region=region, zone='b')
+    asked = request('CLUSTER_DEL_NODES', [REGIONS], [victim], inputs={'candidates': ['n4']})
+
+    failures = recorded(decide(asked))
+    reply = decide(knowing(scale_out(1, REGIONS, members=[]), *failures))
+
+    assert failures == [record('b', region)]
+    assert created(reply, 'regions') == {'R2': 1}
+
+
+@pytest.mark.parametrize('candidates', [7, 'n4', [['n4']], {'n4': 5}])
+def test_malformed_victims_that_no_policy_reads_do_no_harm(candidates):
+    """An engine may send any data; the check passes as without a record."""
+    data = {'deletion': {'candidates': candidates}}
+
+    reply = decide(request('CLUSTER_ADD_NODES', [TWO_ZONES], [refused(4, 'a')], data=data))
+
+    assert reply['action']['data']['status'] == 'OK'
+
+
+def test_record_is_added_to_the_patch_of_a_policy():
+    """A policy that changes the data of the cluster in the same check loses no change."""
+    asked = request(
+        'CLUSTER_DEL_NODES', [TWO_ZONES], [refused(4, 'a')], inputs={'candidates': ['n4']}
+    )
+    decoded = msgspec.convert(asked, CheckRequest)
+
+    patch = patch_after_deletion(decoded, {}, ClusterPatch(OTHER), [Backoff(300, 3600)], NOW)
+
+    assert patch.data == {**OTHER, 'placement_failures': [record('a')]}
+
+
+def test_newer_version_of_a_node_is_no_second_attempt():
+    """The node of an action replaces the member with its id."""
+    members = [refused(4, 'a', minutes=20)]
+    asked = request('NODE_DELETE', [TWO_ZONES], members, node=refused(4, 'a', minutes=1))
+
+    assert [one['attempts'] for one in recorded(decide(asked))] == [1]
+
+
+def test_record_of_another_region_does_not_concern_a_new_node():
+    """A new node counts the evidence of its own region."""
+    new = node(9, data={}, created_at=None, status='INIT') | {
+        'profile': {
+            'type': 'os.nova.server-1.0', 'properties': {'context': {'region_name': 'R1'}}
+        }
+    }  # fmt: skip
+    asked = request('NODE_CREATE', [redistributing(zone_policy('a', 'b'))], [], node=new)
+    asked['cluster']['data'] = {'placement_failures': [record('a', 'R2')]}
+
+    assert created(decide(asked)) == {'a': 1}

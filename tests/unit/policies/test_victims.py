@@ -1,0 +1,459 @@
+"""Victims: named ones, those of an earlier policy or a plan by place, and those by criteria."""
+
+import datetime
+import math
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from placement_worker.cloud.embedded.inventory import Inventory
+from placement_worker.cloud.snapshot import Snapshot
+from placement_worker.contract import codec
+from placement_worker.contract.action_data import ActionData
+from placement_worker.contract.model import CheckRequest
+from placement_worker.errors import InvalidInput, NoFeasiblePlan
+from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.policies import victim_selection
+from placement_worker.policies.base import State
+from placement_worker.policies.registry import Registry
+from tests.factories import NOW, deletion_policy, node, nodes, region_policy, request, zone_policy
+
+SCALE_IN = 'CLUSTER_SCALE_IN'
+OLDEST = [deletion_policy()]
+BY_ZONE = [zone_policy('a', 'b'), deletion_policy()]
+EARLIER = 'chosen by an earlier policy'
+
+
+def deleted(reply):
+    return reply['action']['data']['deletion']['candidates']
+
+
+def chosen(count, kept=(), **deletion):
+    """Return the ids of the victims among three nodes in zone a and two in zone b."""
+    asked = codec.decode(request(SCALE_IN, [], nodes(a=3, b=2)), CheckRequest)
+    data = ActionData({'deletion': deletion})
+    state = State(data, Snapshot(Inventory(), asked.cluster), 1000, NOW)
+    kept_nodes = [one for one in asked.cluster.nodes if one.id in kept]
+    choice, location_of = victim_selection.choose(asked, state, count, 'OLDEST_FIRST', kept_nodes)
+    assert {location_of(one) for one in asked.cluster.nodes} <= {(), ('a',), ('b',)}
+    return [one.id for one in choice.victims]
+
+
+@pytest.mark.parametrize(
+    ('count', 'kept', 'deletion', 'expected'),
+    [
+        (2, (), {}, ['n1', 'n2']),
+        (2, (), {'zones': {'b': 2}}, ['n4', 'n5']),
+        (3, ('n5',), {'zones': {'a': 1, 'b': 2}}, ['n1', 'n4']),
+        (2, ('n1', 'n2'), {'zones': {'b': 2}}, []),
+        (3, ('n5',), {}, ['n1', 'n2']),
+    ],
+    ids=['by criteria alone', 'as planned', 'kept of a place', 'kept limit the total', 'no plan'],
+)
+def test_choice_follows_the_plan_without_the_kept_nodes(count, kept, deletion, expected):
+    """Kept nodes are no part of the choice and count towards the plan of their place."""
+    assert chosen(count, kept, **deletion) == expected
+
+
+def test_choice_from_a_place_with_too_few_nodes_is_refused():
+    """A plan for more nodes than a place holds raises an error that names the place."""
+    with pytest.raises(NoFeasiblePlan, match=r'^3 nodes are to leave b, which holds 2\.$'):
+        chosen(3, zones={'b': 3})
+
+
+@pytest.mark.parametrize(
+    ('named', 'listed'),
+    [
+        (['n1', 'x' * 100], 'x' * 80 + '...'),
+        ([f's{n}' for n in range(12)], 's0, s1, s2, s3, s4, s5, s6, s7, s8, s9 and 2 more'),
+    ],
+)
+def test_nodes_outside_the_cluster_are_refused_by_id(named, listed):
+    """The error lists up to ten ids, each cut to 80 characters."""
+    asked = codec.decode(request('CLUSTER_DEL_NODES', [], nodes(a=1)), CheckRequest)
+
+    victim_selection.check_members(['n1'], asked.cluster)
+    with pytest.raises(InvalidInput) as refused:
+        victim_selection.check_members(named, asked.cluster)
+
+    assert str(refused.value) == f'Not a member of cluster c1: {listed}'
+
+
+def test_full_explanation_ranks_each_victim_and_shows_the_first_spared(check):
+    """A full explanation ranks all victims and the next nodes, each with its reason."""
+    sick, new = node(2, 'b', status='ERROR'), node(4, 'b', created_at=None)
+    members = [node(1, 'a'), sick, node(3, 'a'), new]
+
+    reply = check(request(SCALE_IN, BY_ZONE, members, inputs={'count': 3}, explain='full'), 'ab')
+
+    keys = 'rank', 'id', 'place', 'reason', 'status', 'tainted'
+    details = reply['decisions'][1]['details']
+    assert details['reasons'] == {'never created': 1, 'oldest': 1, 'unhealthy': 1}
+    assert details['victims'] == [
+        dict(zip(keys, (1, 'n2', 'b', 'unhealthy', 'ERROR', False), strict=True)),
+        dict(zip(keys, (2, 'n4', 'b', 'never created', 'ACTIVE', False), strict=True)),
+        dict(zip(keys, (3, 'n1', 'a', 'oldest in a', 'ACTIVE', False), strict=True)),
+    ]
+    spared = dict(zip(keys, (4, 'n3', 'a', 'oldest', 'ACTIVE', False), strict=True))
+    assert details['spared'] == [spared]
+
+
+def test_empty_candidates_leave_the_choice_to_the_policy(check):
+    """An empty list of candidates leaves the choice to the criteria."""
+    named = {'candidates': [], 'count': 1}
+
+    assert deleted(check(request(SCALE_IN, OLDEST, nodes(a=2), inputs=named))) == ['n1']
+
+
+@pytest.mark.parametrize(
+    ('count', 'victims', 'reasons'),
+    [
+        ({}, ['n4', 'n2'], {EARLIER: 2}),
+        ({'count': 2}, ['n4', 'n2'], {EARLIER: 2}),
+        ({'count': 1}, ['n4', 'n2'], {EARLIER: 2}),
+        ({'count': 4}, ['n4', 'n2', 'n1', 'n3'], {EARLIER: 2, 'oldest': 2}),
+    ],
+)
+def test_candidates_of_an_earlier_policy_are_kept_and_filled_up(check, count, victims, reasons):
+    """Nodes that an earlier policy chose come first; the criteria choose the rest of `count`."""
+    data = {'deletion': {'candidates': ['n4', 'n2'], **count}}
+
+    reply = check(request(SCALE_IN, OLDEST, nodes(a=5), data=data, explain='full'))
+
+    assert (deleted(reply), reply['action']['data']['deletion']['count']) == (victims, len(victims))
+    details = reply['decisions'][0]['details']
+    assert details['reasons'] == reasons
+    ranked = [(row['rank'], row['id']) for row in (*details['victims'], *details['spared'])]
+    spared = [one for one in ('n1', 'n3', 'n5') if one not in victims]
+    assert ranked == [*enumerate([*victims, *spared], 1)]
+    assert [row['reason'] for row in details['victims']][:2] == [EARLIER] * 2
+
+
+def test_candidates_of_an_earlier_policy_come_before_those_of_the_inputs(check):
+    """Nodes that an earlier policy chose take precedence over those that the user named."""
+    more = {'inputs': {'candidates': ['n1', 'n2', 'n3']}, 'data': {'deletion': {'count': 1}}}
+    more['data']['deletion']['candidates'] = ['n2']
+
+    assert deleted(check(request('CLUSTER_DEL_NODES', OLDEST, nodes(a=3), **more))) == ['n2']
+
+
+@pytest.mark.parametrize(
+    ('policies', 'members', 'count', 'planned', 'victims'),
+    [
+        (
+            [region_policy('R1', 'R2'), zone_policy('a'), deletion_policy()],
+            [node(1, 'a', 'R1'), node(2, None, 'R1'), node(3, 'a', 'R2'), node(4, None, 'R2')],
+            1,
+            {'regions': {'R1': 1}},
+            ['n2'],
+        ),
+        (BY_ZONE, [*nodes(a=2, b=2), node(5), node(6)], 2, {'zones': {}}, ['n5', 'n6']),
+        (
+            [region_policy('R1'), zone_policy('a', 'b'), deletion_policy()],
+            [node(1, 'a'), node(2, 'b', 'R1'), node(3, 'b', 'R1')],
+            1,
+            {'regions': {}, 'zones': {}, 'places': []},
+            ['n1'],
+        ),
+    ],
+    ids=['unknown zone in a region', 'unknown zones', 'unknown region'],
+)
+def test_nodes_of_unknown_place_leave_first(check, policies, members, count, planned, victims):
+    """A plan of unknown places takes those nodes."""
+    asked = request(SCALE_IN, policies, members, inputs={'count': count})
+
+    reply = check(asked, 'ab', REGIONS)
+
+    deletion = reply['action']['data']['deletion']
+
+    assert {key: deletion[key] for key in planned} == planned
+    assert deletion['candidates'] == victims
+
+
+LONG, SHORT = 'k' * 1_000_000, 'k' * 80 + '...'
+AT = '$.action.data.deletion.zones'
+
+
+@pytest.mark.parametrize(
+    ('deletion', 'reason'),
+    [
+        ({'zones': {LONG: 1}}, f'1 node is to leave {SHORT}, which holds 0.'),
+        ({'zones': {LONG: -1}}, f'Expected `int` >= 0, got `-1` - at `{AT}.{SHORT}`'),
+        (
+            {'places': [{'region_name': LONG, 'zone': LONG, 'count': 1}]},
+            f'1 node is to leave {SHORT} / {SHORT}, which holds 0.',
+        ),
+    ],
+    ids=['zones', 'malformed zones', 'places'],
+)
+def test_long_name_in_a_plan_is_shortened_in_the_reason(check, deletion, reason):
+    """A name of a megabyte that an engine sends does not fill the log and the reply."""
+    reply = check(request(SCALE_IN, OLDEST, nodes(a=1), data={'deletion': deletion}))
+
+    assert reply['action']['data']['reason'] == reason
+
+
+REGIONS = {name: {'zones': dict.fromkeys('abc', True)} for name in ('R1', 'R2')}
+ENDPOINTS = Endpoints(Inventory.parse({'regions': REGIONS}, 'test'), Registry.installed())
+POLICIES = {
+    'zones': [zone_policy('a', 'b', 'c')],
+    'regions': [region_policy('R1', 'R2')],
+    'both': [region_policy('R1', 'R2'), zone_policy('a', 'b', 'c')],
+}
+HEALTHS = [{}, {}, {}, {'status': 'ERROR'}, {'tainted': True}, {'created_at': None}]
+PROTECTED = {'metadata': {'protected': 'true'}}
+
+
+@st.composite
+def members(draw, zones, regions, states):
+    """Draw nodes in known, unlisted and unknown places, in some of the states."""
+    values = st.tuples(*(st.sampled_from(one) for one in (zones, regions, states)))
+    drawn = draw(st.lists(values, min_size=1, max_size=12))
+    return [node(i, zone, region, **more) for i, (zone, region, more) in enumerate(drawn, 1)]
+
+
+def group(one):
+    """Return the group in which a node leaves: 0 unhealthy, 1 never created, 2 healthy."""
+    if one['status'] == 'ERROR' or one.get('tainted'):
+        return 0
+    return 2 if one['created_at'] else 1
+
+
+def place(one):
+    """Return region and zone of a node."""
+    placement = one['data'].get('placement', {})
+    return placement.get('region_name'), placement.get('zone')
+
+
+@st.composite
+def shrinking(draw):
+    """Draw a request that removes nodes, the nodes that it names, and how many it asks for."""
+    drawn = members(['a', 'b', 'x', None], ['R1', 'R2', 'RX', None], [*HEALTHS, PROTECTED])
+    nodes = draw(drawn)
+    free = [one['id'] for one in nodes if 'metadata' not in one]
+    named = draw(st.lists(st.sampled_from(free), unique=True)) if free else []
+    asked = min(len(named) + draw(st.integers(0, 3)), len(nodes)) or 1
+    form = draw(st.sampled_from(['data', 'data and count', 'inputs', 'resize', 'resize by name']))
+    action = 'CLUSTER_RESIZE'
+    if form.startswith('data'):
+        count = {'count': asked} if form == 'data and count' else {}
+        body = {'data': {'deletion': {**({'candidates': named} if named else {}), **count}}}
+        action = draw(st.sampled_from([SCALE_IN, 'CLUSTER_RESIZE']))
+        asked = asked if count else len(named) or 1
+    elif form == 'inputs':
+        action, body, named = SCALE_IN, {'inputs': {'count': asked}}, []
+    elif form == 'resize':
+        inputs = {'adjustment_type': 'CHANGE_IN_CAPACITY', 'number': -asked}
+        body = {'inputs': {**inputs, **({'candidates': named} if named else {})}}
+    else:
+        named = named or free[:1]
+        body, asked = {'inputs': {'candidates': named}}, len(named)
+    criteria = draw(st.sampled_from(['OLDEST_FIRST', 'RANDOM']))
+    policies = [*POLICIES[draw(st.sampled_from([*POLICIES]))], deletion_policy(criteria)]
+    return request(action, policies, nodes, **body), named, asked
+
+
+@settings(max_examples=600)
+@given(shrinking())
+def test_plan_by_place_counts_each_victim_in_its_place(problem):
+    """Zones, regions and places of a reply count its candidates, which are as many as possible."""
+    asked, named, number = problem
+    nodes = {one['id']: one for one in asked['cluster']['nodes']}
+    if not number:
+        return
+
+    data = ENDPOINTS.policy_check(asked)['action']['data']
+
+    assert data['status'] == 'OK', data
+    deletion = data.get('deletion', {})
+    victims = deletion.get('candidates', [])
+    free = sum('metadata' not in one for one in nodes.values())
+    assert len(victims) == min(number, free)
+    if not free:
+        return
+    assert deletion['count'] == len(victims)
+    assert victims[: len(named)] == named
+    rest = [group(nodes[name]) for name in victims[len(named) :]]
+    assert rest == sorted(rest)
+    where = [place(nodes[name]) for name in victims]
+    if 'regions' in deletion:
+        assert deletion['regions'] == Counter(region for region, _ in where if region)
+    if 'places' in deletion:
+        planned = {
+            (one['region_name'], one.get('zone')): one['count'] for one in deletion['places']
+        }
+        held = Counter(one for one in where if one in planned)
+        assert planned == {key: count for key, count in held.items() if count} | {
+            key: count for key, count in planned.items() if key[1] is None
+        }
+    if 'zones' in deletion and 'regions' not in deletion:
+        assert deletion['zones'] == Counter(zone for _, zone in where if zone)
+
+
+@pytest.mark.parametrize(
+    ('deletion', 'inputs', 'zones', 'victims'),
+    [
+        ({'count': 1, 'zones': {'b': 1}}, {'candidates': ['n1']}, {'a': 1}, ['n1']),
+        ({'count': 1, 'candidates': ['n1', 'n2'], 'zone': {'a': 1}}, {}, {'a': 2}, ['n1', 'n2']),
+        ({'count': 2, 'candidates': ['n3'], 'zones': {'a': 1}}, {}, {'a': 1, 'b': 1}, ['n3', 'n1']),
+        ({'candidates': []}, {'candidates': ['n1']}, None, ['n1']),
+    ],
+    ids=['named elsewhere', 'more names than planned', 'another place', 'an empty list'],
+)
+def test_plan_of_an_engine_follows_the_named_nodes(deletion, inputs, zones, victims):
+    """Zones that an engine planned are replaced by those of the nodes that are named."""
+    policies, more = OLDEST if zones else BY_ZONE, {'data': {'deletion': deletion}}
+
+    reply = ENDPOINTS.policy_check(
+        request(SCALE_IN, policies, nodes(a=2, b=1), inputs=inputs, **more)
+    )
+
+    found = reply['action']['data']['deletion']
+    assert (found['candidates'], 'zone' in found) == (victims, False)
+    assert found['zones'] == (zones or {'a': 1})
+
+
+OVER_REGIONS = {
+    'R1': {'zones': {'a': True, 'b': False}},
+    'R2': {'zones': {'a': True, 'c': True}},
+    'R3': {'zones': {'q': True}},
+}
+WORKER = Endpoints(
+    Inventory.parse({'regions': OVER_REGIONS, 'home_region': 'R1'}, 'test'), Registry.installed()
+)
+
+
+@settings(max_examples=300)
+@given(
+    cluster=members(['a', 'b', 'c', 'x', None], ['R1', 'R2', 'R3', 'R9', None], HEALTHS),
+    share=st.integers(1, 14),
+    caps=st.lists(st.integers(-1, 4), min_size=3, max_size=3),
+    planned=st.sets(st.sampled_from(['zones', 'regions'])),
+    criteria=st.sampled_from(['RANDOM', 'OLDEST_FIRST', 'YOUNGEST_FIRST']),
+)
+def test_no_node_leaves_while_one_of_an_earlier_group_stays(
+    cluster, share, caps, planned, criteria
+):
+    """No healthy node leaves while an unhealthy one stays, and the number of victims is exact."""
+    regions = region_policy('R1', ('R2', 200), 'R3')
+    for region, cap in zip(regions['spec']['properties']['regions'], caps, strict=True):
+        region['cap'] = cap
+    placement = {'zones': zone_policy('a', ('b', 300), 'c'), 'regions': regions}
+    policies = [*(placement[one] for one in sorted(planned)), deletion_policy(criteria)]
+    count = min(share, len(cluster))
+
+    reply = WORKER.policy_check(request(SCALE_IN, policies, cluster, inputs={'count': count}))
+
+    gone = set(deleted(reply))
+    assert (reply['action']['data']['status'], len(gone)) == ('OK', count)
+    leaving = [group(member) for member in cluster if member['id'] in gone]
+    staying = [group(member) for member in cluster if member['id'] not in gone]
+    assert max(leaving) <= min(staying, default=2)
+
+
+def test_removal_counts_of_another_policy_apply_before_the_groups(check):
+    """Removal counts of an earlier policy are kept; the groups count within each place."""
+    cluster = [node(1, 'a'), *(node(n, zone, status='ERROR') for n, zone in ((2, 'a'), (3, 'b')))]
+    data = {'deletion': {'count': 1, 'zones': {'a': 1}}}
+
+    assert deleted(check(request(SCALE_IN, OLDEST, cluster, data=data), 'ab')) == ['n2']
+
+
+@pytest.mark.parametrize(
+    ('policies', 'cluster', 'reasons'),
+    [
+        (
+            [zone_policy('a'), deletion_policy()],
+            [*nodes(a=2), node(3), node(4, status='ERROR')],
+            ['unhealthy', 'place unknown'],
+        ),
+        (
+            [region_policy('R2'), zone_policy('a', 'c'), deletion_policy()],
+            [node(1, 'a', 'R2'), node(2, 'c', 'R2'), node(3, None, 'R2')],
+            ['place unknown', 'oldest in R2/a'],
+        ),
+    ],
+    ids=['by zone', 'by both'],
+)
+def test_victims_of_unknown_place_have_that_reason_unless_unhealthy(
+    check, policies, cluster, reasons
+):
+    """A healthy victim that a plan takes because its place is unknown has that reason."""
+    asked = request(SCALE_IN, policies, cluster, inputs={'count': 2}, explain='full')
+
+    reply = check(asked, 'a', OVER_REGIONS)
+
+    assert [one['reason'] for one in reply['decisions'][-1]['details']['victims']] == reasons
+
+
+OLD, NEW = '2026-01-01T00:00:00Z', '2026-06-01T00:00:00Z'
+
+
+def member(number, placement, **more):
+    return node(1, data={'placement': placement}) | {'id': f'n{number}', 'index': number, **more}
+
+
+def rounds(registry, policy, key, names, step, size, grow='CLUSTER_SCALE_OUT', weights=(1,)):
+    """Return the number of rounds of growth and shrinkage until each node is replaced, or None."""
+    cloud = {'zones': dict.fromkeys(names, True), 'regions': list(names)}
+    endpoints = Endpoints(Inventory.parse(cloud, 'test'), registry)
+    policies = [policy, deletion_policy('OLDEST_PROFILE_FIRST')]
+    weighted = [name for i, name in enumerate(names) for _ in range(weights[i % len(weights)])]
+    order = [weighted[i % len(weighted)] for i in range(size)]
+    members = [member(i, {key: name}, profile_created_at=OLD) for i, name in enumerate(order)]
+    number, old = size, {one['id'] for one in members}
+    for round_number in range(1, 4 * size + 9):
+        for _ in range(step if grow == 'NODE_CREATE' else 1):
+            number += 1
+            new = member(number, {}, created_at=None)
+            more = {'node': new} if grow == 'NODE_CREATE' else {'inputs': {'count': step}}
+            reply = endpoints.policy_check(request(grow, policies, members, **more))
+            for entry in reply['action']['data']['placement']['placements']:
+                at = (NOW + datetime.timedelta(minutes=number)).isoformat()
+                placed = {key: entry[key]}
+                members.append(member(number, placed, created_at=at, profile_created_at=NEW))
+                number += 1
+        asked = request(SCALE_IN, policies, members, inputs={'count': step})
+        victims = deleted(endpoints.policy_check(asked))
+        members = [one for one in members if one['id'] not in victims]
+        if old.isdisjoint(one['id'] for one in members):
+            return round_number
+    return None
+
+
+@pytest.mark.parametrize('grow', ['CLUSTER_SCALE_OUT', 'NODE_CREATE'])
+@pytest.mark.parametrize('number', [1, 2, 3, 4, 5])
+@pytest.mark.parametrize('size', [1, 2, 5, 7, 12])
+def test_update_one_by_one_takes_a_round_for_each_old_node(registry, number, size, grow):
+    """No round deletes a new node, however the old nodes are spread over equal places."""
+    names = 'abcde'[:number]
+
+    assert rounds(registry, zone_policy(*names), 'zone', names, 1, size, grow) == size
+    if grow == 'CLUSTER_SCALE_OUT':
+        assert rounds(registry, region_policy(*names), 'region_name', names, 1, size) == size
+
+
+@pytest.mark.parametrize('step', [2, 3, 4])
+@pytest.mark.parametrize('number', [1, 2, 3, 5])
+@pytest.mark.parametrize('size', [2, 6, 11])
+def test_update_in_larger_steps_takes_at_most_so_many_rounds_more(registry, number, size, step):
+    """An update in steps ends soon after the old nodes, divided by the step, are replaced."""
+    names = 'abcde'[:number]
+
+    found = rounds(registry, zone_policy(*names), 'zone', names, step, size)
+
+    assert found is not None
+    assert found <= math.ceil(size / step) + step
+
+
+@pytest.mark.parametrize('size', [6, 12, 15])
+def test_update_over_unequal_weights_ends_in_steps_of_the_sum_of_weights(registry, size):
+    """Weights 1:2:3 need steps of six, so that each zone gets and gives its share."""
+    policy = zone_policy(('a', 100), ('b', 200), ('c', 300))
+
+    found = rounds(registry, policy, 'zone', 'abc', 6, size, weights=(1, 2, 3))
+
+    assert found is not None
+    assert found <= math.ceil(size / 6) + 6
