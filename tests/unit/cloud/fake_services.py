@@ -5,11 +5,13 @@ import json
 import threading
 import time
 from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
 from placement_worker.contract.model import Credentials
+from placement_worker.errors import ServiceFailed
 
 PROJECTS = {
     'trust-a': 'project-a',
@@ -23,6 +25,8 @@ TOKENS, ZONES = '/auth/tokens', '/os-availability-zone'
 REGION_LIST, SERVERS = '/v3/regions', '/servers/detail'
 SERVICE_ID = 'req-77777777-0d4e-4f56-8a9b-0c1d2e3f4a5b'
 DRIP_S = 0.05
+MANY = 20
+WAIT_S = 60
 
 
 class FakeServices(ThreadingHTTPServer):
@@ -263,3 +267,25 @@ def server(server_id, zone='az1', addresses=('10.0.0.5',)):
         'OS-EXT-AZ:availability_zone': zone,
         'addresses': {'net': cards} if cards else {},
     }
+
+
+def at_once(call):
+    """Return the result of a call in each of many threads, or the error that it raises."""
+    gate = threading.Barrier(MANY)
+
+    def run(_):
+        gate.wait(WAIT_S)
+        try:
+            return call()
+        except ServiceFailed as exc:
+            return exc
+
+    with ThreadPoolExecutor(MANY) as threads:
+        return list(threads.map(run, range(MANY)))
+
+
+def hold(services, path):
+    """Block requests for a path; return the event that lets them continue."""
+    opened = threading.Event()
+    services.before = lambda method, asked: opened.wait(WAIT_S) if asked.endswith(path) else None
+    return opened

@@ -264,7 +264,9 @@ def test_steps_hold_all_transfers_within_surge_and_caps_and_lower_the_imbalance(
     assert [one for step in found for one in step.transfers] == list(transfers(regions))
     assert distances == sorted(set(distances), reverse=True)
     for step in found:
+        within = {source[0] == destination[0] for source, destination, _ in step.transfers}
         assert len(step.transfers) <= surge
+        assert len(within) == 1
         counts.update(one.destination for one in step.transfers)
         assert all(number <= most[name] for name, number in in_regions(counts).items())
         counts.subtract(one.source for one in step.transfers)
@@ -304,3 +306,5 @@ def test_steps_of_a_region_with_little_room_are_small():
     regions = [region('A', 100, zones(4, 0), most=5)]
 
     assert [len(step.transfers) for step in steps(regions, transfers(regions), 2)] == [1, 1]
+    regions = [region('A', 100, zones(4, 0))]
+    assert [len(step.transfers) for step in steps(regions, transfers(regions), 2)] == [2]

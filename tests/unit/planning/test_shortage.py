@@ -63,53 +63,10 @@ def test_delay_doubles_with_each_attempt_up_to_the_maximum(attempts, minutes):
     assert BACKOFF.after(attempts) == datetime.timedelta(minutes=minutes)
 
 
-@pytest.mark.parametrize(
-    ('failed', 'attempts', 'until'),
-    [
-        ([0], 1, 5),
-        ([0, 0, 0], 1, 5),
-        ([0.99, 1.05], 1, 6.05),
-        ([0, 1, 2, 3, 4, 5], 1, 10),
-        ([4, 0], 1, 9),
-        ([0, 5], 2, 15),
-        ([0, 5, 15], 3, 35),
-        ([0, 4, 8], 2, 18),
-    ],
-)
-def test_failures_within_initial_s_of_the_first_one_are_one_attempt(failed, attempts, until):
-    """Slow failures of one action are one attempt; the delay starts at the last failure."""
-    now = at(16)
-
-    found = shortage(map(at, failed), [], BACKOFF, now)
-
-    assert (found.attempts, found.until) == (attempts, at(until))
-    assert found.room == (until <= 16)
-
-
 @pytest.mark.parametrize(('now', 'room'), [(4.99, 0), (5, 1), (10**5, 1)])
 def test_place_gets_one_node_when_the_delay_has_passed(now, room):
     """A place gets no node during the delay, and one node as a probe from its end on."""
     assert shortage([at(0)], [], BACKOFF, at(now)).room == room
-
-
-@pytest.mark.parametrize(
-    ('failed', 'created', 'attempts'),
-    [
-        ([0], [-1], 1),
-        ([0], [4], 1),
-        ([0], [5], None),
-        ([0, 9], [6], 1),
-        ([0, 9], [4], 2),
-        ([0, 9], [6, 14], None),
-        ([0, 9], [9.5], 2),
-        ([0, 6, 8], [5.5], 1),
-    ],
-)
-def test_successful_probe_ends_the_shortage(failed, created, attempts):
-    """A node that was created when the delay had passed shows that the place has room again."""
-    found = shortage(map(at, failed), map(at, created), BACKOFF, at(60))
-
-    assert (found and found.attempts) == attempts
 
 
 @given(

@@ -325,6 +325,25 @@ def test_warning_of_an_action_that_empties_the_cluster(members, data, expected):
     assert found == [f'The action removes {which} of the cluster' for which in expected]
 
 
+@pytest.mark.parametrize(
+    ('action', 'min_size', 'left'),
+    [
+        ('CLUSTER_SCALE_IN', 2, []),
+        ('CLUSTER_SCALE_IN', 3, ['2 nodes']),
+        ('CLUSTER_RESIZE', 3, []),
+    ],
+)
+def test_warning_of_an_action_below_min_size_says_that_the_engine_must_refuse(
+    action, min_size, left
+):
+    """Removing one node too many has a warning, except for actions that the engine accepts."""
+    assert warnings(action, {'deletion': {'count': 1}}, data=DELETE_2, min_size=min_size) == [
+        f"The action leaves {nodes}, fewer than the cluster's min_size (3): the engine must "
+        'refuse it'
+        for nodes in left
+    ]
+
+
 def test_warning_of_an_action_that_replaces_all_nodes_or_is_invalid_is_none():
     """Replacing every node empties no cluster; an invalid size yields no warnings, no error."""
     inputs = {'candidates': {'n1': 'n4', 'n2': 'n5', 'n3': 'n6'}}

@@ -163,16 +163,3 @@ def test_call_with_deleted_trust_has_status_unauthorized(octavia, services, call
         call(octavia)
 
     assert failed.value.status == 401
-
-
-def test_calls_send_no_extra_requests(clouds, services):
-    """A call sends one request, besides one login per trust."""
-    octavia = clouds.acting_for(TRUST, 'project-a').octavia(None)
-    octavia.find('pool')
-    octavia.find('pool')
-
-    assert [path for _, path, _ in services.seen] == [
-        '/v3/auth/tokens',
-        f'{LBAAS}/pools',
-        f'{LBAAS}/pools',
-    ]

@@ -10,17 +10,17 @@ from placement_worker.cloud import time_budget
 from placement_worker.cloud.ports import Network, Subnet
 from placement_worker.contract.model import Address, Credentials, ServerDetails
 from placement_worker.errors import CredentialsRefused, InvalidInput, OutOfTime, ServiceFailed
-from placement_worker.handlers.endpoints import Endpoints
-from placement_worker.policies.registry import Registry
-from tests.factories import connected, load_balancing_policy, request
-from tests.unit.cloud.concurrency import MANY, WAIT_S, at_once, hold
 from tests.unit.cloud.fake_services import (
+    MANY,
     REGION_LIST,
     SERVERS,
     TOKENS,
     TRUST,
+    WAIT_S,
     ZONES,
+    at_once,
     hang,
+    hold,
     respond,
     server,
 )
@@ -175,42 +175,6 @@ def test_lookups_of_check_share_one_time_budget(make_clouds, services):
         cloud.regions()
 
     assert services.count('/regions') == 0
-
-
-ELSEWHERE = {'n1': 'The node is in region RegionTwo, the load balancer in RegionOne'}
-
-
-@pytest.mark.parametrize(
-    ('configured', 'failed'), [(None, ELSEWHERE), ('RegionOne', ELSEWHERE), ('RegionTwo', {})]
-)
-def test_member_in_other_region_fails_with_and_without_configured_region(
-    make_clouds, services, configured, failed
-):
-    """A node in another region than the load balancer is not added as a member."""
-    services.networks = [{'id': 'net1', 'name': 'private'}]
-    services.subnets = [
-        {'id': 'sub1', 'name': 'private-subnet', 'network_id': 'net1', 'ip_version': 4}
-    ]
-    services.fail(
-        '/lbaas/pools/p1', respond(200, {'pool': {'id': 'p1', 'provisioning_status': 'ACTIVE'}})
-    )
-    one = connected(1, data={'placement': {'region_name': 'RegionTwo'}})
-    stored = {'loadbalancer': 'lb1', 'listener': None, 'pool': 'p1', 'healthmonitor': None}
-    data = {'LoadBalancingPolicy': {'version': 1.1, 'data': stored}}
-    asked = request(
-        'NODE_CREATE',
-        [load_balancing_policy(data=data)],
-        [one],
-        node=one,
-        target='AFTER',
-        dry_run=True,
-    )
-    asked['credentials'] = {'trust_id': 'trust-a'}
-    asked['cluster']['project'] = 'project-a'
-
-    reply = Endpoints(make_clouds(region=configured), Registry.installed()).policy_check(asked)
-
-    assert reply['decisions'][0]['details']['failed'] == failed
 
 
 def test_octavia_in_region_without_endpoint_fails(clouds):

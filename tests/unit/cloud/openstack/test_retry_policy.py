@@ -6,17 +6,13 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oslo_messaging._drivers import common
 
 from placement_worker import errors
 from placement_worker.cloud import time_budget
 from placement_worker.cloud.openstack.retry_policy import LookupBudget, RetryPolicy, Service
 from placement_worker.cloud.ports import ApiError
 from placement_worker.errors import ServiceFailed
-from placement_worker.handlers.endpoints import Endpoints
-from placement_worker.policies.registry import Registry
-from tests.factories import zone_policy
-from tests.unit.cloud.fake_services import REGION_LIST, TOKENS, ZONES, reset, respond
+from tests.unit.cloud.fake_services import REGION_LIST, ZONES, reset, respond
 
 BROKEN = {'computeFault': {'message': 'Unexpected API Error.'}}
 BUSY = {'overLimit': {'message': 'Slow down', 'details': ''}}
@@ -77,30 +73,6 @@ def test_call_refused_is_not_retried(cloud, services, waits, status, advice):
         'after 401 keystoneauth repeats the request with another token'
     )
     assert waits == []
-
-
-@pytest.mark.parametrize(
-    ('path', 'fault', 'reason'),
-    [
-        (ZONES, respond(503), 'Compute service unavailable after 4 attempts'),
-        (ZONES, respond(403), 'Compute service refused the request: HTTP 403'),
-        (TOKENS, respond(401), 'Identity service refused the request: HTTP 401'),
-    ],
-)
-def test_validate_with_failing_service_returns_reason_over_rpc(
-    clouds, services, path, fault, reason
-):
-    """The reason reaches a caller that validates a spec over RPC."""
-    services.fail(path, *[fault] * 4)
-    asked = {'spec': zone_policy('az1')['spec'], 'check_resources': True}
-
-    with pytest.raises(errors.CloudUnavailable, match=f'^{reason}') as failed:
-        Endpoints(clouds, Registry.installed()).policy_validate(asked)
-
-    sent = common.serialize_remote_exception((failed.type, failed.value, failed.tb))
-    got = common.deserialize_remote_exception(sent, [errors.__name__])
-    assert isinstance(got, errors.CloudUnavailable)
-    assert got.args == (str(failed.value),)
 
 
 @pytest.mark.parametrize(

@@ -9,21 +9,21 @@ from keystoneauth1.exceptions import ConnectFailure
 from placement_worker.cloud.ports import bound_request_id
 from placement_worker.contract.model import Credentials
 from placement_worker.errors import ServiceFailed
-from tests.unit.cloud.concurrency import MANY, WAIT_S, at_once, hold
-from tests.unit.cloud.fake_services import TOKENS, TRUST, ZONES, reset, respond
+from tests.unit.cloud.fake_services import (
+    MANY,
+    TOKENS,
+    TRUST,
+    WAIT_S,
+    ZONES,
+    at_once,
+    hold,
+    reset,
+    respond,
+)
 from tests.waiting import wait_for
 
 REQUEST_ID = 'req-0f3a1b2c-0d4e-4f56-8a9b-0c1d2e3f4a5b'
 OTHER_ID = 'req-99999999-0d4e-4f56-8a9b-0c1d2e3f4a5b'
-
-
-def test_lookups_of_one_trust_share_a_token(clouds, services):
-    """A later check with the same trust needs no new token."""
-    for _ in range(3):
-        clouds.acting_for(TRUST, 'project-a').zones(None)
-
-    assert services.count(TOKENS) == 1
-    assert services.count(ZONES) == 3
 
 
 def test_request_whose_connection_closed_is_not_repeated(clouds, services):
