@@ -4,7 +4,15 @@ import functools
 
 from placement_worker.cloud.ports import ApiError
 from tests.factories import bind, connected, load_balancing_policy, request
-from tests.simulated_octavia import Lab, data_of, patched
+from tests.simulated_octavia import KINDS, Lab, data_of, patched
+from tests.unit.policies.load_balancing.building_blocks import (
+    after,
+    created,
+    ids_of,
+    member_ids,
+    recreated,
+    status,
+)
 
 TIMEOUT_S = 60
 """The lb_status_timeout of all operations."""
@@ -29,6 +37,14 @@ class Operation:
     def run(self):
         """Run the operation; return status, reason and reply."""
 
+    def checked(self, asked):
+        reply = self.lab.check(asked)
+        return *status(reply), reply
+
+    def bound(self, method):
+        reply = method(bind(self.policy, self.members, expires_at=self.expires_at))
+        return reply['status'], reply['reason'], reply
+
     def detach(self):
         """Detach the policy without the stored data."""
         return self.lab.detach(bind(self.policy, self.members))
@@ -39,9 +55,9 @@ class Operation:
     def is_clean(self, reply):
         """Check that a failure left nothing, or that the reply names what is left."""
 
-    def is_right_though_it_vanished(self, status, reason, reply):
+    def is_right_though_it_vanished(self, ended, reason, reply):
         """Check the result after another client deleted all objects."""
-        assert status == 'ERROR'
+        assert ended == 'ERROR'
         assert any(
             words in f'{reason} {reply}'
             for words in ('does not exist any more', 'not found', 'has no', 'was deleted')
@@ -53,31 +69,21 @@ class Attach(Operation):
     """Attach the policy with a load balancer of its own."""
 
     def run(self):
-        reply = self.lab.attach(bind(self.policy, self.members, expires_at=self.expires_at))
-        return reply['status'], reply['reason'], reply
+        return self.bound(self.lab.attach)
 
     def is_right(self, reply):
         made = self.lab.settled()
-        assert [len(made[k]) for k in ('loadbalancer', 'listener', 'pool', 'healthmonitor')] == [
-            1,
-            1,
-            1,
-            1,
-        ]
+        assert {len(made[kind]) for kind in KINDS} == {1}
         assert {one['provisioning_status'] for kind in made.values() for one in kind} == {'ACTIVE'}
-        data = reply['policy']['data']['LoadBalancingPolicy']['data']
-        assert data == {
-            'loadbalancer': made['loadbalancer'][0]['id'], 'listener': made['listener'][0]['id'],
-            'pool': made['pool'][0]['id'], 'healthmonitor': made['healthmonitor'][0]['id'],
-        }  # fmt: skip
+        assert ids_of(reply['policy']) == {kind: made[kind][0]['id'] for kind in KINDS}
         assert data_of(patched(self.members, reply)) == {
             m['name']: {'lb_member': m['id']} for m in made['member']
         }
         assert self.lab.addresses() == ['10.0.0.1', '10.0.0.2', '10.0.0.3']
 
-    def is_right_though_it_vanished(self, status, reason, reply):
+    def is_right_though_it_vanished(self, ended, reason, reply):
         """The objects may also vanish after the last lookup."""
-        assert status == 'OK'
+        assert ended == 'OK'
         if not self.lab.is_empty():
             self.is_right(reply)
 
@@ -122,17 +128,12 @@ class AttachToExisting(Operation):
         )
 
     def run(self):
-        reply = self.lab.attach(bind(self.policy, self.members, expires_at=self.expires_at))
-        return reply['status'], reply['reason'], reply
+        return self.bound(self.lab.attach)
 
     def is_right(self, reply):
         assert self.lab.addresses() == ['10.0.0.1', '10.0.0.100', '10.0.0.2', '10.0.0.3']
-        made = {
-            m['name']: {'lb_member': m['id']}
-            for m in self.lab.settled()['member']
-            if m['name'] != 'foreign'
-        }
-        assert data_of(patched(self.members, reply)) == made
+        made = {name: {'lb_member': id_} for name, id_ in member_ids(self.lab).items()}
+        assert data_of(patched(self.members, reply)) == {n: made[n] for n in made if n != 'foreign'}
 
     def is_clean(self, reply):
         assert (reply['policy']['data'], reply['nodes']) == ({}, {})
@@ -152,15 +153,14 @@ class Detach(Attached):
     """Delete the load balancer."""
 
     def run(self):
-        reply = self.lab.detach(bind(self.policy, self.members, expires_at=self.expires_at))
-        return reply['status'], reply['reason'], reply
+        return self.bound(self.lab.detach)
 
     def is_right(self, reply):
         assert self.lab.is_empty()
         assert data_of(patched(self.members, reply)) == {'n1': {}, 'n2': {}, 'n3': {}}
 
-    def is_right_though_it_vanished(self, status, reason, reply):
-        assert status == 'OK'
+    def is_right_though_it_vanished(self, ended, reason, reply):
+        assert ended == 'OK'
         assert self.lab.is_empty()
 
     def is_clean(self, reply):
@@ -191,27 +191,21 @@ class Remove(Attached):
 
     def run(self):
         data = {'deletion': {'count': 2, 'candidates': ['n1', 'n2']}}
-        reply = self.lab.check(
+        return self.checked(
             request(self.action, [self.policy], self.members, data=data, expires_at=self.expires_at)
         )
-        return reply['action']['data']['status'], reply['action']['data']['reason'], reply
 
-    def is_right_though_it_vanished(self, status, reason, reply):
+    def is_right_though_it_vanished(self, ended, reason, reply):
         """A deleted pool has no members."""
-        assert status == 'OK'
-        assert data_of(patched(self.members, reply)) == {
-            'n1': {},
-            'n2': {},
-            'n3': self.members[2]['data'],
-        }
+        assert ended == 'OK'
+        assert data_of(patched(self.members, reply)) == self.data_afterwards()
 
     def is_right(self, reply):
         assert self.lab.addresses() == ['10.0.0.3']
-        assert data_of(patched(self.members, reply)) == {
-            'n1': {},
-            'n2': {},
-            'n3': self.members[2]['data'],
-        }
+        assert data_of(patched(self.members, reply)) == self.data_afterwards()
+
+    def data_afterwards(self):
+        return {'n1': {}, 'n2': {}, 'n3': self.members[2]['data']}
 
     def is_clean(self, reply):
         """Nodes with a member have a warning; the others have no stored member."""
@@ -242,28 +236,25 @@ class Add(Attached):
         self.members = [*self.members, connected(4), connected(5)]
 
     def run(self):
-        asked = request(
-            'CLUSTER_SCALE_OUT', [self.policy], self.members, target='AFTER',
-            data={'creation': {'count': 2, 'nodes': ['n4', 'n5']}}, expires_at=self.expires_at,
+        asked = after(
+            'CLUSTER_SCALE_OUT', [self.policy], self.members, data=created('n4', 'n5'),
+            expires_at=self.expires_at,
         )  # fmt: skip
-        reply = self.lab.check(asked)
-        return reply['action']['data']['status'], reply['action']['data']['reason'], reply
+        return self.checked(asked)
 
     def is_right(self, reply):
-        made = {m['name']: {'lb_member': m['id']} for m in self.lab.settled()['member']}
+        made = {name: {'lb_member': id_} for name, id_ in member_ids(self.lab).items()}
         assert sorted(made) == ['n1', 'n2', 'n3', 'n4', 'n5']
         assert data_of(patched(self.members, reply)) == made
 
     def is_clean(self, reply):
         """Nodes with a stored member are in the pool; failed nodes have a warning."""
         details = reply['decisions'][0]['details']
-        made = {m['name']: m['id'] for m in self.lab.settled()['member']}
+        made = member_ids(self.lab)
         for node in patched(self.members, reply)[3:]:
             if node['id'] in details['failed']:
-                assert (node['status'], node['status_reason']) == (
-                    'WARNING',
-                    'Failed in adding node into lb pool.',
-                )
+                assert node['status'] == 'WARNING'
+                assert node['status_reason'] == 'Failed in adding node into lb pool.'
             else:
                 assert node['data'] == {'lb_member': made[node['id']]}
         assert {'n1', 'n2', 'n3'} <= set(made)
@@ -280,28 +271,17 @@ class Replace(Attached):
 
     def prepare(self):
         super().prepare()
-        recreated = {
-            **connected(9),
-            'id': 'n1',
-            'name': 'n1',
-            'data': {**self.members[0]['data'], 'recovery': 'RECREATE'},
-        }
-        self.members = [recreated, *self.members[1:]]
+        self.members = [recreated(self.members[0]), *self.members[1:]]
 
     def run(self):
-        asked = request(
-            'NODE_RECOVER',
-            [self.policy],
-            self.members,
-            target='AFTER',
-            node=self.members[0],
+        asked = after(
+            'NODE_RECOVER', [self.policy], self.members, node=self.members[0],
             expires_at=self.expires_at,
-        )
-        reply = self.lab.check(asked)
-        return reply['action']['data']['status'], reply['action']['data']['reason'], reply
+        )  # fmt: skip
+        return self.checked(asked)
 
     def is_right(self, reply):
-        made = {m['name']: {'lb_member': m['id']} for m in self.lab.settled()['member']}
+        made = {name: {'lb_member': id_} for name, id_ in member_ids(self.lab).items()}
         assert self.lab.addresses() == ['10.0.0.2', '10.0.0.3', '10.0.0.9']
         assert data_of(patched(self.members, reply)) == made
 

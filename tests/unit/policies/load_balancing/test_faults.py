@@ -1,11 +1,20 @@
-"""Tests that inject every error of Octavia into every call of every operation."""
+"""Every operation under errors of Octavia, killed workers and expiry, at every call."""
 
+import contextlib
 from dataclasses import dataclass
 
 import pytest
 
 from placement_worker.cloud.ports import ApiError
-from tests.unit.policies.load_balancing.operations import OPERATIONS, TIMEOUT_S, calls_of
+from tests.unit.policies.load_balancing.building_blocks import Killed
+from tests.unit.policies.load_balancing.operations import (
+    OPERATIONS,
+    TIMEOUT_S,
+    Attach,
+    AttachToExisting,
+    Detach,
+    calls_of,
+)
 
 ALWAYS = 10**6
 IMMUTABLE = 'Load Balancer x is immutable and cannot be updated.'
@@ -36,16 +45,8 @@ ANSWERS = [
     Answer('immutable once', 409, IMMUTABLE),
     Answer('immutable for ever', 409, IMMUTABLE, times=ALWAYS),
     Answer('immutable in ERROR', 409, IMMUTABLE, times=ALWAYS, breaks=True),
-    Answer(
-        'duplicate member',
-        409,
-        'Another member on this pool is already using ip 10.0.0.1 on protocol_port 80',
-    ),
-    Answer(
-        'port in use',
-        409,
-        'Another Listener on this Load Balancer is already using protocol_port 80',
-    ),
+    Answer('duplicate member', 409, 'Another member is using ip 10.0.0.1 on protocol_port 80'),
+    Answer('port in use', 409, 'Another Listener is already using protocol_port 80'),
     Answer('monitor exists', 409, 'This pool already has a health monitor', times=ALWAYS),
     Answer('quota', 403, 'Quota has been met for resources: member'),
     Answer('forbidden', 403, 'Policy does not allow this request to be performed.', times=ALWAYS),
@@ -71,13 +72,8 @@ ANSWERS = [
     Answer('a lost network', None, times=8, to_all=True),
     Answer('a network lost for ever', None, times=ALWAYS, to_all=True),
     Answer('no answer for ever', None, 'did not respond in time', times=ALWAYS),
-    Answer('not supported', 501, 'The provider does not support the requested option'),
-    Answer(
-        'not supported at all',
-        501,
-        'The provider does not support the requested option',
-        times=ALWAYS,
-    ),
+    Answer('not supported', 501, 'The provider does not support the option'),
+    Answer('not supported at all', 501, 'The provider does not support the option', times=ALWAYS),
     Answer('invalid', 400, 'Validation failure'),
     Answer('invalid for ever', 400, 'Validation failure', times=ALWAYS),
 ]
@@ -171,3 +167,120 @@ def test_operation_on_a_deleted_load_balancer_recreates_it_or_names_it(operation
         except AssertionError as exc:
             exc.add_note(f'at call {step}, {one.lab.calls[step]}: {status}, {reason}')
             raise
+
+
+class Killer:
+    """Ends the worker at the n-th call, before or after its effect."""
+
+    def __init__(self, step, *, after):
+        self.step, self.after, self.seen = step, after, 0
+
+    def __call__(self, call):
+        self.seen += 1
+        if self.seen != self.step + 1:
+            return call.act()
+        if self.after:
+            with contextlib.suppress(ApiError):
+                call.act()
+        raise Killed
+
+
+@pytest.mark.parametrize('operation', OPERATIONS)
+@pytest.mark.parametrize('after', [False, True], ids=['before its effect', 'after its effect'])
+@pytest.mark.parametrize('passed_s', [0, 20], ids=['at once', 'when nothing is pending'])
+def test_operation_of_a_killed_worker_completes_when_redelivered(operation, after, passed_s):
+    """An operation whose worker is killed at any call completes when it is handled again."""
+    for step in range(calls_of(operation)):
+        one = operation()
+        one.lab.around = Killer(step, after=after)
+        with pytest.raises(Killed):
+            one.run()
+        killed_at = one.lab.calls[-1]
+        one.lab.around = lambda call: call.act()
+        one.lab.clock.now += passed_s
+
+        status, reason, reply = one.run()
+
+        try:
+            assert status == 'OK'
+            one.is_right(reply)
+        except AssertionError as exc:
+            exc.add_note(f'killed at call {step}, {killed_at}: {status}, {reason}')
+            raise
+
+
+@pytest.mark.parametrize('operation', [one for one in OPERATIONS if not issubclass(one, Detach)])
+def test_operation_killed_repeatedly_completes(operation):
+    """An operation completes after workers were killed at ever later calls."""
+    one = operation()
+    for step in range(calls_of(operation)):
+        one.lab.around = Killer(step, after=True)
+        try:
+            one.run()
+        except Killed:
+            continue
+        break
+    one.lab.around = lambda call: call.act()
+
+    status, reason, reply = one.run()
+
+    assert status == 'OK', reason
+    one.is_right(reply)
+
+
+@pytest.mark.parametrize('operation', [one for one in OPERATIONS if 'Attach' in one.__name__])
+def test_detach_after_a_killed_attach_leaves_nothing(operation):
+    """A detachment without stored data removes all objects of a killed attachment."""
+    for step in range(calls_of(operation)):
+        one = operation()
+        one.lab.around = Killer(step, after=True)
+        with pytest.raises(Killed):
+            one.run()
+        one.lab.around = lambda call: call.act()
+
+        assert one.detach()['status'] == 'OK'
+
+        assert one.lab.addresses() == (['10.0.0.100'] if operation is AttachToExisting else [])
+        assert one.lab.is_empty() == (operation is not AttachToExisting)
+
+
+@pytest.mark.parametrize('operation', OPERATIONS)
+def test_operation_after_expiry_only_undoes_changes(operation):
+    """An operation whose request expires before any of its calls makes no change except to undo."""
+    for step in range(calls_of(operation)):
+        one = operation()
+        one.expires_at = one.lab.clock.after(1000)
+        seen = []
+
+        def expire(call, one=one, seen=seen, step=step):
+            if len(seen) == step:
+                one.lab.clock.now += 1001
+            seen.append(call)
+            return call.act()
+
+        one.lab.around = expire
+        status, reason, reply = one.run()
+
+        late = [call for call in seen[step + 1 :] if call.writes]
+        if issubclass(operation, Attach | AttachToExisting):
+            assert {call.name for call in late} <= {'delete', 'delete_member'}
+            assert status == 'ERROR'
+            one.is_clean(reply)
+        else:
+            assert not late, f'{late[0]} after call {step}'
+            assert (
+                not any(node.get('status') for node in reply['nodes'].values())
+                or reason != 'Request expired'
+            )
+
+
+@pytest.mark.parametrize('operation', OPERATIONS)
+def test_expired_request_is_refused_without_a_call(operation):
+    """A request that has expired is refused without a call to Octavia."""
+    one = operation()
+    one.expires_at = one.lab.clock.after(0)
+
+    status, reason, reply = one.run()
+
+    assert (status, reason) == ('ERROR', 'Request expired')
+    assert (one.lab.calls, reply['nodes']) == ([], {})

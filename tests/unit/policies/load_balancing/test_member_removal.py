@@ -1,56 +1,82 @@
-"""Tests for removing the members of nodes to be deleted."""
+"""Removing the members of nodes to be deleted, and those left behind at reused addresses."""
 
 import pytest
 
 from placement_worker.cloud.ports import ApiError
-from tests.factories import connected, load_balancing_policy, request
+from placement_worker.errors import CloudUnavailable
+from tests.factories import bind, connected, node, request
 from tests.simulated_octavia import Lab, data_of, patched
-from tests.unit.policies.load_balancing.building_blocks import decision, left
+from tests.unit.policies.load_balancing.building_blocks import (
+    after,
+    decision,
+    ids_of,
+    left,
+    member_ids,
+    refusal,
+    status,
+    writes,
+)
 
-SCALE_IN, RESIZE = 'CLUSTER_SCALE_IN', 'CLUSTER_RESIZE'
+SCALE_IN, RESIZE, REPLACE = 'CLUSTER_SCALE_IN', 'CLUSTER_RESIZE', 'CLUSTER_REPLACE_NODES'
+DELETE = 'CLUSTER_DEL_NODES'
 SHRINK = {'adjustment_type': 'CHANGE_IN_CAPACITY', 'number': -2}
+FAILURE = 'Failed in removing node from lb pool.'
+
+
+def named(*node_ids):
+    """Return the inputs that name nodes to delete."""
+    return {'inputs': {'candidates': list(node_ids)}}
+
+
+def victims(*node_ids):
+    """Return the action's data if an earlier policy chose these victims."""
+    return {'data': {'deletion': {'candidates': list(node_ids)}}}
+
+
+def reusing(number, of=1):
+    """Return a new node at the address of another one."""
+    return {**connected(of), 'id': f'n{number}', 'name': f'n{number}'}
+
+
+@pytest.fixture(params=['own', 'existing'])
+def web(lab, request):
+    """A cluster of n1 and n2 behind a load balancer: policy and nodes."""
+    properties = {}
+    if request.param == 'existing':
+        properties = {'loadbalancer': 'front', 'pool': {'id': lab.foreign()[1]}}
+    policy, members = lab.attached([connected(1), connected(2)], **properties)
+    if properties:  # as Senlin has stored it
+        ids_of(policy)['loadbalancer'] = 'front'
+    return policy, members
+
+
+@pytest.fixture
+def reused(web):
+    """n1 vanished without a check, and n9 has its address: policy and nodes."""
+    policy, members = web
+    return policy, [members[1], reusing(9)]
 
 
 @pytest.mark.parametrize(
     ('action', 'more', 'remaining'),
     [
-        (SCALE_IN, {'data': {'deletion': {'candidates': ['n2', 'n1']}}}, ['n3', 'n4']),
-        (SCALE_IN, {'inputs': {'candidates': ['n2']}}, ['n1', 'n3', 'n4']),
-        (
-            SCALE_IN,
-            {'data': {'deletion': {'candidates': ['n2']}}, 'inputs': {'candidates': 7}},
-            ['n1', 'n3', 'n4'],
-        ),
-        ('CLUSTER_DEL_NODES', {'inputs': {'candidates': ['n4', 'n1']}}, ['n2', 'n3']),
-        ('CLUSTER_DEL_NODES', {'inputs': {'candidates': {'n1': 'n8'}}}, ['n2', 'n3', 'n4']),
-        (
-            'CLUSTER_REPLACE_NODES',
-            {'inputs': {'candidates': {'n1': 'n8', 'n2': 'n9'}}},
-            ['n3', 'n4'],
-        ),
-        (
-            'CLUSTER_REPLACE_NODES',
-            {'inputs': {'candidates': {'n1': 'n8'}}, 'data': {'deletion': {'candidates': ['n2']}}},
-            ['n2', 'n3', 'n4'],
-        ),
+        (SCALE_IN, victims('n2', 'n1'), ['n3', 'n4']),
+        (SCALE_IN, named('n2'), ['n1', 'n3', 'n4']),
+        (SCALE_IN, {**victims('n2'), 'inputs': {'candidates': 7}}, ['n1', 'n3', 'n4']),
+        (DELETE, named('n4', 'n1'), ['n2', 'n3']),
+        (DELETE, {'inputs': {'candidates': {'n1': 'n8'}}}, ['n2', 'n3', 'n4']),
+        (REPLACE, {'inputs': {'candidates': {'n1': 'n8', 'n2': 'n9'}}}, ['n3', 'n4']),
+        (REPLACE, {'inputs': {'candidates': {'n1': 'n8'}}, **victims('n2')}, ['n2', 'n3', 'n4']),
         (
             RESIZE,
             {'data': {'deletion': {'count': 1, 'candidates': ['n3']}}, 'inputs': SHRINK},
             ['n1', 'n2', 'n4'],
         ),
         ('NODE_DELETE', {'node': connected(2)}, ['n1', 'n3', 'n4']),
-        (
-            'NODE_DELETE',
-            {'node': connected(2), 'data': {'deletion': {'candidates': ['n2']}}},
-            ['n1', 'n3', 'n4'],
-        ),
-        (
-            'NODE_DELETE',
-            {'node': connected(2), 'data': {'deletion': {'candidates': ['n1']}}},
-            ['n1', 'n3', 'n4'],
-        ),
+        ('NODE_DELETE', {'node': connected(2), **victims('n2')}, ['n1', 'n3', 'n4']),
+        ('NODE_DELETE', {'node': connected(2), **victims('n1')}, ['n1', 'n3', 'n4']),
     ],
-)  # fmt: skip
+)
 def test_members_of_named_nodes_are_removed(lab, four_members, action, more, remaining):
     """Nodes that the action names leave the pool, regardless of a choice of earlier policies."""
     policy, members = four_members
@@ -73,77 +99,90 @@ def test_node_in_error_that_stays_in_the_pool_keeps_its_status_and_reason(lab, f
     """A node in ERROR keeps this status, and its reason gains the failure."""
     policy, members = four_members
     members[0] |= {'status': 'ERROR', 'status_reason': 'The server is gone.'}
+    lab.around = refusal('update_members', error=ApiError('No', 403))
 
-    def refuse(call):
-        if call.writes:
-            raise ApiError('Policy does not allow this request', 403)
-        return call.act()
+    reply = lab.check(request(SCALE_IN, [policy], members, **named('n1', 'n2')))
 
-    lab.around = refuse
-    reply = lab.check(request(SCALE_IN, [policy], members, inputs={'candidates': ['n1', 'n2']}))
-
-    assert reply['action']['data']['reason'] == (
+    assert status(reply) == (
+        'ERROR',
         "Failed in removing deleted node(s) from lb pool: ['n1', 'n2'] "
-        '(n1: Octavia responded with status 403: Policy does not allow this request)'
+        '(n1: Octavia responded with status 403: No)',
     )
     assert {
         one: (reply['nodes'][one]['status'], reply['nodes'][one]['status_reason'])
         for one in ('n1', 'n2')
-    } == {
-        'n1': ('ERROR', 'The server is gone. Failed in removing node from lb pool.'),
-        'n2': ('WARNING', 'Failed in removing node from lb pool.'),
+    } == {'n1': ('ERROR', f'The server is gone. {FAILURE}'), 'n2': ('WARNING', FAILURE)}
+
+
+@pytest.mark.parametrize('broken', ['members', 'show'])
+def test_failed_lookup_marks_nodes_to_remove_until_a_repetition_removes_them(lab, broken):
+    """If pool or load balancer cannot be looked up, all nodes get a warning and stay members."""
+    _, pool = lab.foreign()
+    policy, members = lab.attached(
+        [connected(1), connected(2)], loadbalancer='front', pool={'id': pool}
+    )
+    ids_of(policy)['loadbalancer'] = 'front'
+    asked = request(DELETE, [policy], members, **named('n1', 'n2'))
+    lab.around = refusal(broken, error=ApiError('busy', 503))
+
+    dry = lab.check({**asked, 'dry_run': True})
+    reply = lab.check(asked)
+
+    cause = 'Octavia responded with status 503: busy'
+    assert status(reply)[1] == (
+        f"Failed in removing deleted node(s) from lb pool: ['n1', 'n2'] (n1: {cause})"
+    )
+    details = decision(reply)['details']
+    assert (details['failed'], details['pool']) == ({'n1': cause, 'n2': cause}, pool)
+    assert details['api_calls'] >= 10
+    assert reply['nodes'] == {
+        one['id']: {'data': one['data'], 'status': 'WARNING', 'status_reason': FAILURE}
+        for one in members
     }
+    assert (status(dry), dry['nodes']) == (status(reply), {})
 
-
-def test_all_victims_leave_an_own_pool_in_one_update(lab, four_members):
-    """All members leave the policy's own pool in one update."""
-    policy, members = four_members
-
-    reply = lab.check(request(SCALE_IN, [policy], members, inputs={'count': 4}))
-
-    assert decision(reply)['details']['updates'] == 1
-    assert left(lab) == []
+    lab.around = lambda call: call.act()
+    marked = patched(members, reply)
+    assert status(lab.check(request(DELETE, [policy], marked, **named('n1', 'n2'))))[0] == 'OK'
+    assert lab.addresses() == []
 
 
 @pytest.mark.parametrize(
-    ('lab', 'action', 'more', 'updates'),
+    ('batch', 'action', 'more', 'calls'),
     [
-        (Lab(), SCALE_IN, {'inputs': {'count': 3}}, 1),
-        (Lab(), 'NODE_DELETE', {'node': connected(1)}, 1),
-        (Lab(batch_members=False), SCALE_IN, {'inputs': {'count': 3}}, 3),
+        (True, SCALE_IN, {'inputs': {'count': 4}}, ['update_members']),
+        (True, 'NODE_DELETE', {'node': connected(1)}, ['delete_member']),
+        (False, SCALE_IN, {'inputs': {'count': 3}}, ['delete_member'] * 3),
     ],
 )
-def test_batch_removal_requires_a_pool_without_other_clients(lab, action, more, updates):
-    """Members are removed together only if no other client changes the pool."""
+def test_batch_removal_requires_a_pool_without_other_clients(batch, action, more, calls):
+    """Members are removed together only if no other client changes the pool; a plan says so."""
+    lab = Lab(batch_members=batch)
     policy, members = lab.attached([connected(number) for number in range(1, 5)])
     lab.calls.clear()
+    asked = request(action, [policy], members, **more)
 
-    reply = lab.check(request(action, [policy], members, **more))
+    planned = decision(lab.check({**asked, 'dry_run': True}))
+    assert writes(lab) == []
+    really = decision(lab.check(asked))
 
-    assert decision(reply)['details']['updates'] == updates
-    assert [call.name for call in lab.calls if call.writes] == (
-        ['update_members']
-        if action == SCALE_IN and lab.batch_members
-        else ['delete_member'] * updates
-    )
+    assert really['details']['updates'] == planned['details']['updates'] == len(calls)
+    assert really['details']['removed'] == planned['details']['removed']
+    assert writes(lab) == calls
+    number = len(planned['details']['removed'])
+    updates = f'{len(calls)} update{"s" * (len(calls) > 1)}'
+    assert planned['reason'] == f'{number} to be removed, in {updates}; nothing was written'
 
 
 def test_remaining_members_keep_all_attributes(lab, four_members):
     """A batch removal keeps all attributes of the remaining members."""
     policy, members = four_members
     with lab.store.changing() as state:
-        pool = next(iter(state['R1']['members'].values()))
-        for member in pool.values():
-            member |= {
-                'weight': 0,
-                'backup': True,
-                'monitor_port': 99,
-                'name': 'drained',
-                'tags': ['x'],
-            }
+        for member in next(iter(state['R1']['members'].values())).values():
+            member |= {'weight': 0, 'backup': True, 'monitor_port': 99, 'tags': ['x']}
     before = lab.settled()['member']
 
-    lab.check(request(SCALE_IN, [policy], members, inputs={'candidates': ['n1', 'n2']}))
+    lab.check(request(SCALE_IN, [policy], members, **named('n1', 'n2')))
 
     assert lab.settled()['member'] == before[2:]
 
@@ -162,9 +201,9 @@ def test_existing_pool_keeps_its_other_members(lab):
 def test_victim_without_a_member_counts_as_removed(lab, four_members):
     """A victim whose member is already gone counts as removed."""
     policy, members = four_members
-    lab.check(request(SCALE_IN, [policy], members, inputs={'candidates': ['n1']}))
+    lab.check(request(SCALE_IN, [policy], members, **named('n1')))
 
-    reply = lab.check(request(SCALE_IN, [policy], members, inputs={'candidates': ['n1']}))
+    reply = lab.check(request(SCALE_IN, [policy], members, **named('n1')))
 
     assert decision(reply)['reason'] == 'Nothing to change'
     assert reply['nodes'] == {'n1': {'data': {}}}
@@ -175,12 +214,9 @@ def test_victim_without_stored_member_is_found_by_its_tag(lab, four_members):
     policy, members = four_members
     without_data = [{**one, 'data': {}} for one in members]
 
-    reply = lab.check(
-        request(SCALE_IN, [policy], without_data, inputs={'candidates': ['n1', 'n3']})
-    )
+    reply = lab.check(request(SCALE_IN, [policy], without_data, **named('n1', 'n3')))
 
-    assert left(lab) == ['n2', 'n4']
-    assert reply['nodes'] == {}
+    assert (left(lab), reply['nodes']) == (['n2', 'n4'], {})
 
 
 @pytest.mark.parametrize('stored', [[], {}, ['m'], {'id': 'm'}, 7, None])
@@ -189,11 +225,9 @@ def test_stored_member_that_is_no_string_is_ignored(lab, four_members, stored):
     policy, members = four_members
     members = [{**members[0], 'data': {'lb_member': stored}}, *members[1:]]
 
-    reply = lab.check(
-        request('CLUSTER_DEL_NODES', [policy], members, inputs={'candidates': ['n1']})
-    )
+    reply = lab.check(request(DELETE, [policy], members, **named('n1')))
 
-    assert (reply['action']['data']['status'], left(lab)) == ('OK', ['n2', 'n3', 'n4'])
+    assert (status(reply)[0], left(lab)) == ('OK', ['n2', 'n3', 'n4'])
 
 
 def test_foreign_member_at_the_address_of_a_victim_stays(lab):
@@ -222,24 +256,10 @@ def test_deleted_pool_counts_as_empty(lab, four_members):
     policy, members = four_members
     lab.store.__init__()
 
-    reply = lab.check(request(SCALE_IN, [policy], members, inputs={'candidates': ['n1']}))
+    reply = lab.check(request(SCALE_IN, [policy], members, **named('n1')))
 
     assert decision(reply)['outcome'] == 'APPLIED'
     assert reply['nodes'] == {'n1': {'data': {}}}
-
-
-@pytest.mark.parametrize(
-    'data',
-    [{}, {'x': 1}, {'LoadBalancingPolicy': {}}, {'LoadBalancingPolicy': {'data': {'pool': 'p'}}}],
-)
-def test_binding_without_a_pool_is_refused(lab, data):
-    """A binding that stores no pool is refused."""
-    reply = lab.check(request(SCALE_IN, [load_balancing_policy(data=data)], [connected(1)]))
-
-    assert reply['action']['data'] == {
-        'status': 'ERROR',
-        'reason': 'The binding holds no load balancer: attach the policy before it is checked.',
-    }
 
 
 def test_patches_of_earlier_policies_are_kept(lab, four_members):
@@ -247,7 +267,7 @@ def test_patches_of_earlier_policies_are_kept(lab, four_members):
     policy, members = four_members
     members[0]['data']['mark'] = 'x'
 
-    reply = lab.check(request(SCALE_IN, [policy], members, inputs={'candidates': ['n1']}))
+    reply = lab.check(request(SCALE_IN, [policy], members, **named('n1')))
 
     assert data_of(patched(members, reply))['n1'] == {'mark': 'x'}
 
@@ -256,14 +276,129 @@ def test_member_stored_in_the_node_of_the_action_is_removed(lab):
     """The member in the data of the action's node is removed, even if it has no tags."""
     lb, pool = lab.foreign('10.0.0.1')
     policy, _ = lab.attached([], loadbalancer=lb, pool={'id': pool})
-    known = lab.settled()['member'][0]['id']
+    one = connected(1, data={'lb_member': member_ids(lab)['foreign']})
 
-    reply = lab.check(
-        request(
-            'NODE_DELETE', [policy], [connected(1)], node=connected(1, data={'lb_member': known})
-        )
-    )
+    reply = lab.check(request('NODE_DELETE', [policy], [connected(1)], node=one))
 
     assert decision(reply)['details']['removed'] == ['n1']
     assert reply['nodes'] == {'n1': {'data': {}}}
     assert lab.addresses() == []
+
+
+@pytest.mark.parametrize('is_attached_again', [False, True])
+def test_node_with_a_reused_address_adopts_the_member_without_an_update(
+    lab, reused, is_attached_again
+):
+    """A node that reuses the address of a deleted node adopts its member without an update."""
+    policy, members = reused
+    lab.calls.clear()
+
+    if is_attached_again:
+        reply = lab.attach(bind({**policy, 'data': {}}, members))
+    else:
+        reply = lab.check(after('NODE_CREATE', [policy], members, node=members[1]))
+        assert decision(reply)['reason'] == '1 in the pool already'
+
+    assert reply['nodes']['n9'] == {'data': {'lb_member': member_ids(lab)['n1']}}
+    assert writes(lab) == []
+
+
+@pytest.mark.parametrize(
+    ('action', 'more', 'removed'),
+    [
+        ('NODE_DELETE', {'node': reusing(9)}, ['n9']),
+        (DELETE, named('n2', 'n9'), ['n2', 'n9']),
+    ],
+)
+def test_deleted_node_with_a_reused_address_leaves_the_pool(lab, reused, action, more, removed):
+    """The member at a reused address is removed before the node, alone or with others."""
+    policy, members = reused
+    asked = request(action, [policy], members, **more)
+
+    planned = lab.check({**asked, 'dry_run': True})
+    assert lab.addresses() == ['10.0.0.1', '10.0.0.2']
+    reply = lab.check(asked)
+
+    assert decision(reply)['details']['removed'] == removed
+    assert decision(planned)['details']['removed'] == removed
+    assert lab.addresses() == ['10.0.0.2'][len(removed) - 1 :]
+
+
+def test_member_left_behind_in_error_is_updated(lab, reused):
+    """A member left behind that is not ACTIVE is sent to Octavia again."""
+    policy, members = reused
+    left_behind = member_ids(lab)['n1']
+    with lab.store.changing() as state:
+        (pool,) = state['R1']['members'].values()
+        pool[left_behind]['provisioning_status'] = 'ERROR'
+
+    reply = lab.check(after('NODE_CREATE', [policy], members, node=members[1]))
+
+    assert reply['nodes'] == {'n9': {'data': {'lb_member': member_ids(lab)['n9']}}}
+    assert {one['provisioning_status'] for one in lab.settled()['member']} == {'ACTIVE'}
+
+
+def test_second_node_with_the_same_address_adopts_no_member(lab, reused):
+    """The second of two nodes with one address neither gets nor removes the member of the first."""
+    policy, members = reused
+    twin = reusing(8, of=2)
+    both = [members[0], twin]
+
+    added = lab.check(after('NODE_CREATE', [policy], both, node=twin))
+    removed = lab.check(request('NODE_DELETE', [policy], both, node=twin))
+
+    assert added['nodes'] == {}
+    assert decision(removed)['details']['passed_over'] == ['n8']
+    assert '10.0.0.2' in lab.addresses()
+
+
+def test_member_left_by_another_cluster_or_policy_stays(lab, reused):
+    """A member that another cluster or policy left behind stays."""
+    policy, members = reused
+    asked = request('NODE_DELETE', [policy], members, node=members[1])
+    asked['cluster']['id'] = 'c2'
+
+    assert decision(lab.check(asked))['details']['passed_over'] == ['n9']
+    assert lab.addresses() == ['10.0.0.1', '10.0.0.2']
+
+
+def test_removal_at_another_port_keeps_the_member(lab):
+    """A member left behind at another port stays in the pool."""
+    policy, _ = lab.attached([connected(1)])
+    policy['spec']['properties']['pool']['protocol_port'] = 81
+
+    reply = lab.check(request('NODE_DELETE', [policy], [reusing(9)], node=reusing(9)))
+
+    assert decision(reply)['details']['passed_over'] == ['n9']
+    assert lab.addresses() == ['10.0.0.1']
+
+
+def test_addresses_are_not_looked_up_without_members_left_behind(lab):
+    """Addresses are looked up only if the pool has members left behind."""
+    policy, members = lab.attached([connected(1)])
+    members = [*members, node(2, physical_id='s2')]
+    asked = []
+    lab.subnet = lab.servers = lambda *args: asked.append(args)
+
+    reply = lab.check(request(DELETE, [policy], members, **named('n1', 'n2')))
+
+    assert (status(reply)[0], asked) == ('OK', [])
+
+
+def test_node_whose_address_cannot_be_looked_up_fails_and_others_leave(lab, reused):
+    """A node whose address cannot be looked up fails if members were left behind; others leave."""
+    policy, members = reused
+
+    def away(*_):
+        raise CloudUnavailable('Compute service unavailable')
+
+    lab.servers = away
+    members[1] = node(9, physical_id='s9')
+    reply = lab.check(request(DELETE, [policy], members, **named('n2', 'n9')))
+
+    assert status(reply)[1] == (
+        "Failed in removing deleted node(s) from lb pool: ['n9'] (n9: Compute service unavailable)"
+    )
+    assert decision(reply)['details']['failed'] == {'n9': 'Compute service unavailable'}
+    assert data_of(patched(members, reply)) == {'n2': {}, 'n9': {}}
+    assert lab.addresses() == ['10.0.0.1']

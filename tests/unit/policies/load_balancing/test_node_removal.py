@@ -1,24 +1,233 @@
-"""Tests for taking nodes out of a pool with a health floor."""
+"""Taking nodes out of a pool: which ones, as victims of an action, and down to health floors."""
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement_worker.policies.load_balancing.node_removal import UNDRAINED
+from placement_worker.contract.model import CheckRequest
+from placement_worker.policies.load_balancing.node_removal import HOOKS, UNDRAINED, floored
 from tests.factories import (
     bind,
+    changed,
     connected,
     deletion_policy,
     load_balancing_policy,
+    node,
     request,
     zone_policy,
 )
 from tests.simulated_octavia import Lab
-from tests.unit.policies.load_balancing.building_blocks import decision, left
+from tests.unit.policies.load_balancing.building_blocks import (
+    decision,
+    ids_of,
+    left,
+    refusal,
+    status,
+    writes,
+)
 
-SCALE_IN, RESIZE = 'CLUSTER_SCALE_IN', 'CLUSTER_RESIZE'
+SCALE_IN, RESIZE, DELETE = 'CLUSTER_SCALE_IN', 'CLUSTER_RESIZE', 'CLUSTER_DEL_NODES'
+REPLACE = 'CLUSTER_REPLACE_NODES'
+NONE = 'No node is to be deleted.'
+TOO_SMALL = 'The engine will refuse to leave fewer than min_size ({}) nodes.'
+NO_MAP = 'Expected `object`, got `{}` - at `$.action.inputs.candidates` (old node id: new node id)'
 STATUSES = ('ONLINE', 'OFFLINE', 'DEGRADED', 'ERROR', 'DRAINING', 'NO_MONITOR')
 ONLINE = ('ONLINE', 'NO_MONITOR')
+
+
+def change_by(number, **more):
+    """Return the inputs of a resize."""
+    return {'inputs': {'adjustment_type': 'CHANGE_IN_CAPACITY', 'number': number, **more}}
+
+
+def named(*node_ids):
+    return {'inputs': {'candidates': list(node_ids)}}
+
+
+def of_deletion(reply):
+    """Return the deletion that a check decided."""
+    return reply['action']['data']['deletion']
+
+
+@pytest.mark.parametrize(
+    ('action', 'more', 'count'),
+    [
+        (SCALE_IN, {}, 1),
+        (SCALE_IN, {'inputs': {'count': 3}}, 3),
+        (SCALE_IN, {'inputs': {'count': 9}}, 4),
+        (SCALE_IN, {'data': {'deletion': {'count': 2, 'mark': 'x'}}, 'inputs': {'count': 1}}, 2),
+        (RESIZE, change_by(-2), 2),
+        (RESIZE, {'data': {'deletion': {'count': 3}}, **change_by(-2)}, 3),
+    ],
+)
+def test_victims_are_chosen_and_stored_if_no_policy_chose_any(
+    lab, four_members, action, more, count
+):
+    """If no policy chose victims, this one chooses them and stores them in the action's data."""
+    policy, members = four_members
+
+    reply = lab.check(request(action, [policy], members, **more))
+
+    candidates = of_deletion(reply)['candidates']
+    before = more.get('data', {}).get('deletion', {})
+    assert of_deletion(reply) == {**before, 'count': count, 'candidates': candidates}
+    assert len(set(candidates)) == count
+    assert left(lab) == [one['id'] for one in members if one['id'] not in candidates]
+
+
+def test_chosen_victims_equal_those_of_random_deletion(lab, four_members):
+    """The chosen victims are those that the deletion policy chooses with RANDOM, and of a plan."""
+    policy, members = four_members
+    members[2]['status'] = 'ERROR'
+
+    def chosen_by(policy, **more):
+        asked = request(SCALE_IN, [policy], members, inputs={'count': 2}, **more)
+        return of_deletion(lab.check(asked))['candidates']
+
+    expected = chosen_by(deletion_policy('RANDOM'))
+    assert expected[0] == 'n3'
+    assert chosen_by(policy, dry_run=True) == chosen_by(policy) == expected
+
+
+def test_chosen_victims_follow_a_plan_by_zones():
+    """Victims are chosen in the zones that an earlier policy planned."""
+    lab = Lab(description={'zones': {'a': True, 'b': True}})
+    placed = [
+        connected(n, data={'placement': {'zone': zone}}) for n, zone in enumerate('aaab', start=1)
+    ]
+    policy, members = lab.attached(placed)
+
+    reply = lab.check(
+        request(SCALE_IN, [zone_policy('a', 'b'), policy], members, inputs={'count': 2})
+    )
+
+    deletion = of_deletion(reply)
+    assert deletion['zones'] == {'a': 2}
+    assert set(deletion['candidates']) < {'n1', 'n2', 'n3'}
+    assert left(lab) == sorted({'n1', 'n2', 'n3', 'n4'} - set(deletion['candidates']))
+
+
+def test_chosen_victims_follow_a_plan_by_regions(lab, four_members):
+    """Victims are chosen in the regions that an earlier policy planned, even without members."""
+    policy, members = four_members
+    members = [*members, node(5, region='R2'), node(6, region='R2')]
+    data = {'deletion': {'count': 2, 'regions': {'R2': 2}}}
+
+    reply = lab.check(request(SCALE_IN, [policy], members, data=data))
+
+    assert sorted(reply['action']['data']['deletion']['candidates']) == ['n5', 'n6']
+    assert (
+        decision(reply)['details']['passed_over']
+        == reply['action']['data']['deletion']['candidates']
+    )
+    assert left(lab) == ['n1', 'n2', 'n3', 'n4']
+
+
+def test_members_of_the_victims_of_deletion_are_removed(lab, four_members):
+    """The members of the victims that the deletion policy chose are removed."""
+    policy, members = four_members
+
+    reply = lab.check(request(SCALE_IN, [policy, deletion_policy()], members, inputs={'count': 2}))
+
+    assert of_deletion(reply)['candidates'] == ['n1', 'n2']
+    assert left(lab) == ['n3', 'n4']
+    assert reply['action']['data']['reason'] == 'Candidates generated'
+
+
+@pytest.mark.parametrize(
+    ('action', 'more', 'reason'),
+    [
+        (SCALE_IN, {'data': {'hooks': {'type': 'zaqar'}}}, HOOKS),
+        (SCALE_IN, {'inputs': {'count': 0}}, NONE),
+        (SCALE_IN, {'data': {'deletion': {'count': 0}}}, NONE),
+        (RESIZE, change_by(2), NONE),
+        (RESIZE, {'data': {'creation': {'count': 2}}}, NONE),
+        (
+            RESIZE,
+            {'data': {'creation': {'count': 1}, 'deletion': {'count': 1, 'candidates': ['n1']}}},
+            NONE,
+        ),
+        (DELETE, {}, NONE),
+        (SCALE_IN, {'min_size': 4}, TOO_SMALL.format(4)),
+        (SCALE_IN, {'min_size': 3, 'inputs': {'count': 2}}, TOO_SMALL.format(3)),
+        (DELETE, {'min_size': 4, **named('n1')}, TOO_SMALL.format(4)),
+        ('NODE_DELETE', {'min_size': 4, 'node': connected(1)}, TOO_SMALL.format(4)),
+    ],
+)
+def test_check_without_victims_is_skipped_without_a_call(lab, four_members, action, more, reason):
+    """An action that removes no node is skipped without a call to Octavia."""
+    policy, members = four_members
+    lab.calls.clear()
+
+    reply = lab.check(request(action, [policy], members, **more))
+
+    assert (decision(reply)['outcome'], decision(reply)['reason']) == ('SKIPPED', reason)
+    assert status(reply)[0] == 'OK'
+    assert (reply['nodes'], lab.calls) == ({}, [])
+
+
+@pytest.mark.parametrize(
+    ('action', 'more'),
+    [
+        (SCALE_IN, {'min_size': 3}),
+        (RESIZE, {'min_size': 4, 'data': {'deletion': {'count': 1}}}),
+        (REPLACE, {'min_size': 4, 'inputs': {'candidates': {'n1': 'n9'}}}),
+    ],
+)
+def test_removal_down_to_min_size_is_applied(lab, four_members, action, more):
+    """A removal may reach min_size; replacing and resizing may go below it."""
+    policy, members = four_members
+
+    assert decision(lab.check(request(action, [policy], members, **more)))['outcome'] == 'APPLIED'
+    assert len(left(lab)) == 3
+
+
+@pytest.mark.parametrize(('number', 'rest'), [(-3, 2), (-1, 0)])
+def test_resize_that_names_victims_removes_others_up_to_its_number(lab, four_members, number, rest):
+    """The named nodes leave first, then others, up to the number that the resize removes."""
+    policy, members = four_members
+    asked = request(RESIZE, [policy], members, **change_by(number, candidates=['n3']))
+
+    victims = lab.check(asked)['action']['data'].get('deletion', {}).get('candidates', ['n3'])
+
+    assert (victims[0], len(victims) - 1) == ('n3', rest)
+    assert left(lab) == sorted({'n1', 'n2', 'n3', 'n4'} - set(victims))
+
+
+@pytest.mark.parametrize(
+    ('action', 'more', 'reason'),
+    [
+        (SCALE_IN, named('n1', 'n8', 'n9'), 'Not a member of cluster c1: n8, n9'),
+        (
+            SCALE_IN,
+            {'data': {'deletion': {'candidates': ['n8']}}},
+            'Not a member of cluster c1: n8',
+        ),
+        (
+            SCALE_IN,
+            {'data': {'deletion': {'candidates': ['n1', 'n1']}}},
+            'Expected each node once, got `n1` again - at `$.action.data.deletion.candidates[1]`',
+        ),
+        (
+            SCALE_IN,
+            {'data': {'deletion': {'count': 1, 'zones': {'a': 2}}}},
+            'Expected a plan for at most 1 node, got one for 2 - at `$.action.data.deletion`',
+        ),
+        (REPLACE, named('n1'), NO_MAP.format('array')),
+        (REPLACE, {}, NO_MAP.format('null')),
+        ('NODE_DELETE', {'node': connected(9)}, 'Not a member of cluster c1: n9'),
+        ('NODE_DELETE', {'node': connected(9), 'min_size': 4}, 'Not a member of cluster c1: n9'),
+    ],
+)
+def test_invalid_request_is_refused_without_a_removal(lab, four_members, action, more, reason):
+    """Invalid inputs and unknown nodes are refused, and no member is removed."""
+    policy, members = four_members
+
+    reply = lab.check(request(action, [policy], members, **more))
+
+    assert reply['action']['data'] == {**more.get('data', {}), 'status': 'ERROR', 'reason': reason}
+    assert left(lab) == ['n1', 'n2', 'n3', 'n4']
 
 
 def attached(min_online, *statuses, **more):
@@ -42,6 +251,78 @@ def chosen(*node_ids, **more):
     return {'deletion': {'count': len(node_ids), 'candidates': list(node_ids), **more}}
 
 
+@pytest.mark.parametrize(
+    ('policy', 'minimums'),
+    [
+        ({'min_online': '50%'}, ['50%']),
+        ({'min_online': 0}, [0]),
+        ({}, []),
+        ({'version': '1.3'}, []),
+    ],
+)
+def test_floored_yields_policies_with_a_floor(policy, minimums):
+    """Only policies of version 1.4 with `min_online` have a floor."""
+    policies = [load_balancing_policy(**{'version': '1.4', **policy})]
+    check = msgspec.convert(request(SCALE_IN, policies, []), CheckRequest)
+
+    assert [properties.min_online for _, properties in floored(check)] == minimums
+
+
+@pytest.mark.parametrize(
+    ('change', 'minimums'),
+    [
+        (lambda policy: policy.update(enabled=False), []),
+        (lambda policy: policy['spec'].update(version=1.4), [2]),
+        (lambda policy: policy['spec']['properties'].update(vip={'subnet': 5}), [2]),
+    ],
+)
+def test_floored_reads_policies_as_the_chain_does(change, minimums):
+    """A disabled policy has no floor, and a spec is normalized as Senlin normalizes it."""
+    policy = changed(load_balancing_policy(version='1.4', min_online=2), change)
+    check = msgspec.convert(request(SCALE_IN, [policy], []), CheckRequest)
+
+    assert [properties.min_online for _, properties in floored(check)] == minimums
+
+
+@pytest.mark.parametrize(
+    ('statuses', 'counts'),
+    [
+        (['ONLINE'] * 4, (4, 4, 2)),
+        (['OFFLINE', 'ONLINE', 'ONLINE', 'ONLINE'], (4, 3, 2)),
+        (['ERROR', 'DEGRADED', 'ONLINE', 'ONLINE'], (4, 2, 2)),
+        (['DRAINING', 'NO_MONITOR', 'ONLINE', 'ONLINE'], (4, 3, 2)),
+    ],
+)
+def test_details_have_members_online_and_required(statuses, counts):
+    """ONLINE and NO_MONITOR count as online; the details have all three numbers."""
+    lab, policy, members = attached('50%', *statuses)
+
+    reply = lab.check(request(SCALE_IN, [policy], members, dry_run=True))
+
+    details = decision(reply)['details']
+    assert (details['members'], details['online'], details['required_online']) == counts
+
+
+def test_members_without_a_health_monitor_count_as_online():
+    """A pool without a monitor reports NO_MONITOR, so only the number of members counts."""
+    lab = Lab(member_status={'10.0.0.1': 'ERROR'})
+    policy, members = lab.attached([connected(1), connected(2)], version='1.4', min_online=1)
+
+    assert decision(lab.check(request(SCALE_IN, [policy], members)))['details']['online'] == 2
+
+
+def test_member_that_is_being_deleted_does_not_count():
+    """A member in PENDING_DELETE counts neither as a member nor as online."""
+    lab, policy, members = attached(1, *['ONLINE'] * 3)
+    with lab.store.changing() as state:
+        pool = next(iter(state['R1']['members'].values()))
+        next(iter(pool.values()))['provisioning_status'] = 'PENDING_DELETE'
+
+    details = decision(lab.check(request(SCALE_IN, [policy], members, dry_run=True)))['details']
+
+    assert (details['members'], details['online']) == (2, 2)
+
+
 def test_victims_are_trimmed_to_the_floor_with_a_warning():
     """Only as many victims leave as the floor allows; count, candidates and warning say so."""
     lab, policy, members = attached('60%', *['ONLINE'] * 4, 'ERROR')
@@ -49,7 +330,7 @@ def test_victims_are_trimmed_to_the_floor_with_a_warning():
 
     reply = lab.check(request(SCALE_IN, [policy], members, data=data))
 
-    pool = policy['data']['LoadBalancingPolicy']['data']['pool']
+    pool = ids_of(policy)['pool']
     assert reply['action']['data'] == {
         'deletion': {'count': 1, 'candidates': ['n1'], 'grace_period': 30},
         'status': 'OK', 'reason': 'Completed policy checking.',
@@ -66,38 +347,40 @@ def test_victims_are_trimmed_to_the_floor_with_a_warning():
     ]
 
 
-def test_victims_with_offline_members_leave_whatever_the_floor_is():
-    """Removing an offline member leaves as many online, so such victims are never spared."""
-    lab, policy, members = attached(9, 'ONLINE', 'ERROR', 'ONLINE', 'OFFLINE')
+@pytest.mark.parametrize(
+    ('min_online', 'statuses', 'victims', 'leaving'),
+    [
+        (9, ['ONLINE', 'ERROR', 'ONLINE', 'OFFLINE'], ['n1', 'n2', 'n3', 'n4'], ['n2', 'n4']),
+        ('100%', ['ONLINE', 'ONLINE'], ['n1'], []),
+    ],
+    ids=['offline members leave whatever the floor is', 'none leaves'],
+)
+def test_floor_spares_only_victims_with_online_members(min_online, statuses, victims, leaving):
+    """The check is OK, also if no victim can leave; then Octavia gets no write."""
+    lab, policy, members = attached(min_online, *statuses)
 
-    reply = lab.check(request(SCALE_IN, [policy], members, data=chosen('n1', 'n2', 'n3', 'n4')))
+    reply = lab.check(request(SCALE_IN, [policy], members, data=chosen(*victims)))
 
-    assert reply['action']['data']['deletion'] == {'count': 2, 'candidates': ['n2', 'n4']}
-    assert left(lab) == ['n1', 'n3']
-
-
-def test_floor_that_spares_all_victims_deletes_no_node():
-    """If no victim can leave, the check is OK, no node is deleted, and Octavia gets no write."""
-    lab, policy, members = attached('100%', 'ONLINE', 'ONLINE')
-
-    reply = lab.check(request(SCALE_IN, [policy], members, inputs={'count': 1}))
-
-    data = reply['action']['data']
-    assert data['status'] == 'OK'
-    assert (data['deletion']['count'], data['deletion']['candidates']) == (0, [])
-    assert reply['warnings'][0].startswith('None of 1 node can leave pool ')
-    assert not [call for call in lab.calls if call.writes]
-    assert reply['nodes'] == {}
+    assert status(reply)[0] == 'OK'
+    assert of_deletion(reply) == {'count': len(leaving), 'candidates': leaving}
+    assert list(reply['nodes']) == leaving
+    assert bool(writes(lab)) == bool(leaving)
+    assert reply['warnings'][-1].startswith(
+        'Only 2 of 4' if leaving else 'None of 1 node can leave'
+    )
 
 
-def test_victims_chosen_here_are_trimmed_to_the_floor():
-    """Victims that load balancing chooses itself are trimmed too."""
+@pytest.mark.parametrize('is_dry', [True, False])
+def test_victims_chosen_here_are_trimmed_to_the_floor(is_dry):
+    """Victims that load balancing chooses itself are trimmed too; a plan writes nothing."""
     lab, policy, members = attached(3, *['ONLINE'] * 4)
 
-    reply = lab.check(request(SCALE_IN, [policy], members, inputs={'count': 3}))
+    reply = lab.check(request(SCALE_IN, [policy], members, inputs={'count': 3}, dry_run=is_dry))
 
-    deletion = reply['action']['data']['deletion']
-    assert (deletion['count'], len(deletion['candidates']), len(left(lab))) == (1, 1, 3)
+    deletion = of_deletion(reply)
+    assert (deletion['count'], deletion['grace_period'], len(reply['warnings'])) == (1, 60, 1)
+    assert decision(reply)['details']['removed'] == deletion['candidates']
+    assert len(left(lab)) == (4 if is_dry else 3)
 
 
 def test_victims_of_other_policies_are_trimmed_without_their_plan():
@@ -111,7 +394,7 @@ def test_victims_of_other_policies_are_trimmed_without_their_plan():
 
     reply = lab.check(request(SCALE_IN, policies, members, inputs={'count': 2}))
 
-    deletion = reply['action']['data']['deletion']
+    deletion = of_deletion(reply)
     assert (deletion['count'], deletion['grace_period'], 'zones' in deletion) == (1, 9, False)
     assert len(left(lab)) == 3
 
@@ -123,7 +406,7 @@ def test_floor_with_hooks_trims_the_victims_without_removing_members():
 
     reply = lab.check(request(SCALE_IN, [policy], members, data=data))
 
-    assert reply['action']['data']['deletion']['candidates'] == ['n1']
+    assert of_deletion(reply)['candidates'] == ['n1']
     assert decision(reply)['outcome'] == 'SKIPPED'
     details = decision(reply)['details']
     assert [row['id'] for row in details.pop('spared')] == ['n2']
@@ -134,10 +417,10 @@ def test_floor_with_hooks_trims_the_victims_without_removing_members():
 @pytest.mark.parametrize(
     ('action', 'more', 'asked', 'possible'),
     [
-        (SCALE_IN, {'inputs': {'candidates': ['n1', 'n2']}}, 2, 1),
-        (SCALE_IN, {'inputs': {'candidates': ['n1', 'n2']}, 'data': chosen('n1', 'n2')}, 2, 1),
-        ('CLUSTER_DEL_NODES', {'inputs': {'candidates': ['n1', 'n3', 'n2']}}, 3, 2),
-        ('CLUSTER_REPLACE_NODES', {'inputs': {'candidates': {'n1': 'n8', 'n2': 'n9'}}}, 2, 1),
+        (SCALE_IN, named('n1', 'n2'), 2, 1),
+        (SCALE_IN, {**named('n1', 'n2'), 'data': chosen('n1', 'n2')}, 2, 1),
+        (DELETE, {'inputs': {'candidates': ['n1', 'n3', 'n2']}}, 3, 2),
+        (REPLACE, {'inputs': {'candidates': {'n1': 'n8', 'n2': 'n9'}}}, 2, 1),
     ],
 )
 def test_named_nodes_beyond_the_floor_are_refused_with_the_numbers(action, more, asked, possible):
@@ -146,7 +429,7 @@ def test_named_nodes_beyond_the_floor_are_refused_with_the_numbers(action, more,
 
     reply = lab.check(request(action, [policy], members, **more))
 
-    pool = policy['data']['LoadBalancingPolicy']['data']['pool']
+    pool = ids_of(policy)['pool']
     assert reply['action']['data'] == {
         **more.get('data', {}), 'status': 'ERROR',
         'reason': f'Only {possible} of {asked} nodes can leave pool {pool}: 2 of its 4 members '
@@ -165,8 +448,8 @@ def test_single_named_node_below_the_floor_is_refused():
     refused = lab.check(request('NODE_DELETE', [policy], members, node=members[0]))
     accepted = lab.check(request('NODE_DELETE', [policy], members, node=members[2]))
 
-    assert refused['action']['data']['reason'].startswith('None of 1 node can leave pool ')
-    assert accepted['action']['data']['status'] == 'OK'
+    assert status(refused)[1].startswith('None of 1 node can leave pool ')
+    assert status(accepted)[0] == 'OK'
     assert left(lab) == ['n1', 'n2']
 
 
@@ -180,60 +463,26 @@ def test_check_without_min_online_ignores_operating_statuses():
     assert 'online' not in decision(reply)['details']
 
 
-def test_dry_run_shows_the_trimmed_victims_without_a_write():
-    """A plan trims the victims as the check does, and writes nothing."""
-    lab, policy, members = attached(3, *['ONLINE'] * 4)
-
-    planned = lab.check(request(SCALE_IN, [policy], members, data=chosen('n1', 'n2'), dry_run=True))
-
-    assert planned['action']['data']['deletion']['candidates'] == ['n1']
-    assert decision(planned)['details']['removed'] == ['n1']
-    assert len(left(lab)) == 4
-
-
-def draining(policy, members, action=SCALE_IN, *, first=(), **more):
-    """Return the request for a check with this policy after others."""
-    return request(action, [*first, policy], members, **more)
-
-
-def test_deletion_chosen_here_has_a_grace_period():
-    """The engine waits 60 s if this policy chooses the victims, and no warning is needed."""
-    lab, policy, members = attached(None, *['ONLINE'] * 3)
-
-    reply = lab.check(draining(policy, members))
-
-    assert reply['action']['data']['deletion']['grace_period'] == 60
-    assert reply['warnings'] == []
-
-
-@pytest.mark.parametrize('grace_period', [0, 7])
-def test_grace_period_that_is_decided_already_is_kept(grace_period):
-    """A grace period in the action's data precedes the default of this policy."""
-    lab, policy, members = attached(None, *['ONLINE'] * 3)
-    data = {'deletion': {'count': 1, 'grace_period': grace_period}}
-
-    reply = lab.check(draining(policy, members, data=data))
-
-    assert reply['action']['data']['deletion']['grace_period'] == grace_period
-    assert bool(reply['warnings']) == (not grace_period)
-
-
 @pytest.mark.parametrize(
-    ('action', 'more', 'warns'),
+    ('action', 'first', 'more', 'grace_period', 'warns'),
     [
-        (SCALE_IN, {'first': [deletion_policy()]}, True),
-        (SCALE_IN, {'first': [deletion_policy(grace_period=1)]}, False),
-        ('CLUSTER_DEL_NODES', {'inputs': {'candidates': ['n1', 'n2']}}, True),
-        ('CLUSTER_REPLACE_NODES', {'inputs': {'candidates': {'n1': 'n9'}}}, False),
-        (SCALE_IN, {'data': chosen('n1', grace_period=0)}, True),
+        (SCALE_IN, [], {}, 60, False),
+        (SCALE_IN, [], {'data': {'deletion': {'count': 1, 'grace_period': 7}}}, 7, False),
+        (SCALE_IN, [], {'data': {'deletion': {'count': 1, 'grace_period': 0}}}, 0, True),
+        (SCALE_IN, [], {'data': chosen('n1', grace_period=0)}, 0, True),
+        (SCALE_IN, [deletion_policy()], {}, 0, True),
+        (SCALE_IN, [deletion_policy(grace_period=1)], {}, 1, False),
+        (DELETE, [], named('n1', 'n2'), None, True),
+        (REPLACE, [], {'inputs': {'candidates': {'n1': 'n9'}}}, None, False),
     ],
 )
-def test_deletion_without_a_grace_period_warns_once(action, more, warns):
-    """One sentence says that connections break, unless the engine replaces the nodes."""
+def test_deletion_without_a_grace_period_warns_once(action, first, more, grace_period, warns):
+    """Connections get 60 s if this policy chooses victims; a deletion without time is a warning."""
     lab, policy, members = attached(None, *['ONLINE'] * 3)
 
-    reply = lab.check(draining(policy, members, action, **more))
+    reply = lab.check(request(action, [*first, policy], members, **more))
 
+    assert reply['action']['data'].get('deletion', {}).get('grace_period') == grace_period
     assert reply['warnings'] == [UNDRAINED] * warns
 
 
@@ -241,7 +490,7 @@ def test_victims_without_a_member_cause_no_warning_of_connections():
     """If no member leaves the pool, no connection of the pool can break."""
     lab, policy, members = attached(None, *['ONLINE'] * 2)
 
-    reply = lab.check(draining(policy, [*members, connected(3)], data=chosen('n3')))
+    reply = lab.check(request(SCALE_IN, [policy], [*members, connected(3)], data=chosen('n3')))
 
     assert reply['warnings'] == []
 
@@ -249,49 +498,95 @@ def test_victims_without_a_member_cause_no_warning_of_connections():
 def test_two_pools_cause_one_warning_of_connections():
     """Policies of several pools give one warning together."""
     lab, policy, members = attached(None, *['ONLINE'] * 3)
-    other = {**load_balancing_policy(version='1.4'), 'id': 'pol-second'}
-    stored = lab.attach(bind(other, members))['policy']['data']
+    other = second_pool(lab, members)
 
-    reply = lab.check(
-        draining(policy, members, first=[{**other, 'data': stored}], data=chosen('n1'))
-    )
+    reply = lab.check(request(SCALE_IN, [other, policy], members, data=chosen('n1')))
 
-    assert len(left(lab)) == 4
-    assert reply['warnings'] == [UNDRAINED]
-
-
-def test_trimmed_deletion_chosen_here_keeps_its_grace_period():
-    """Sparing victims drops neither the grace period nor the warning about the floor."""
-    lab, policy, members = attached(2, *['ONLINE'] * 3)
-
-    reply = lab.check(draining(policy, members, inputs={'count': 2}))
-
-    assert reply['action']['data']['deletion']['grace_period'] == 60
-    assert len(reply['warnings']) == 1
+    assert (len(left(lab)), reply['warnings']) == (4, [UNDRAINED])
 
 
 def test_invalid_grace_period_is_refused_before_a_removal():
     """A grace period that is no number of seconds is an error, and no member leaves."""
     lab, policy, members = attached(None, *['ONLINE'] * 2)
 
-    reply = lab.check(draining(policy, members, data=chosen('n1', grace_period='long')))
+    reply = lab.check(request(SCALE_IN, [policy], members, data=chosen('n1', grace_period='long')))
 
-    assert reply['action']['data']['reason'] == (
+    assert status(reply)[1] == (
         'Expected `int`, got `"long"` - at `$.action.data.deletion.grace_period`'
     )
     assert len(left(lab)) == 2
 
 
-@pytest.mark.parametrize('version', ['1.0', '1.1', '1.2', '1.3'])
+@pytest.mark.parametrize('version', ['1.0', '1.3'])
 def test_earlier_versions_neither_add_a_grace_period_nor_warn(lab, version):
     """Versions of Senlin decide as before, whatever the grace period is."""
     policy, members = lab.attached([connected(n) for n in range(1, 4)], version=version)
 
-    reply = lab.check(draining(policy, members))
-    ignored = lab.check(draining(policy, members, data=chosen('n1', grace_period='long')))
+    reply = lab.check(request(SCALE_IN, [policy], members))
+    data = chosen('n1', grace_period='long')
+    ignored = lab.check(request(SCALE_IN, [policy], members, data=data))
 
-    assert 'grace_period' not in reply['action']['data']['deletion']
-    assert (reply['warnings'], ignored['action']['data']['status']) == ([], 'OK')
+    assert 'grace_period' not in of_deletion(reply)
+    assert (reply['warnings'], status(ignored)[0]) == ([], 'OK')
+
+
+def second_pool(lab, members, **properties):
+    """Attach another policy of version 1.4 to the same nodes, and return it."""
+    policy = load_balancing_policy(version='1.4', health_monitor={}, **properties)
+    policy |= {'id': 'pol-second', 'name': 'second'}
+    return {**policy, 'data': lab.attach(bind(policy, members))['policy']['data']}
+
+
+@pytest.mark.parametrize('version', ['1.3', '1.4'])
+def test_floor_of_a_later_pool_is_applied_before_members_leave_an_earlier_one(lab, version):
+    """A node that the floor of the second pool spares stays in the first pool too."""
+    first, members = lab.attached([connected(n) for n in range(1, 5)], version=version)
+    other = second_pool(lab, members, min_online=3)
+
+    reply = lab.check(request(SCALE_IN, [first, other], members, data=chosen('n1', 'n2', 'n3')))
+
+    assert of_deletion(reply) == {'count': 1, 'candidates': ['n1']}
+    assert left(lab) == ['n2', 'n2', 'n3', 'n3', 'n4', 'n4']
+    assert [one['outcome'] for one in reply['decisions']] == ['APPLIED', 'APPLIED']
+    assert sum('can leave pool' in warning for warning in reply['warnings']) == 1
+
+
+def test_operating_statuses_are_read_once_per_pool_and_check():
+    """A plan lists each pool once, however many policies and floors there are."""
+    lab, first, members = attached(1, *['ONLINE'] * 4)
+    other = second_pool(lab, members, min_online=1)
+    lab.calls.clear()
+
+    lab.check(request(SCALE_IN, [first, other], members, dry_run=True))
+
+    listed = [call.arguments[0] for call in lab.calls if call.name == 'members']
+    assert len(listed) == len(set(listed)) == 2
+
+
+def test_later_pool_that_cannot_be_read_fails_the_check_before_a_removal(lab):
+    """A pool with a floor that Octavia does not show keeps all members in all pools."""
+    first, members = lab.attached([connected(n) for n in range(1, 4)])
+    other = second_pool(lab, members, min_online=1)
+    lab.around = refusal('members', ids_of(other)['pool'])
+
+    reply = lab.check(request(SCALE_IN, [first, other], members))
+
+    assert status(reply)[0] == 'ERROR'
+    assert 'Octavia responded with status 403' in status(reply)[1]
+    assert len(left(lab)) == 6
+
+
+def test_later_policy_without_a_pool_fails_the_check_without_blaming_nodes(lab):
+    """If a policy with a floor was never attached, no member leaves and no node gets a status."""
+    first, members = lab.attached([connected(n) for n in range(1, 4)])
+    other = {**load_balancing_policy(version='1.4', min_online=1), 'id': 'pol-second'}
+
+    reply = lab.check(request(SCALE_IN, [first, other], members))
+
+    assert status(reply)[1] == (
+        'The binding holds no load balancer: attach the policy before it is checked.'
+    )
+    assert (reply['nodes'], len(left(lab))) == ({}, 3)
 
 
 @given(
@@ -323,7 +618,7 @@ def test_no_more_members_leave_than_the_floor_allows(cluster, min_online, chosen
         required = -(-int(min_online.rstrip('%')) * len(statuses) // 100)
     assert reply['action']['data']['status'] == 'OK'
     assert after >= min(required, before)
-    deletion = reply['action']['data']['deletion']
+    deletion = of_deletion(reply)
     assert deletion['count'] == len(deletion['candidates']) == len(statuses) - len(remaining)
     assert not {f'n{number}' for number in remaining} & set(deletion['candidates'])
 
@@ -338,4 +633,4 @@ def test_trimmed_list_of_a_planned_deletion_leaves_the_zones_even():
 
     reply = lab.check(request(SCALE_IN, policies, members, inputs={'count': 6}))
 
-    assert reply['action']['data']['deletion']['candidates'] == ['n1', 'n5', 'n9']
+    assert of_deletion(reply)['candidates'] == ['n1', 'n5', 'n9']

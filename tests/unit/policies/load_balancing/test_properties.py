@@ -1,4 +1,4 @@
-"""Tests for the properties of the load-balancing policy."""
+"""The properties of the load-balancing policy: valid and invalid values, defaults, schema."""
 
 import msgspec
 import pytest
@@ -11,7 +11,6 @@ from placement_worker.policies.load_balancing.properties import (
     type_of,
 )
 from placement_worker.policies.registry import Registry
-from tests.factories import changed
 from tests.simulated_octavia import Lab
 
 TYPE = 'senlin.policy.loadbalance'
@@ -69,198 +68,146 @@ def test_health_monitor_is_absent_unless_specified():
     assert validate(LEAST)['health_monitor'] is None
 
 
+COOKIE = {'session_persistence': {'type': 'APP_COOKIE', 'cookie_name': 'c'}}
+OPTIONS = {'http_method': 'GET', 'url_path': 'up'}
+
+
 @pytest.mark.parametrize(
-    ('version', 'properties'),
+    ('version', 'part', 'values'),
     [
-        ('1.1', {'pool': {'subnet': 's', 'id': 'p'}, 'loadbalancer': 'lb'}),
-        ('1.2', {'pool': {'subnet': 's'}, 'vip': {'network': 'n'}}),
-        (
-            '1.3',
-            {'pool': {'subnet': 's'}, 'vip': {'network': 'n', 'subnet': 's'}, 'flavor_id': 'f'},
-        ),
-        (
-            '1.1',
-            {
-                **LEAST,
-                'pool': {
-                    'subnet': 's',
-                    'session_persistence': {'type': 'APP_COOKIE', 'cookie_name': 'c'},
-                },
-            },
-        ),
-        (
-            '1.1',
-            {**LEAST, 'health_monitor': {'type': 'HTTPS', 'url_path': '/', 'http_method': 'GET'}},
-        ),
-        ('1.1', {**LEAST, 'health_monitor': {'delay': 5, 'timeout': 5}}),
-        ('1.1', {**LEAST, 'health_monitor': {'delay': 0, 'timeout': 11}}),
-        (
-            '1.1',
-            {**LEAST, 'health_monitor': {'type': 'PING', 'http_method': 'GET', 'url_path': 'up'}},
-        ),
-        ('1.0', {**LEAST, 'flavor_id': 'f', 'availability_zone': 'az'}),
-        ('1.0', {**LEAST, 'vip': {'network': 'n'}}),
+        ('1.1', None, {'pool': {'subnet': 's', 'id': 'p'}, 'vip': {}, 'loadbalancer': 'lb'}),
+        ('1.2', None, {'vip': {'network': 'n'}}),
+        ('1.3', None, {'vip': {'network': 'n', 'subnet': 's'}, 'flavor_id': 'f'}),
+        ('1.0', None, {'flavor_id': 'f', 'availability_zone': 'az', 'vip': {'network': 'n'}}),
+        ('1.1', 'pool', COOKIE),
+        ('1.1', 'health_monitor', {'type': 'HTTPS', **OPTIONS, 'url_path': '/'}),
+        ('1.1', 'health_monitor', {'type': 'PING', **OPTIONS}),
+        ('1.1', 'health_monitor', {'delay': 5, 'timeout': 5}),
+        ('1.1', 'health_monitor', {'delay': 0, 'timeout': 11}),
         *(
-            ('1.1', changed(LEAST, lambda p, v=value: p['pool'].update(protocol=v)))
-            for value in ('TCP', 'HTTPS', 'PROXY', 'PROXYV2', 'UDP', 'SCTP')
-        ),
-        *(
-            ('1.1', changed(LEAST, lambda p, v=value: p['vip'].update(protocol=v)))
-            for value in ('TCP', 'HTTPS', 'TERMINATED_HTTPS', 'UDP', 'SCTP', 'PROMETHEUS')
-        ),
-        *(
-            ('1.1', changed(LEAST, lambda p, v=value: p['pool'].update(lb_method=v)))
-            for value in ('LEAST_CONNECTIONS', 'SOURCE_IP', 'SOURCE_IP_PORT')
-        ),
-        *(
-            ('1.1', {**LEAST, 'health_monitor': {'type': value}})
-            for value in ('TCP', 'HTTP', 'HTTPS', 'TLS-HELLO', 'UDP-CONNECT', 'SCTP')
+            ('1.1', part, {key: value})
+            for part, key, values in (
+                ('pool', 'protocol', 'TCP HTTPS PROXY PROXYV2 UDP SCTP'),
+                ('vip', 'protocol', 'TCP HTTPS TERMINATED_HTTPS UDP SCTP PROMETHEUS'),
+                ('pool', 'lb_method', 'LEAST_CONNECTIONS SOURCE_IP SOURCE_IP_PORT'),
+                ('health_monitor', 'type', 'TCP HTTP HTTPS TLS-HELLO UDP-CONNECT SCTP'),
+            )
+            for value in values.split()
         ),
     ],
 )
-def test_values_that_octavia_accepts_are_valid(version, properties):
+def test_values_that_octavia_accepts_are_valid(version, part, values):
     """Every value that Octavia accepts is valid."""
-    assert validate(properties, version)
+    changed = {part: {**LEAST.get(part, {}), **values}} if part else values
+
+    assert validate({**LEAST, **changed}, version)
+
+
+NO_FLOOR = 'Expected a `min_online` such as `2` or `75%`, up to `100%`, got `{}` - at `$`'
+NO_VIP = 'Expected `vip.subnet` or `vip.network`, got neither - at `$`'
+NO_COOKIE = 'Expected `cookie_name` with type `APP_COOKIE`, got none - at `$.pool.{}`'
+DELAY = ' - at `$.health_monitor.delay`'
 
 
 @pytest.mark.parametrize(
     ('version', 'properties', 'message'),
     [
-        (
-            '1.4',
-            {**LEAST, 'min_online': -1},
-            'Expected `int` >= 0, got `-1` - at `$.spec.properties.min_online`',
+        ('1.4', {'min_online': -1}, 'Expected `int` >= 0, got `-1` - at `$.min_online`'),
+        *(
+            ('1.4', {'min_online': value}, NO_FLOOR.format(value))
+            for value in ('', '%', '-5%', '101%', 'half', '1.5', '٣%', 'x' * 80)
         ),
-        (
-            '1.4',
-            {**LEAST, 'min_online': '101%'},
-            'Expected a `min_online` such as `2` or `75%`, up to `100%`, got `101%` - '
-            'at `$.spec.properties`',
-        ),
+        ('1.4', {'min_online': '5%\n'}, NO_FLOOR.format('5%\\n')),
         *(
             (
                 '1.4',
-                {**LEAST, 'min_online': value},
-                f'Expected a `min_online` such as `2` or `75%`, up to `100%`, got `{value}` - '
-                'at `$.spec.properties`',
+                {'min_online': value},
+                f'Expected `int | str | null`, got `{type(value).__name__}` - at `$.min_online`',
             )
-            for value in ('', '%', '-5%', 'half', '1.5', '٣%', 'x' * 80)
-        ),
-        (
-            '1.4',
-            {**LEAST, 'min_online': '5%\n'},
-            'Expected a `min_online` such as `2` or `75%`, up to `100%`, got `5%\\n` - '
-            'at `$.spec.properties`',
-        ),
-        (
-            '1.4',
-            {**LEAST, 'min_online': True},
-            'Expected `int | str | null`, got `bool` - at `$.spec.properties.min_online`',
-        ),
-        (
-            '1.4',
-            {**LEAST, 'min_online': 0.5},
-            'Expected `int | str | null`, got `float` - at `$.spec.properties.min_online`',
+            for value in (True, 0.5)
         ),
         (
             '1.3',
-            {**LEAST, 'min_online': 2},
+            {'min_online': 2},
             'Object contains unknown field `min_online`, expected one of `pool`, `vip`, '
             '`health_monitor`, `lb_status_timeout`, `loadbalancer`, `availability_zone`, '
-            '`flavor_id` - at `$.spec.properties`',
+            '`flavor_id` - at `$`',
         ),
-        ('1.1', {}, 'Object missing required field `pool` - at `$.spec.properties`'),
-        (
-            '1.1',
-            {'pool': {}},
-            'Object missing required field `subnet` - at `$.spec.properties.pool`',
-        ),
+        ('1.1', {'pool': {}}, 'Object missing required field `subnet` - at `$.pool`'),
         (
             '1.1',
             {'pool': {'subnet': ''}},
-            'Expected `str` of length >= 1, got `` - at `$.spec.properties.pool.subnet`',
+            'Expected `str` of length >= 1, got `` - at `$.pool.subnet`',
+        ),
+        ('1.1', {'vip': {}}, NO_VIP),
+        ('1.3', {'vip': {'address': '10.0.0.1'}}, NO_VIP),
+        (
+            '1.1',
+            {'loadbalancer': 'lb'},
+            'Expected `pool.id` with `loadbalancer`, got none - at `$`',
         ),
         (
             '1.1',
-            {'pool': {'subnet': 's'}},
-            'Expected `vip.subnet` or `vip.network`, got neither - at `$.spec.properties`',
-        ),
-        (
-            '1.3',
-            {'pool': {'subnet': 's'}, 'vip': {'address': '10.0.0.1'}},
-            'Expected `vip.subnet` or `vip.network`, got neither - at `$.spec.properties`',
+            {'pool': {'subnet': 's', 'protocol_port': 0}},
+            'Expected `int` >= 1, got `0` - at `$.pool.protocol_port`',
         ),
         (
             '1.1',
-            {'pool': {'subnet': 's'}, 'loadbalancer': 'lb'},
-            'Expected `pool.id` with `loadbalancer`, got none - at `$.spec.properties`',
+            {'vip': {'subnet': 's', 'protocol_port': 65536}},
+            'Expected `int` <= 65535, got `65536` - at `$.vip.protocol_port`',
         ),
         (
             '1.1',
-            {**LEAST, 'pool': {'subnet': 's', 'protocol_port': 0}},
-            'Expected `int` >= 1, got `0` - at `$.spec.properties.pool.protocol_port`',
+            {'vip': {'subnet': 's', 'connection_limit': -2}},
+            'Expected `int` >= -1, got `-2` - at `$.vip.connection_limit`',
         ),
         (
             '1.1',
-            {**LEAST, 'vip': {'subnet': 's', 'protocol_port': 65536}},
-            'Expected `int` <= 65535, got `65536` - at `$.spec.properties.vip.protocol_port`',
+            {'lb_status_timeout': 0},
+            'Expected `int` >= 1, got `0` - at `$.lb_status_timeout`',
         ),
         (
             '1.1',
-            {**LEAST, 'vip': {'subnet': 's', 'connection_limit': -2}},
-            'Expected `int` >= -1, got `-2` - at `$.spec.properties.vip.connection_limit`',
+            {'health_monitor': {'max_retries': 11}},
+            'Expected `int` <= 10, got `11` - at `$.health_monitor.max_retries`',
         ),
         (
             '1.1',
-            {**LEAST, 'lb_status_timeout': 0},
-            'Expected `int` >= 1, got `0` - at `$.spec.properties.lb_status_timeout`',
+            {'health_monitor': {'type': 'HTTP', 'url_path': 'up'}},
+            'Expected a `url_path` that begins with `/`, got `up` - at `$.health_monitor`',
         ),
         (
             '1.1',
-            {**LEAST, 'health_monitor': {'max_retries': 11}},
-            'Expected `int` <= 10, got `11` - at `$.spec.properties.health_monitor.max_retries`',
+            {'pool': {'subnet': 's', 'session_persistence': {'type': 'APP_COOKIE'}}},
+            NO_COOKIE.format('session_persistence'),
         ),
-        (
-            '1.1',
-            {**LEAST, 'health_monitor': {'type': 'HTTP', 'url_path': 'up'}},
-            'Expected a `url_path` that begins with `/`, got `up` - at '
-            '`$.spec.properties.health_monitor`',
-        ),
-        (
-            '1.1',
-            {**LEAST, 'pool': {'subnet': 's', 'session_persistence': {'type': 'APP_COOKIE'}}},
-            'Expected `cookie_name` with type `APP_COOKIE`, got none - at '
-            '`$.spec.properties.pool.session_persistence`',
+        *(
+            ('1.1', {'health_monitor': {'delay': value}}, message + DELAY)
+            for value, message in (
+                ('soon', 'Expected `int`, got `str`'),
+                (True, 'Expected `int`, got `bool`'),
+                ('9' * 4000, f'Expected `int` <= 2147483647, got `{"9" * 80}...`'),
+                ('9' * 5000, 'Expected `int`, got `str`'),
+                (1e300, f'Expected `int` <= 2147483647, got `{int(1e300)!s:.80}...`'),
+                (['1'], 'Expected `int`, got `array`'),
+            )
         ),
     ],
 )
 def test_invalid_property_is_refused_by_name(version, properties, message):
     """An invalid property is refused, and the text names it."""
     with pytest.raises(InvalidSpec) as refused:
-        validate(properties, version)
+        validate({**LEAST, **properties}, version)
 
-    assert str(refused.value) == message
+    assert str(refused.value) == message.replace('at `$', 'at `$.spec.properties')
 
 
-@pytest.mark.parametrize(
-    ('value', 'message'),
-    [
-        ('soon', 'Expected `int`, got `str` - at `$.spec.properties.health_monitor.delay`'),
-        (True, 'Expected `int`, got `bool` - at `$.spec.properties.health_monitor.delay`'),
-        ('9' * 4000, f'Expected `int` <= 2147483647, got `{"9" * 80}...` - at '
-         '`$.spec.properties.health_monitor.delay`'),
-        ('9' * 5000, 'Expected `int`, got `str` - at `$.spec.properties.health_monitor.delay`'),
-        (1e300, f'Expected `int` <= 2147483647, got `{int(1e300)!s:.80}...` - at '
-         '`$.spec.properties.health_monitor.delay`'),
-        (['1'], 'Expected `int`, got `array` - at `$.spec.properties.health_monitor.delay`'),
-    ],
-)  # fmt: skip
-def test_a_number_that_cannot_be_read_is_refused_with_its_path(value, message):
-    """A value that is not a number, or is out of range, is refused with a clear message."""
-    with pytest.raises(InvalidSpec) as refused:
-        validate({**LEAST, 'health_monitor': {'delay': value}})
-
-    assert str(refused.value) == message
+def test_spec_without_properties_is_refused():
+    """A load balancer without a pool makes no sense."""
+    with pytest.raises(
+        InvalidSpec, match=r'missing required field `pool` - at `\$.spec.properties`'
+    ):
+        validate({})
 
 
 @pytest.mark.parametrize(('delay', 'doubted'), [(600, False), (601, True), ('10000', True)])
