@@ -1,4 +1,8 @@
-"""The parts of a client that do not depend on the engine it runs in."""
+"""The parts of a client that do not depend on the engine it runs in.
+
+An engine has a broker and options of oslo.messaging of its own. The client must not declare its
+queues on the workers' broker by these options, so it has a configuration apart.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,13 +11,11 @@ from oslo_config import cfg
 
 from placement_worker.contract.rpc import EXCHANGE, TOPIC
 
-OBSERVED = ('oslo_messaging_metrics', 'oslo_messaging_tracing')
-"""Groups that oslo.messaging registers in the configuration of the process alone.
-
-It reads them in the configuration of every transport.
-"""
-KINDS: dict[type, Any] = {bool: cfg.BoolOpt, int: cfg.IntOpt}
-"""The types of their options by the type of the value; all others are strings."""
+# Groups that oslo.messaging registers in the configuration of the process alone, and reads in that
+# of every transport.
+_OBSERVED = ('oslo_messaging_metrics', 'oslo_messaging_tracing')
+# The types of their options by the type of the value; all others are strings.
+_KINDS: dict[type, Any] = {bool: cfg.BoolOpt, int: cfg.IntOpt}
 
 
 def broker_options(engine: str, otherwise: str) -> list[Any]:
@@ -49,10 +51,10 @@ def separate_configuration(engine: cfg.ConfigOpts = cfg.CONF) -> cfg.ConfigOpts:
     The options that measure and trace messages are those of the engine.
     """
     conf = cfg.ConfigOpts()
-    for group in filter(engine.__contains__, OBSERVED):
+    for group in filter(engine.__contains__, _OBSERVED):
         conf.register_opts(
             [
-                KINDS.get(type(value), cfg.StrOpt)(name, default=value)
+                _KINDS.get(type(value), cfg.StrOpt)(name, default=value)
                 for name, value in engine[group].items()
             ],
             group,

@@ -1,4 +1,8 @@
-"""The resource type OS::Heat::PlacedAutoScalingGroup."""
+"""The resource type OS::Heat::PlacedAutoScalingGroup, over the groups of Heat 25 to 27.
+
+Heat builds the nested stack of a group from a template, on creation and on each change. The class
+chooses zones and victims when Heat asks for this template.
+"""
 
 import functools
 import json
@@ -164,7 +168,6 @@ class PlacedAutoScalingGroup(AutoScalingResourceGroup):
         return self._template_of(list(content), template_version)
 
     def _template_of(self, content: list[tuple[str, Any]], version: tuple[str, str]) -> Any:
-        """Return a template with these members and the outputs of a group."""
         made = template.make_template(
             content,
             version=version,
@@ -192,7 +195,6 @@ class PlacedAutoScalingGroup(AutoScalingResourceGroup):
         )
 
     def _rows(self) -> list[dict[str, Any]]:
-        """Return the resources of the nested stack."""
         identity = self.nested_identifier()
         if identity is None:
             return []
@@ -254,7 +256,6 @@ class PlacedAutoScalingGroup(AutoScalingResourceGroup):
         self.data_set(DATA, json.dumps(data))
 
     def _check(self, request: CheckRequest) -> CheckReply:
-        """Send a request to a worker."""
         return worker_client.call(
             lambda client: client.policy_check(request, client_setup.ids(self.context)),
             cfg.CONF.placement_worker.timeout_s,
