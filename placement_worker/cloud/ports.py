@@ -15,7 +15,7 @@ from typing import Any, Literal, NoReturn, Protocol
 
 from placement_worker.contract.model import Credentials, ServerDetails, Wire
 from placement_worker.errors import CloudUnavailable, PlacementWorkerError
-from placement_worker.events.listener import NO_LISTENERS, Listener
+from placement_worker.events.types import NO_LISTENERS, Listener
 
 # A kind of object in Octavia's API.
 Kind = Literal['loadbalancer', 'listener', 'pool', 'healthmonitor', 'flavor', 'availability_zone']

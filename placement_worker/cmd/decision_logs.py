@@ -18,12 +18,10 @@ from placement_worker.cloud.snapshot import Location, counts_in_words, in_words
 from placement_worker.cmd import output
 from placement_worker.cmd.base import INVALID, OK, SOME_ERROR, LocalCommand
 from placement_worker.cmd.output import Paint
-from placement_worker.decisions import action_history, latest_clusters, node_history, replay
-from placement_worker.decisions.action_history import Check, Summary
-from placement_worker.decisions.history_events import Event
-from placement_worker.decisions.latest_clusters import LatestCluster
-from placement_worker.decisions.log_records import InvalidLine
-from placement_worker.decisions.records import Entry
+from placement_worker.decisions import cluster_history, node_history, records, replay
+from placement_worker.decisions.cluster_history import Check, LatestCluster, Summary
+from placement_worker.decisions.node_history import Event
+from placement_worker.decisions.records import Entry, InvalidLine
 from placement_worker.formats.text import counted, escaped, listed, shortened
 from placement_worker.policies.registry import Registry
 
@@ -99,7 +97,7 @@ class Replay(_LogCommand):
         registry = Registry.installed()
         replayed = different = 0
         for path in parsed_args.logs:
-            for number, entry in replay.entries(path):
+            for number, entry in records.entries(path):
                 if not isinstance(entry, Entry):
                     self.skip(InvalidLine(path, number, str(entry)))
                     continue
@@ -117,7 +115,7 @@ class Replay(_LogCommand):
         status, printed = OK, 0
         text = msgspec.json.encode(request_id)
         for path in logs:
-            for number, entry in replay.entries(path, (text,)):
+            for number, entry in records.entries(path, (text,)):
                 if not isinstance(entry, Entry):
                     status = self.write_error(f'{path}, line {number}: {entry}; skipped the line')
                 elif entry.request_id == request_id:
@@ -188,7 +186,7 @@ class Why(_LogCommand):
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         logs, name, paint = parsed_args.logs, parsed_args.name, Paint.of(self.app.stdout)
         has_decisions = False
-        for event in node_history.read(logs, name, Registry.installed()):
+        for event in node_history.events_of_node(logs, name, Registry.installed()):
             if isinstance(event, InvalidLine):
                 self.skip(event)
                 continue
@@ -203,7 +201,7 @@ class Why(_LogCommand):
 
     def _show_decisions(self, args: argparse.Namespace, paint: Paint) -> bool:
         """Show the checks of an action, or else the decisions about a cluster."""
-        checks, of_cluster = action_history.read(args.logs, args.name)
+        checks, of_cluster = cluster_history.decisions_about(args.logs, args.name)
         summaries = [check.summary for check in checks] or of_cluster
         if args.format == 'jsonl':
             for summary in summaries:
@@ -244,7 +242,7 @@ class Clusters(_LogCommand):
     @override
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         clusters = []
-        for cluster in latest_clusters.read(parsed_args.logs):
+        for cluster in cluster_history.latest_clusters(parsed_args.logs):
             if isinstance(cluster, InvalidLine):
                 self.skip(cluster)
             else:
@@ -305,7 +303,7 @@ def _event_text(event: Event, paint: Paint) -> str:
 
 
 def _no_decision(logs: Sequence[str], name: str) -> str:
-    clusters = node_history.clusters(logs, name)
+    clusters = node_history.clusters_of_node(logs, name)
     if not clusters:
         return f'No decision about a node, an action or a cluster {name} in the logs; {_NOT_FOUND}'
     return (

@@ -22,7 +22,7 @@ from placement_worker.contract.model import (
     Cluster,
     Decision,
 )
-from placement_worker.decisions.final_places import PLANS
+from placement_worker.decisions.node_history import PLANS
 from placement_worker.errors import InvalidInput
 from placement_worker.formats import text as details
 from placement_worker.formats.text import counted, escaped, escaped_lines

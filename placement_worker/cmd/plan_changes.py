@@ -26,7 +26,7 @@ from placement_worker.contract.action_data import (
     Placement,
 )
 from placement_worker.contract.model import CheckReply, CheckRequest, Cluster, Decision
-from placement_worker.decisions import victim_choosers
+from placement_worker.decisions import node_history
 from placement_worker.errors import Rejected
 from placement_worker.planning import sizing
 from placement_worker.planning.placement import NO_KNOWN_PLACE
@@ -204,7 +204,7 @@ def _victims(request: CheckRequest, reply: CheckReply) -> Iterator[Victim]:
         place = _place_name(place_of[node_id]) if node else ''
         reason = row.get('reason', '')
         if not reason or reason == KEPT:
-            reason = victim_choosers.reason(node_id, request, reply) or reason
+            reason = node_history.reason_of_choice(node_id, request, reply) or reason
         yield Victim(node_id, row.get('place') or place, reason, node.status if node else '')
 
 
@@ -247,7 +247,7 @@ def _size_of(request: CheckRequest, data: Mapping[str, Any]) -> Size:
 
 
 def _victim_ids(request: CheckRequest, reply: CheckReply) -> Sequence[str]:
-    chosen = victim_choosers.candidates(reply.action.data)
+    chosen = node_history.stated_candidates(reply.action.data)
     if chosen is None and request.action.action == actions.CLUSTER_DEL_NODES:
         chosen = request.action.candidate_inputs.candidates
     return chosen or ()

@@ -28,7 +28,7 @@ from placement_worker.config.options import SERVICE_AUTH
 from placement_worker.errors import ConfigurationError
 from placement_worker.formats.text import escaped
 from placement_worker.messaging import notifications, rpc_server, topology
-from placement_worker.metrics import http_server
+from placement_worker.metrics import prometheus
 from placement_worker.policies.plugin_checks import from_packages
 from placement_worker.policies.registry import Registry
 from placement_worker.worker import factory, startup
@@ -88,7 +88,7 @@ class Checks(upgradecheck.UpgradeCommands):
     @_reports_startup_errors
     def check_metrics(self) -> Result:
         port = self._conf.metrics.port
-        if port is None or http_server.is_free(port, self._conf.metrics.address):
+        if port is None or prometheus.is_port_free(port, self._conf.metrics.address):
             return Result(Code.SUCCESS)
         return Result(
             Code.SUCCESS, f'Port {port} is in use, by the running worker or by another program'

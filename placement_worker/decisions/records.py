@@ -1,32 +1,51 @@
-"""The records of the decision log: a line of JSON per decision.
+"""The records of the decision log, a line of JSON per decision: how they are written and read.
 
 A record holds everything that a decision depends on, so that it can be replayed: the request, the
-responses of the cloud, the readings of clocks, and the settings.
+responses of the cloud, the readings of clocks, and the settings. Logs of all earlier versions are
+read.
 """
 
 import datetime
+import gzip
 import logging
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+import os
+import threading
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib import metadata
 from typing import Any, Literal
 
 import msgspec
 from typing_extensions import override
 
+from placement_worker import errors
 from placement_worker.cloud.intercepted.interceptor import InterceptedClouds
 from placement_worker.cloud.intercepted.recording import Answer, Recording
-from placement_worker.contract.model import BindRequest, Package, Wire
+from placement_worker.contract import codec, rpc
+from placement_worker.contract.model import (
+    BindReply,
+    BindRequest,
+    CheckReply,
+    CheckRequest,
+    Excerpt,
+    Package,
+    Wire,
+)
 from placement_worker.decisions.masking import masked
+from placement_worker.errors import InvalidInput, InvalidRequest
+from placement_worker.formats import documents
 from placement_worker.handlers.decision_state import Conditions
 from placement_worker.handlers.ports import Record, Recorder, Reply, Request
 from placement_worker.planning.places import Cordon
 
 LOG = logging.getLogger(__name__)
-OCTAVIA_SETTINGS = ('batch_members', 'poll_initial_s', 'poll_max_s', 'max_attempts')
-OMITTED = frozenset({'credentials', 'reply_to'})
-"""The fields of a request that a record omits: a replay does not need them."""
+_OCTAVIA_SETTINGS = ('batch_members', 'poll_initial_s', 'poll_max_s', 'max_attempts')
+_OMITTED = frozenset({'credentials', 'reply_to'})  # fields that a replay does not need
+_MODE = 0o640  # of the log
+_GZIP_MAGIC = b'\x1f\x8b'  # https://www.rfc-editor.org/rfc/rfc1952#page-6
+MALFORMED = (InvalidRequest, InvalidInput)  # of a record that was edited
 
 
 class Entry(Wire, frozen=True, kw_only=True):
@@ -67,12 +86,7 @@ class DecisionLog(Recorder):
         host: str | None = None,
         packages: Mapping[str, Package] | None = None,
     ) -> None:
-        """Set the destination of the lines.
-
-        :param append: takes one line with its end; must not raise.
-        :param host: the host of the worker, which each line names.
-        :param packages: the packages of policy types, as `Registry.packages`.
-        """
+        """Set the destination of the lines; `append` takes one with its end, and must not raise."""
         self._append = append
         self._host = host
         self._packages = packages or {}
@@ -87,6 +101,170 @@ class DecisionLog(Recorder):
             'request_id': request_id,
         }
         return _Line(self._append, about, conditions, self._packages)
+
+
+class LogFile:
+    """A file of lines, each of them appended in one write.
+
+    The lines of several processes and threads stay whole on local file systems, but not on NFS.
+    Writes are not synchronized, so a power failure may lose the last lines.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._is_failing = False
+        self._descriptor = self._open()
+
+    def append(self, line: bytes) -> None:
+        """Append a line. The log reports the first of several failures; none is raised."""
+        with self._lock:
+            try:
+                if self._was_moved():
+                    descriptor = self._open()
+                    os.close(self._descriptor)
+                    self._descriptor = descriptor
+                self._write(line)
+            except OSError as exc:
+                if not self._is_failing:
+                    LOG.error('Failed to write the decision log: %s', errors.file_error(exc))
+                self._is_failing = True
+            else:
+                if self._is_failing:
+                    LOG.warning('The decision log can be written again: %s', self._path)
+                self._is_failing = False
+
+    def _open(self) -> int:
+        return os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, _MODE)
+
+    def _was_moved(self) -> bool:
+        """Return whether the path names another file or none."""
+        try:
+            found = os.stat(self._path)
+        except FileNotFoundError:
+            return True
+        opened = os.fstat(self._descriptor)
+        return (found.st_dev, found.st_ino) != (opened.st_dev, opened.st_ino)
+
+    def _write(self, line: bytes) -> None:
+        written = os.write(self._descriptor, line)
+        if written < len(line):
+            os.write(self._descriptor, b'\n')  # the next line must not continue the partial one
+            raise OSError(f'{self._path}: wrote only {written} of {len(line)} bytes of a line')
+
+
+@dataclass(frozen=True, slots=True)
+class InvalidLine:
+    """A line of a log that is no record, or whose request or reply is not valid any more."""
+
+    path: str
+    number: int
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class DecodedEntry:
+    """A record with its request and its reply."""
+
+    entry: Entry
+    request: CheckRequest | BindRequest
+    reply: CheckReply | BindReply
+
+
+def entries(
+    path: str, texts: Sequence[bytes] = (b'',)
+) -> Iterator[tuple[int, Entry | InvalidRequest]]:
+    """Yield the entries of a log with their line numbers, or the error of a malformed line.
+
+    :param path: a file, which logrotate may have compressed.
+    :param texts: of the well-formed lines, only those that contain one of these texts.
+    :raises OSError: the file cannot be read.
+    :raises Damaged: the file cannot be decompressed.
+    """
+    with open(path, 'rb') as file:
+        is_compressed = path.endswith('.gz') or file.peek(2).startswith(_GZIP_MAGIC)
+        lines: Iterable[bytes] = gzip.GzipFile(fileobj=file) if is_compressed else file
+        try:
+            for number, line in enumerate(lines, start=1):
+                if not line.strip():
+                    continue
+                if any(text in line for text in texts):
+                    yield number, _entry(line)
+                elif error := _damage(line):
+                    yield number, error
+        except (gzip.BadGzipFile, EOFError, zlib.error) as exc:
+            raise documents.Damaged(f'{path} cannot be decompressed: {exc}') from exc
+
+
+def lines_with(
+    paths: Sequence[str], texts: Iterable[str]
+) -> Iterator[tuple[str, int, Entry | InvalidRequest]]:
+    """Yield path, number and content of the lines that contain one of the texts.
+
+    Plans of a rebalance are left out: alone they change nothing.
+
+    :raises OSError: a log cannot be read.
+    :raises Damaged: a log cannot be decompressed.
+    """
+    sought = [msgspec.json.encode(text)[1:-1] for text in texts]
+    for path in paths if sought else ():
+        for number, entry in entries(path, sought):
+            if not (isinstance(entry, Entry) and entry.method == rpc.POLICY_REBALANCE.name):
+                yield path, number, entry
+
+
+def decoded(found: Entry | InvalidRequest) -> DecodedEntry:
+    """Return the record of a line, with its request and its reply.
+
+    :raises InvalidRequest: the line is no record, or its request or reply is not valid any more.
+    """
+    if isinstance(found, InvalidRequest):
+        raise found
+    if found.method == rpc.POLICY_CHECK.name:
+        return DecodedEntry(found, *check_of(found))
+    return DecodedEntry(
+        found,
+        codec.decode_encoded(bytes(found.request), BindRequest),
+        codec.decode(found.reply, BindReply, at='$.reply'),
+    )
+
+
+def check_of(entry: Entry) -> tuple[CheckRequest, CheckReply]:
+    """Return the request and the reply of a check.
+
+    :raises InvalidRequest: the request or the reply is not valid any more.
+    """
+    reply = codec.decode(entry.reply, CheckReply, at='$.reply')
+    codec.decode(reply.action.data, _Outcome, at='$.reply.action.data')
+    return codec.decode_encoded(bytes(entry.request), CheckRequest), reply
+
+
+def data_of_action(record: DecodedEntry) -> Mapping[str, Any]:
+    """Return the data of the action in the reply to a check."""
+    return record.reply.action.data if isinstance(record.reply, CheckReply) else {}
+
+
+def _entry(line: bytes) -> Entry | InvalidRequest:
+    try:
+        return codec.decode_encoded(line, Entry)
+    except InvalidRequest as exc:
+        return exc
+
+
+def _damage(line: bytes) -> InvalidRequest | None:
+    """Return the error of a line that is not JSON, or None; no object is built."""
+    try:
+        msgspec.json.decode(line, type=msgspec.Raw)
+    except msgspec.DecodeError as exc:
+        return InvalidRequest(f'Expected JSON - at `$`: {exc}')
+    return None
+
+
+class _Outcome(Excerpt, frozen=True):
+    # the data that each decision writes to the action
+
+    status: Literal['OK', 'ERROR']
+    reason: str
 
 
 class _Line(Record):
@@ -133,7 +311,7 @@ class _Line(Record):
         entry = {
             **self._about,
             'max_nodes': self._conditions.max_nodes,
-            'driving': {name: getattr(settings, name) for name in OCTAVIA_SETTINGS},
+            'driving': {name: getattr(settings, name) for name in _OCTAVIA_SETTINGS},
             'method': method,
             'request': _replayable(request),
             'cloud': self._answers,
@@ -159,14 +337,12 @@ def _noting(read: Callable[[], float], readings: list[float]) -> Callable[[], fl
 
 
 def _packages_of(request: Request, packages: Mapping[str, Package]) -> list[str]:
-    """Return name and version of the packages of a request's policies."""
     bound = [request.policy] if isinstance(request, BindRequest) else request.policies
     used = {packages.get(one.spec.type_name) for one in bound if one.enabled}
     return sorted(f'{one.name} {one.version}' for one in used if one)
 
 
 def _replayable(request: Request) -> dict[str, Any]:
-    """Return the fields of a request that a replay needs; the others have defaults."""
     return {
-        name: getattr(request, name) for name in request.__struct_fields__ if name not in OMITTED
+        name: getattr(request, name) for name in request.__struct_fields__ if name not in _OMITTED
     }

@@ -1,1 +1,1 @@
-"""Events of a worker, and the protocol of the listeners that receive them."""
+"""The events of a worker, with which packages report without knowing who listens."""

@@ -5,7 +5,11 @@ packages below it report what happens to the request that the message carries, a
 A message that holds no valid request therefore has no `CheckStarted`.
 """
 
+import logging
 from dataclasses import dataclass
+from typing import Protocol
+
+from typing_extensions import override
 
 from placement_worker.contract.model import (
     BindReply,
@@ -15,6 +19,8 @@ from placement_worker.contract.model import (
     RebalanceReply,
     RebalanceRequest,
 )
+
+LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,3 +208,42 @@ Event = (
     | MessageMoved
     | NotificationDropped
 )
+
+
+class Listener(Protocol):
+    """A receiver of events."""
+
+    def handle(self, event: Event) -> None:
+        """Handle an event, or ignore it.
+
+        The call blocks the thread of the request.
+        """
+
+
+class Listeners(Listener):
+    """A listener that passes each event to several listeners, in their order.
+
+    An empty instance is falsy. An exception of one listener is logged and affects neither the
+    request nor other listeners.
+    """
+
+    def __init__(self, *listeners: Listener) -> None:
+        self._listeners = listeners
+
+    def __bool__(self) -> bool:
+        return bool(self._listeners)
+
+    @override
+    def handle(self, event: Event) -> None:
+        for listener in self._listeners:
+            try:
+                listener.handle(event)
+            except Exception:
+                LOG.exception(
+                    'Listener %s failed to handle the event %s',
+                    type(listener).__name__,
+                    type(event).__name__,
+                )
+
+
+NO_LISTENERS = Listeners()

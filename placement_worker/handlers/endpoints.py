@@ -24,8 +24,7 @@ from placement_worker.contract.model import (
 )
 from placement_worker.contract.rpc import A, Limits, Method, Q
 from placement_worker.errors import InvalidRequest, Refused, error_object
-from placement_worker.events.listener import Listener, Listeners
-from placement_worker.events.types import RequestFailed
+from placement_worker.events.types import Listener, Listeners, RequestFailed
 from placement_worker.handlers import request_subject
 from placement_worker.handlers.destinations import Destinations
 from placement_worker.handlers.ports import CordonsInForce, Delivery, Recorder

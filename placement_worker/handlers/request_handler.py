@@ -20,13 +20,13 @@ from placement_worker.contract.model import (
 )
 from placement_worker.contract.rpc import Limits
 from placement_worker.errors import Rejected
-from placement_worker.events.listener import Listener
 from placement_worker.events.types import (
     BindingEnded,
     BindingStarted,
     CheckEnded,
     CheckStarted,
     CordonUnknown,
+    Listener,
     PolicyConsulted,
     RebalancePlanned,
 )

@@ -10,12 +10,12 @@ from typing_extensions import override
 from placement_worker.contract import rpc
 from placement_worker.contract.model import Cluster, Decision
 from placement_worker.errors import PolicyTypeNotFound, Refused
-from placement_worker.events.listener import Listener
 from placement_worker.events.types import (
     BindingEnded,
     CheckEnded,
     CordonUnknown,
     Event,
+    Listener,
     RebalancePlanned,
     RequestFailed,
 )

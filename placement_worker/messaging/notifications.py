@@ -34,7 +34,7 @@ from placement_worker.client.transport import (
 from placement_worker.contract import rpc
 from placement_worker.contract.model import BindReply, BindRequest, CheckReply, CheckRequest
 from placement_worker.events import types
-from placement_worker.events.listener import Listener
+from placement_worker.events.types import Listener
 from placement_worker.late_ack import driver_of
 
 LOG = logging.getLogger(__name__)

@@ -16,7 +16,7 @@ from placement_worker import errors
 from placement_worker.cloud.ports import bound_request_id
 from placement_worker.contract.rpc import METHODS, VERSION
 from placement_worker.events import types
-from placement_worker.events.listener import Listener
+from placement_worker.events.types import Listener
 from placement_worker.handlers import request_subject
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.late_ack import Event, LateAckServer, limit_bodies

@@ -1,31 +1,55 @@
-"""The metrics and their names; doc/source/monitoring.rst has them as a table."""
+"""The metrics and their names, and the server from which Prometheus reads them on one port.
 
-from collections.abc import Callable, Sequence
-from typing import Any
+Each process writes its metrics into a folder, and the parent serves their sum. Import this module
+through `metrics.setup`, which chooses the folder first. doc/source/monitoring.rst has all metrics
+as a table.
+"""
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+import datetime
+import errno
+import functools
+import platform
+from collections.abc import Callable, Iterator, Sequence
+from importlib import metadata
+from threading import Thread
+from typing import Any, Protocol
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    ProcessCollector,
+    start_http_server,
+    values,
+)
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
+from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
+from prometheus_client.registry import Collector
 from typing_extensions import override
 
 from placement_worker.contract import rpc
-from placement_worker.errors import WorkerFailed, error_object
+from placement_worker.errors import ConfigurationError, WorkerFailed, error_object
 from placement_worker.events import types
-from placement_worker.events.listener import Listener
-from placement_worker.events.types import Event
+from placement_worker.events.types import Event, Listener
+from placement_worker.planning.places import Cordon
 
+# Buckets from a millisecond without a cloud to minutes of waiting for a load balancer.
 DECISION_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300, 600)
-"""Buckets from a millisecond without a cloud to minutes of waiting for a load balancer."""
 CALL_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 CONFLICT_S = (0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
+# The methods whose errors are reported as events.
 OBSERVED_METHODS = (
-    rpc.POLICY_CHECK,
-    rpc.POLICY_ATTACH,
-    rpc.POLICY_DETACH,
-    rpc.POLICY_REBALANCE,
-)
-"""The methods whose errors are reported as events."""
+    rpc.POLICY_CHECK, rpc.POLICY_ATTACH, rpc.POLICY_DETACH, rpc.POLICY_REBALANCE,
+)  # fmt: skip
 # The metric names `requests_in_work` and `requests_put_aside` and the label value `suspects` stay,
 # since dashboards and alerts use them.
 ISOLATED, PARKED = 'suspects', 'parked'
+_LABELS = ('zone', 'region', 'evacuate')
+_VERSIONS = {
+    'version': metadata.version('placement-worker'),
+    'python_version': platform.python_version(),
+}
 
 
 class Metrics(Listener):
@@ -37,10 +61,7 @@ class Metrics(Listener):
     def __init__(
         self, topics: Sequence[str] = (), registry: CollectorRegistry | None = None
     ) -> None:
-        """Create the metrics.
-
-        :param topics: the topics whose metrics start at 0.
-        """
+        """Create the metrics; those of `topics` start at 0."""
         self._registry = registry
         self._create_request_metrics()
         self._create_cloud_metrics()
@@ -181,3 +202,199 @@ class Metrics(Listener):
 
     def _message_moved(self, event: types.MessageMoved) -> None:
         self._moved.labels(PARKED if event.parked else ISOLATED).inc()
+
+
+class Cordons(Protocol):
+    """The cordons of the file, with those that have ended, and whether the file is valid now."""
+
+    @property
+    def all(self) -> Sequence[Cordon]: ...
+
+    @property
+    def is_valid(self) -> bool: ...
+
+
+class Exporter:
+    """The HTTP server of the parent, which serves the sum of the files of all processes.
+
+    A file is named after the number of a process, not after its id as prometheus_client does by
+    default: a process that replaces a dead one continues in its files, so their number is bounded.
+    """
+
+    def __init__(
+        self,
+        port: int,
+        address: str,
+        folder: str,
+        on_close: Callable[[], None],
+        cordons: Cordons | None = None,
+    ) -> None:
+        """Listen.
+
+        :param on_close: is called after the server is closed.
+        :param cordons: the cordons of the worker; None without a cordon file.
+        :raises ConfigurationError: address and port cannot be used.
+        """
+        self._folder = folder
+        self._on_close = on_close
+        self._number: int | str = 'parent'
+        values.ValueClass = values.MultiProcessValue(lambda: self._number)
+        registry = CollectorRegistry()
+        MultiProcessCollector(registry, folder)
+        registry.register(ProcessInfo())
+        self._deaths = ProcessDeaths()
+        registry.register(self._deaths)
+        if cordons:
+            now = functools.partial(datetime.datetime.now, datetime.UTC)
+            registry.register(CordonCollector(cordons, now))
+        self._server = MetricsServer(port, address, registry)
+
+    def begin(self, number: int, topics: Sequence[str]) -> Metrics:
+        """Return the metrics of a process; call this in the process, after the fork.
+
+        :param number: the number of the process, from 0; a process that replaces a dead one takes
+            its number.
+        :param topics: the topics that the process serves.
+        """
+        self._server.leave()
+        self._number = number
+        return Metrics(topics)
+
+    def process_died(self, _service: object, number: int, _exit_code: object) -> None:
+        """Count the death, and reset the process's requests in flight; its counters stay."""
+        self._deaths.count()
+        mark_process_dead(number, self._folder)
+
+    def close(self) -> None:
+        self._server.close()
+        self._on_close()
+
+
+class MetricsServer:
+    """A server in a thread of its own."""
+
+    def __init__(self, port: int, address: str, registry: CollectorRegistry) -> None:
+        """Listen.
+
+        :raises ConfigurationError: address and port cannot be used.
+        """
+        self._server: Any
+        self._thread: Thread
+        try:
+            self._server, self._thread = start_http_server(port, address, registry)
+        except (OSError, OverflowError) as exc:
+            cause = getattr(exc, 'strerror', None) or exc
+            raise ConfigurationError(
+                f'[metrics] address {address} and port {port} cannot be used: {cause}'
+            ) from exc
+
+    @property
+    def port(self) -> int:
+        """The port; it was free if port 0 was asked for."""
+        return int(self._server.server_port)
+
+    def leave(self) -> None:
+        """Close the socket of a forked process; its parent keeps listening."""
+        self._server.socket.close()
+
+    def close(self) -> None:
+        """Close the port."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+def is_port_free(port: int, address: str) -> bool:
+    """Return False if a program listens on the port.
+
+    :raises ConfigurationError: address and port cannot be used for another reason.
+    """
+    try:
+        MetricsServer(port, address, CollectorRegistry()).close()
+    except ConfigurationError as exc:
+        if isinstance(exc.__cause__, OSError) and exc.__cause__.errno == errno.EADDRINUSE:
+            return False
+        raise
+    return True
+
+
+class ProcessInfo(Collector):
+    """Collector of the parent: it has one value per worker, not one per process.
+
+    Of the series that `ProcessCollector` has, only the start time describes the whole worker. CPU
+    time, memory and open files would be those of the parent alone.
+    """
+
+    def __init__(self) -> None:
+        self._process = ProcessCollector(registry=None)
+
+    @override
+    def collect(self) -> Iterator[Metric]:
+        yield InfoMetricFamily(
+            'placement_worker_build', 'Versions of the worker and of Python.', _VERSIONS
+        )
+        for family in self._process.collect():
+            if family.name == 'process_start_time_seconds':
+                yield family
+
+
+class ProcessDeaths(Collector):
+    """Collector of the parent, which outlives its processes.
+
+    A `Counter` of prometheus_client would write into the files of the processes.
+    """
+
+    def __init__(self) -> None:
+        """Start at 0: `increase` in Prometheus misses the step that creates a series."""
+        self._number = 0
+
+    def count(self) -> None:
+        """Count the death of a process."""
+        self._number += 1
+
+    @override
+    def collect(self) -> Iterator[Metric]:
+        yield CounterMetricFamily(
+            'placement_worker_process_deaths',
+            'Processes of the worker that crashed or were killed, and were replaced.',
+            value=self._number,
+        )
+
+
+class CordonCollector(Collector):
+    """Collector of the parent, which reads the cordon file at each scrape if it has changed.
+
+    Files of processes could not drop the series of a cordon that was removed.
+    """
+
+    def __init__(self, cordons: Cordons, now: Callable[[], datetime.datetime]) -> None:
+        self._cordons, self._now = cordons, now
+
+    @override
+    def collect(self) -> Iterator[Metric]:
+        cordons, now = self._cordons.all, self._now()
+        yield GaugeMetricFamily(
+            'placement_worker_active_cordons',
+            'Cordons in force.',
+            sum(one.until > now for one in cordons),
+        )
+        yield GaugeMetricFamily(
+            'placement_worker_cordon_file_valid',
+            'Whether the cordon file is valid.',
+            self._cordons.is_valid,
+        )
+        ends = GaugeMetricFamily(
+            'placement_worker_cordon_end_timestamp_seconds', 'End of a cordon.', labels=_LABELS
+        )
+        for labels, until in _ends(cordons).items():
+            ends.add_metric(labels, until)
+        yield ends
+
+
+def _ends(cordons: Sequence[Cordon]) -> dict[tuple[str, ...], float]:
+    """Return the end of each cordon by its labels; a place may have several cordons."""
+    found: dict[tuple[str, ...], float] = {}
+    for one in cordons:
+        labels = (one.zone or '', one.region or '', 'true' if one.evacuate else 'false')
+        found[labels] = max(one.until.timestamp(), found.get(labels, 0))
+    return found

@@ -13,11 +13,7 @@ from typing import TYPE_CHECKING
 from placement_worker.errors import ConfigurationError, file_error
 
 if TYPE_CHECKING:
-    from placement_worker.metrics.cordon_collector import Cordons
-    from placement_worker.metrics.multiprocess import Exporter
-
-METRICS_FILES = '*.db'
-"""The files that prometheus_client writes into the folder."""
+    from placement_worker.metrics.prometheus import Cordons, Exporter
 
 
 def export(
@@ -37,7 +33,7 @@ def export(
     if folder is not None:
         _empty(folder)
     os.environ['PROMETHEUS_MULTIPROC_DIR'] = chosen
-    from placement_worker.metrics.multiprocess import Exporter  # noqa: PLC0415 - see above
+    from placement_worker.metrics.prometheus import Exporter  # noqa: PLC0415  # see above
 
     def remove() -> None:
         if folder is None:
@@ -53,7 +49,7 @@ def export(
 def _empty(folder: str) -> None:
     try:
         os.makedirs(folder, exist_ok=True)
-        for path in glob.glob(os.path.join(glob.escape(folder), METRICS_FILES)):
+        for path in glob.glob(os.path.join(glob.escape(folder), '*.db')):
             os.unlink(path)
     except OSError as exc:
         raise ConfigurationError(

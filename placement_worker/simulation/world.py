@@ -36,8 +36,7 @@ from placement_worker.contract.model import (
     ProfileProperties,
     ServerDetails,
 )
-from placement_worker.events.listener import Listener
-from placement_worker.events.types import Event, LoadBalancerUpdated
+from placement_worker.events.types import Event, Listener, LoadBalancerUpdated
 from placement_worker.planning import victims
 from placement_worker.planning.places import Cordon, cordons_in_force
 from placement_worker.planning.victims import exceptional

@@ -31,18 +31,14 @@ from placement_worker.contract.model import Package
 from placement_worker.contract.rpc import ISOLATION_SUFFIX, PARKING_SUFFIX, Limits
 from placement_worker.cordons.cordon_file import InvalidCordonFile
 from placement_worker.cordons.live_cordons import LiveCordons
-from placement_worker.decisions.log_file import LogFile
-from placement_worker.decisions.records import DecisionLog
+from placement_worker.decisions.records import DecisionLog, LogFile
 from placement_worker.errors import ConfigurationError, InvalidInventory, file_error
-from placement_worker.events.listener import Listeners
+from placement_worker.events.types import Listeners
 from placement_worker.handlers.destinations import Destinations
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.handlers.ports import Recorder
-from placement_worker.health.heartbeats import HeartbeatTable
 from placement_worker.health.liveness_file import LivenessFile
-from placement_worker.health.systemd import Systemd
-from placement_worker.health.thresholds import Thresholds
-from placement_worker.health.watchdog import Watchdog
+from placement_worker.health.watchdog import HeartbeatTable, Systemd, Thresholds, Watchdog
 from placement_worker.late_ack import parking
 from placement_worker.late_ack.parking import ISOLATED_REDELIVERIES, DeliveryLimit
 from placement_worker.late_ack.poison import PoisonMessages
@@ -53,7 +49,7 @@ from placement_worker.worker.servers import Server, Servers
 
 if TYPE_CHECKING:
     # Importing it loads prometheus_client, which a worker without metrics does not need.
-    from placement_worker.metrics.multiprocess import Exporter
+    from placement_worker.metrics.prometheus import Exporter
 
 BROKER_WAIT_MAX_S = 10
 LONG_S = 60  # the timeout of a client for a request that waits for no load balancer

@@ -23,7 +23,7 @@ from oslo_config import cfg
 from placement_worker.client.transport import control_exchange
 from placement_worker.contract.model import Package
 from placement_worker.formats.text import counted
-from placement_worker.health.heartbeats import COLUMNS, HeartbeatTable
+from placement_worker.health.watchdog import COLUMNS, HeartbeatTable
 from placement_worker.messaging import notifications, rpc_server
 from placement_worker.metrics import setup
 from placement_worker.policies.registry import Registry

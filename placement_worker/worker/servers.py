@@ -15,8 +15,8 @@ import cotyledon
 from oslo_config import cfg
 
 from placement_worker import late_ack
-from placement_worker.health import periodic
-from placement_worker.health.heartbeats import PUBLISH_S, Heartbeat, HeartbeatTable
+from placement_worker.health import watchdog
+from placement_worker.health.watchdog import PUBLISH_S, Heartbeat, HeartbeatTable
 from placement_worker.worker import guru_meditation
 from placement_worker.worker.reload import reload
 from placement_worker.worker.startup import PROGRAM
@@ -132,7 +132,7 @@ class WorkerProcess(cotyledon.Service):
         guru_meditation.Report.register_section(
             'Requests in flight', self._servers.requests_in_flight
         )
-        periodic.repeat(self._observe_requests, PUBLISH_S)
+        watchdog.repeat_in_thread(self._observe_requests, PUBLISH_S)
         self._servers.start()
 
     def reload(self) -> None:

@@ -7,9 +7,8 @@ import pytest
 
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cmd.cli import PlacementPolicy
-from placement_worker.decisions import replay
-from placement_worker.decisions.log_file import LogFile
-from placement_worker.decisions.records import DecisionLog
+from placement_worker.decisions import records, replay
+from placement_worker.decisions.records import DecisionLog, LogFile
 from placement_worker.handlers.endpoints import Endpoints
 from tests.conformance.conformance import CASES, compared
 
@@ -64,7 +63,7 @@ def test_replay_of_all_cases_gives_the_same_replies(tmp_path, registry):
         )
 
     found = [
-        (number, replay.differences(entry, registry)) for number, entry in replay.entries(str(log))
+        (number, replay.differences(entry, registry)) for number, entry in records.entries(str(log))
     ]
 
     assert found == [(number, []) for number in range(1, len(CASES) + 1)]

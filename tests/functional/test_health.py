@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from placement_worker.health.heartbeats import PUBLISH_S
+from placement_worker.health.watchdog import PUBLISH_S
 from tests.freezing import frozen
 from tests.functional.conftest import Worker, amqp
 from tests.functional.engine import Gate

@@ -12,13 +12,9 @@ import pytest
 import yaml
 from prometheus_client import CollectorRegistry
 
-from placement_worker.metrics.cordon_collector import CordonCollector
-from placement_worker.metrics.process_deaths import ProcessDeaths
-from placement_worker.metrics.process_info import ProcessInfo
-from placement_worker.metrics.prometheus import Metrics
+from placement_worker.metrics.prometheus import CordonCollector, Metrics, ProcessDeaths, ProcessInfo
 from tests.factories import NOW
-from tests.unit.metrics.test_cordon_collector import FakeCordons
-from tests.unit.metrics.test_prometheus import EVENTS
+from tests.unit.metrics.test_prometheus import EVENTS, FakeCordons
 
 CONF = Path(__file__).parents[2] / 'conf'
 MANUAL = Path(__file__).parents[2] / 'doc' / 'source' / 'monitoring.rst'

@@ -15,8 +15,7 @@ from placement_worker.cloud import ports
 from placement_worker.cloud.ports import ApiError, Kind, Network, Resource, Subnet
 from placement_worker.contract.model import Credentials, ServerDetails
 from placement_worker.errors import ServiceFailed
-from placement_worker.events.listener import Listener
-from placement_worker.events.types import CloudCalled
+from placement_worker.events.types import CloudCalled, Listener
 
 T = TypeVar('T')
 _LOAD_BALANCER = 'load-balancer'

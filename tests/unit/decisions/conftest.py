@@ -54,17 +54,23 @@ def recorded(lab):
 
 
 @pytest.fixture
-def history(tmp_path, registry):
+def written(tmp_path):
+    """Return a function that writes a log per list of lines and returns the paths."""
+
+    def paths(*logs):
+        files = [tmp_path / f'log.{number}' for number in range(len(logs))]
+        for file, lines in zip(files, logs, strict=True):
+            file.write_bytes(b''.join(lines))
+        return list(map(str, files))
+
+    return paths
+
+
+@pytest.fixture
+def history(written, registry):
     """Return a function that writes logs of these lines and reads the events of a node."""
 
-    def read(name, *logs):
-        paths = []
-        for number, lines in enumerate(logs):
-            paths.append(str(tmp_path / f'log.{number}'))
-            (tmp_path / f'log.{number}').write_bytes(b''.join(lines))
-        return list(node_history.read(paths, name, registry))
-
-    return read
+    return lambda name, *logs: list(node_history.events_of_node(written(*logs), name, registry))
 
 
 def shrinking(count, *members, **more):

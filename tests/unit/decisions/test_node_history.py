@@ -2,14 +2,27 @@
 
 import gzip
 import json
+from importlib import metadata
 
 import pytest
 
+from placement_worker.contract import codec
+from placement_worker.contract.model import (
+    ActionPatch,
+    CheckReply,
+    CheckRequest,
+    Decision,
+)
 from placement_worker.decisions import node_history
-from placement_worker.decisions.log_records import InvalidLine
+from placement_worker.decisions.records import InvalidLine
+from placement_worker.policies.base import BEFORE, Outcome, on
+from placement_worker.policies.registry import Registry
 from tests.factories import (
     NOW,
+    bind,
+    connected,
     deletion_policy,
+    load_balancing_policy,
     node,
     nodes,
     redistributing,
@@ -17,7 +30,9 @@ from tests.factories import (
     request,
     zone_policy,
 )
-from tests.unit.decisions.conftest import shrinking
+from tests.simulated_octavia import Lab, patched
+from tests.unit.decisions.conftest import recorded, shrinking
+from tests.unit.policies.good_policy import Good
 
 
 def test_created_node_has_the_plan_of_its_action(decide, history):
@@ -31,14 +46,12 @@ def test_created_node_has_the_plan_of_its_action(decide, history):
     (event,) = history('n3', [created], [planned])
 
     assert (event.event, event.text, event.action_id) == ('placed', 'in zone b', 'act-1')
-    assert [(row['name'], row['current'], row['final']) for row in event.places] == [
-        ('a', 2, 2),
-        ('b', 0, 1),
-    ]
+    rows = [(row['name'], row['current'], row['final']) for row in event.places]
+    assert rows == [('a', 2, 2), ('b', 0, 1)]
 
 
 def test_created_node_has_no_plan_of_a_dry_run(decide, history):
-    """A dry run with the id of the action is no second plan of the node."""
+    """A dry run changes nothing: it is no second plan of the node, and no event of a victim."""
     asked = request('CLUSTER_SCALE_OUT', [zone_policy('a', 'b')], nodes(a=2), inputs={'count': 1})
     tried, planned = decide({**asked, 'dry_run': True})[0], decide(asked)[0]
     data = {'creation': {'count': 1, 'nodes': ['n3']}}
@@ -46,6 +59,7 @@ def test_created_node_has_no_plan_of_a_dry_run(decide, history):
     created, _ = decide(request('CLUSTER_SCALE_OUT', [], members, target='AFTER', data=data))
 
     assert [event.event for event in history('n3', [tried, planned, created])] == ['placed']
+    assert history('n1', [decide(shrinking(1, *nodes(a=2), dry_run=True))[0]]) == []
 
 
 def test_single_created_node_has_its_own_plan(decide, history):
@@ -56,13 +70,6 @@ def test_single_created_node_has_its_own_plan(decide, history):
     (event,) = history('n1', [line])
 
     assert (event.event, event.text) == ('placed', 'in zone a')
-
-
-def test_dry_run_is_no_event(decide, history):
-    """A dry run changes nothing, so it has no part in the history."""
-    line, _ = decide(shrinking(1, *nodes(a=2), dry_run=True))
-
-    assert history('n1', [line]) == []
 
 
 def test_node_is_found_by_its_name(decide, history):
@@ -77,25 +84,14 @@ def test_compressed_and_invalid_logs_are_read(decide, tmp_path, registry):
     line, _ = decide(shrinking(1, *nodes(a=2)))
     (tmp_path / 'log.gz').write_bytes(gzip.compress(b'"n1"\n{"no": "n2"}\n' + line))
 
-    invalid, event = node_history.read([str(tmp_path / 'log.gz')], 'n1', registry)
+    invalid, event = node_history.events_of_node([str(tmp_path / 'log.gz')], 'n1', registry)
 
     assert isinstance(invalid, InvalidLine)
     assert (invalid.number, event.event) == (1, 'chosen')
-
-
-def test_record_of_a_request_that_is_refused_now_is_an_invalid_line(decide, history):
-    """A record that does not fit the present contract does not hide the other records."""
-    line, _ = decide(shrinking(1, *nodes(a=2)))
-
-    invalid, event = history('n1', [line.replace(b'"target":"BEFORE"', b'"target":"DURING"'), line])
-
-    assert isinstance(invalid, InvalidLine)
-    assert (invalid.number, event.event) == (1, 'chosen')
-    assert '$.target' in invalid.error
 
 
 def test_lines_without_the_node_are_not_decoded(decide, history):
-    """A large log costs little, because only lines with the node's name are decoded."""
+    """Only lines with the node's name are decoded, so a large log costs little."""
     line, _ = decide(shrinking(1, *nodes(a=2)))
 
     assert history('n7', [b'{}\n', line]) == []
@@ -111,27 +107,26 @@ def test_two_created_nodes_of_the_same_name_have_an_event_each(decide, history):
 
     found = history('web', [planned, created])
 
-    assert [(event.node, event.text) for event in found] == [
-        ('n1', 'in zone a'),
-        ('n2', 'in zone b'),
-    ]
+    places = [(event.node, event.text) for event in found]
+    assert places == [('n1', 'in zone a'), ('n2', 'in zone b')]
 
 
 @pytest.mark.parametrize(
     ('change', 'error'),
     [
-        (lambda reply: reply.pop('decisions'), 'missing required field `decisions` - at `$.reply`'),
-        (lambda reply: reply.pop('nodes'), 'missing required field `nodes` - at `$.reply`'),
-        (lambda reply: reply['action'].pop('data'), 'field `data` - at `$.reply.action`'),
-        (lambda reply: reply['action']['data'].update(deletion=[]), 'Expected `object`'),
-        (lambda reply: reply['decisions'][0].pop('details'), 'field `details` - at `$.reply'),
+        (lambda one: one['request'].update(target='DURING'), '$.target'),
+        (lambda one: one['reply'].pop('decisions'), 'field `decisions` - at `$.reply`'),
+        (lambda one: one['reply'].pop('nodes'), 'missing required field `nodes` - at `$.reply`'),
+        (lambda one: one['reply']['action'].pop('data'), 'field `data` - at `$.reply.action`'),
+        (lambda one: one['reply']['action']['data'].update(deletion=[]), 'Expected `object`'),
+        (lambda one: one['reply']['decisions'][0].pop('details'), 'field `details` - at `$.reply'),
     ],
 )
-def test_record_with_an_edited_reply_is_an_invalid_line(decide, history, change, error):
+def test_edited_record_is_an_invalid_line(decide, history, change, error):
     """A record that no worker writes is reported with its line, and the others are read."""
     line, _ = decide(shrinking(1, *nodes(a=2)))
     edited = json.loads(line)
-    change(edited['reply'])
+    change(edited)
 
     invalid, event = history('n1', [json.dumps(edited).encode() + b'\n', line])
 
@@ -162,10 +157,276 @@ def test_deleted_node_has_the_record_of_its_failure(decide, history, attempts, w
     asked['cluster']['data'] = {'placement_failures': failures}
     line, _ = decide(asked, now=lambda: NOW)
 
-    assert [event.event for name in ('n1', 'n5') for event in history(name, [line])] == [
-        'chosen',
-        'spared',
-    ]
+    others = [event.event for name in ('n1', 'n5') for event in history(name, [line])]
+    assert others == ['chosen', 'spared']
     chosen, recorded = history('n4', [line])
     assert (chosen.event, recorded.event) == ('chosen', 'recorded')
     assert recorded.text == f'{words} in zone a, the latest at 2026-01-01T11:59:00Z'
+
+
+def test_created_node_with_malformed_placement_is_placed_nowhere(decide, history):
+    """A placement that earlier versions accepted in another form does not break the history."""
+    line, _ = decide(request('NODE_CREATE', [deletion_policy()], node=node(1, created_at=None)))
+    earlier = json.loads(line)
+    earlier['request']['action']['node']['data'] = {'placement': 'a'}
+
+    (event,) = history('n1', [json.dumps(earlier).encode()])
+
+    assert event.text.startswith('nowhere: ')
+
+
+def test_pool_member_joins_and_leaves(history):
+    """A node joins a pool when the policy is attached, and leaves it when it is detached."""
+    endpoints, lines = recorded(Lab())
+    member, policy = connected(1), load_balancing_policy()
+    attached = endpoints.policy_attach(bind(policy, [member]))
+    bound = {**policy, 'data': attached['policy']['data']}
+    endpoints.policy_detach(bind(bound, patched([member], attached)))
+
+    joined, left = history('n1', lines)
+
+    assert [joined.event, left.event] == ['joined', 'left']
+    assert joined.text == f'member {attached["nodes"]["n1"]["data"]["lb_member"]} was added'
+    assert (joined.action, left.action) == ('policy_attach', 'policy_detach')
+
+
+def test_member_of_a_repaired_node_joins_without_a_failure(history):
+    """The check that ends the warning of a failed one is no failure of the node."""
+    endpoints, lines = recorded(Lab())
+    policy = load_balancing_policy()
+    bound = {**policy, 'data': endpoints.policy_attach(bind(policy, []))['policy']['data']}
+    new = connected(1, status='WARNING', status_reason='Failed in adding node into lb pool.')
+    created = {'creation': {'nodes': ['n1']}}
+    reply = endpoints.policy_check(
+        request('CLUSTER_ADD_NODES', [bound], [new], target='AFTER', data=created)
+    )
+
+    (event,) = history('n1', lines)
+
+    assert reply['nodes']['n1']['status'] == 'ACTIVE'
+    assert event.event == 'joined'
+
+
+def test_failed_check_counts_if_it_names_the_node(decide, history):
+    """A failure is an event of the nodes that its reason names, and of no other."""
+    line, _ = decide(shrinking(1, *nodes(a=2), data={'deletion': {'candidates': ['n9']}}))
+
+    assert history('n1', [line]) == []
+
+    failed = request('NODE_CREATE', [zone_policy('gone')], node=node(9))
+    (event,) = history('n9', [decide(failed)[0]])
+    assert (event.event, event.text) == ('failed', 'No availability zone found available.')
+
+    members = [node(1), node(12, data={'protected': True})]
+    named = {'inputs': {'candidates': ['n12']}}
+    line, _ = decide(request('CLUSTER_DEL_NODES', [deletion_policy()], members, **named))
+    assert history('n1', [line]) == []
+    assert [event.event for event in history('n12', [line])] == ['failed']
+
+
+def test_event_names_cluster_policies_request_version_and_place_of_the_node(decide, history):
+    """An operator sees which policies decided, for which request, and where the node was."""
+    line, _ = decide(shrinking(1, *nodes(a=2)))
+
+    (event,) = history('n1', [line])
+
+    assert event.version == metadata.version('placement-worker')
+    assert (event.cluster, event.place, event.request_id) == ('web', 'zone a', 'req-1')
+    assert event.policies == [
+        'zone_placement (senlin.policy.zone_placement-1.0): 1 node leaves 1 zone',
+        'deletion (senlin.policy.deletion-1.1): Candidates generated',
+    ]
+
+
+class Newest(Good):
+    """A plugin that chooses the last two members."""
+
+    interface = (2, 0)
+    name = 'test.newest'
+    targets = on(BEFORE, 'CLUSTER_SCALE_IN')
+
+    def check(self, request, state):
+        chosen = [node.id for node in request.cluster.nodes[:-3:-1]]
+        data = {**state.data, 'deletion': {'count': 2, 'candidates': chosen}}
+        return Outcome('APPLIED', 'The newest nodes', data=data, warnings=['Only two'])
+
+
+def test_victim_and_spared_node_have_rank_and_reason(decide, history):
+    """A log without explanations is explained by deciding again."""
+    members = [node(1, 'a'), node(2, 'a'), node(3, 'b', status='ERROR')]
+    line, _ = decide(shrinking(2, *members))
+
+    (first,), (second,), (third,) = (history(name, [line]) for name in ('n3', 'n1', 'n2'))
+
+    assert (first.event, first.text) == ('chosen', 'rank 1 (unhealthy) among 2 victims')
+    assert (second.event, second.text) == ('chosen', 'rank 2 (oldest in a) among 2 victims')
+    assert (third.event, third.text) == ('spared', 'rank 3 (oldest) after 2 victims')
+    assert {row['name'] for row in third.places} == {'a', 'b'}
+
+
+def test_victim_of_a_missing_policy_has_its_rank_in_the_list(decide, history):
+    """A decision that cannot be made again still names its victims and the policy."""
+    line, _ = decide(shrinking(1, *nodes(a=2)))
+
+    (event,) = history('n1', [line.replace(b'policy.deletion', b'policy.removed')])
+
+    assert event.text == 'rank 1 (chosen by deletion: Candidates generated) among 1 victim'
+
+
+def test_node_spared_by_a_health_floor_has_its_rank_and_the_floor(history):
+    """The event of a victim that a health floor spares has the rank that it had, and the pool."""
+    lab = Lab()
+    policy, members = lab.attached(
+        [connected(number) for number in (1, 2)], version='1.4', min_online=1, health_monitor={}
+    )
+    endpoints, lines = recorded(lab)
+    policies = [deletion_policy(), policy]
+    endpoints.policy_check(request('CLUSTER_SCALE_IN', policies, members, inputs={'count': 2}))
+
+    pool = policy['data']['LoadBalancingPolicy']['data']['pool']
+    assert [(one.event, one.text) for one in history('n2', lines)] == [
+        ('spared', f'rank 2 (health floor of pool {pool}) after 1 victim')
+    ]
+
+
+def test_protected_node_is_spared_with_end_and_reason(decide, history):
+    """A protected node has no rank, so its event has the protection."""
+    data = {'protected': {'until': '2999-01-01', 'reason': 'batch job'}}
+    line, _ = decide(shrinking(1, *nodes(a=2), node(3, 'a', data=data)))
+
+    (event,) = history('n3', [line])
+
+    assert (event.event, event.text) == ('spared', 'protected until 2999-01-01 (batch job)')
+
+
+@pytest.mark.parametrize('rows', [5, [5], [{'rank': 1}], [{'id': 5, 'rank': 1}]])
+def test_victim_in_a_record_with_edited_rows_has_its_rank(decide, history, rows):
+    """Rows of a record that cannot be decided again are skipped if they name no node."""
+    line = json.loads(decide(shrinking(1, *nodes(a=2)))[0])
+    line['reply']['decisions'][-1]['details']['victims'] = rows
+    line['request']['policies'][0]['spec']['type'] = 'missing'
+
+    (event,) = history('n1', [json.dumps(line).encode()])
+
+    assert event.text == 'rank 1 among 1 victim'
+
+
+@pytest.mark.parametrize('behind', [[], [zone_policy('a', 'b'), deletion_policy()]])
+def test_victim_that_a_plugin_chose_has_the_reason_of_the_plugin(decide, history, behind):
+    """The event names the plugin and its reason, also after its package was removed."""
+    installed = Registry([*Registry.installed().types.items(), ('test.newest-1.0', Newest)])
+    policies = [{'id': 'p0', 'name': 'victims', 'spec': {'type': 'test.newest', 'version': 1}}]
+    asked = request('CLUSTER_SCALE_IN', [*policies, *behind], nodes(a=2, b=2), inputs={'count': 2})
+    line, _ = decide(asked, registry=installed)
+
+    (event,) = history('n4', [line])
+
+    assert event.event == 'chosen'
+    assert event.text == 'rank 1 (chosen by victims: The newest nodes) among 2 victims'
+    assert event.policies[0] == 'victims (test.newest-1.0): The newest nodes'
+    assert event.warnings == ['Only two']
+
+
+@pytest.mark.parametrize('name', ['n1', 'n3'])
+def test_deletion_without_a_deletion_policy_says_that_the_engine_chose(decide, history, name):
+    """Each node of the cluster may have been the victim, so it has an event with the places."""
+    asked = request(
+        'CLUSTER_SCALE_IN', [zone_policy('a', 'b')], nodes(a=2, b=1), inputs={'count': 1}
+    )
+    line, _ = decide(asked)
+
+    (event,) = history(name, [line])
+
+    assert (event.event, event.node) == ('unnamed', name)
+    assert event.text == '1 victim without a name (a: 1): no policy chose, so the engine did'
+
+
+def planned(data, *planned):
+    """Return the rows of a reply with this data and plans by zone."""
+    decisions = [
+        Decision('p', None, 'test-1.0', 1, 'APPLIED', '', 0, {'zones': zones}) for zones in planned
+    ]
+    return node_history.plan_rows(
+        CheckReply(action=ActionPatch('a1', data), cluster=None, nodes={}, decisions=decisions)
+    )
+
+
+def zone_row(name, planned, final, note='', current=3):
+    """Return the row of a zone."""
+    return {'name': name, 'current': current, 'planned': planned, 'final': final, 'note': note}
+
+
+def test_rows_that_a_later_policy_changed_have_the_counts_of_the_reply():
+    """The table agrees with the places of the nodes, and says what was planned before."""
+    plan = [zone_row('a', 2, 5), zone_row('b', 0, 3, 'at its cap'), zone_row('c', 1, 4)]
+
+    assert planned({'creation': {'count': 4, 'zones': {'b': 2, 'c': 1, 'd': 1}}}, plan) == [
+        zone_row('a', 0, 3, '2 before a later policy'),
+        zone_row('b', 2, 5, 'at its cap, 0 before a later policy'),
+        zone_row('c', 1, 4),
+        {'name': 'd', 'planned': 1, 'note': 'of a later policy'},
+    ]
+
+
+def test_rows_of_a_deletion_count_down():
+    """The final count is smaller than the current one."""
+    assert planned({'deletion': {'count': 1, 'zones': {'a': 1}}}, [zone_row('a', 2, 1)]) == [
+        zone_row('a', 1, 2, '2 before a later policy')
+    ]
+
+
+def test_rows_without_a_comparable_plan_stay():
+    """Counts that cannot be compared are shown as they were recorded."""
+    plan, twice = [zone_row('a', 2, 5)], [zone_row('a', 1, 4), zone_row('a', 1, 4)]
+
+    assert planned({'creation': {'count': 2}}, plan) == plan
+    assert planned({'creation': {'zones': {}}, 'deletion': {'zones': {}}}, plan) == plan
+    assert planned({'creation': {'count': 2, 'zones': {'a': 2}}}, twice) == twice
+    assert planned({'creation': {'zones': {'a': 1}}}, [{'name': 'a'}]) == [{'name': 'a'}]
+    assert planned({}, 5) == planned({}, [5, {'name': 1}]) == []
+
+
+@pytest.mark.parametrize(
+    ('action', 'deletion', 'expected'),
+    [
+        ('CLUSTER_SCALE_IN', {'count': 3, 'zones': {'a': 2}}, {(None, 'a'): 2, (None, None): 1}),
+        ('CLUSTER_RESIZE', {'count': 2, 'regions': {'R': 2}}, {('R', None): 2}),
+        (
+            'CLUSTER_RESIZE',
+            {'count': 1, 'places': [{'region_name': 'R', 'zone': 'a', 'count': 1}]},
+            {('R', 'a'): 1},
+        ),
+        ('CLUSTER_SCALE_IN', {'count': 2}, {(None, None): 2}),
+        ('CLUSTER_SCALE_IN', {'count': 2, 'candidates': ['n1', 'n2']}, {}),
+        ('NODE_DELETE', {'count': 1}, {}),
+        ('CLUSTER_RESIZE', None, {}),
+    ],
+)
+def test_unnamed_victims_are_counted_by_the_places_of_the_plan(action, deletion, expected):
+    """Victims that no policy chose count by region and zone, as far as they are planned."""
+    data = {'deletion': deletion} if deletion else {'status': 'OK'}
+
+    assert node_history.unnamed_victims(action, data) == expected
+
+
+@pytest.mark.parametrize(
+    ('types', 'expected'),
+    [
+        (['my.old'], 'chosen by p0: because of my.old'),
+        (['senlin.policy.zone_placement', 'my.old'], 'chosen by p1: because of my.old'),
+        (['my.old', 'senlin.policy.deletion', 'my.late'], 'chosen by p0: because of my.old'),
+        (['my.old', 'my.young'], ''),
+        (['senlin.policy.deletion', 'my.late'], ''),
+        ([], ''),
+    ],
+)
+def test_reason_names_the_only_plugin_before_the_deletion_policy(types, expected):
+    """A plugin is named only if no other policy can have chosen the victim."""
+    decisions = [
+        Decision(f'p{i}', None, f'{name}-1.0', 1, 'APPLIED', f'because of {name}', 0, {})
+        for i, name in enumerate(types)
+    ]
+    asked = codec.decode(request('CLUSTER_SCALE_IN', [], nodes(a=1)), CheckRequest)
+    reply = CheckReply(action=ActionPatch('act-1', {}), cluster=None, nodes={}, decisions=decisions)
+
+    assert node_history.reason_of_choice('n1', asked, reply) == expected

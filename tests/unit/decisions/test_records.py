@@ -1,27 +1,31 @@
 """Records of decisions."""
 
 import datetime
+import gzip
 import json
 import math
+import os
+import threading
 
 import msgspec
+import pytest
 
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.ports import OctaviaSettings
-from placement_worker.contract.model import CheckRequest, Package
-from placement_worker.decisions.records import DecisionLog, Entry
+from placement_worker.contract.model import BindRequest, CheckRequest, Package
+from placement_worker.decisions.records import (
+    MALFORMED,
+    DecisionLog,
+    Entry,
+    LogFile,
+    decoded,
+    entries,
+)
+from placement_worker.errors import InvalidRequest
 from placement_worker.handlers.decision_state import Conditions
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.policies.registry import Registry
-from tests.factories import (
-    bind,
-    deletion_policy,
-    node,
-    nodes,
-    region_policy,
-    request,
-    zone_policy,
-)
+from tests.factories import bind, deletion_policy, node, nodes, region_policy, request, zone_policy
 from tests.unit.policies.good_policy import Good
 
 NOW = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
@@ -41,11 +45,8 @@ def test_record_holds_request_answers_version_and_reply(decide):
     assert line.endswith(b'\n')
     assert line.count(b'\n') == 1
     assert list(logged) == list(Entry.__struct_encode_fields__)
-    assert (logged['request_id'], logged['method'], logged['max_nodes']) == (
-        'req-1',
-        'policy_check',
-        1000,
-    )
+    shown = logged['request_id'], logged['method'], logged['max_nodes']
+    assert shown == ('req-1', 'policy_check', 1000)
     assert logged['reply'] == reply
     assert logged['request']['cluster']['nodes'][3]['physical_id'] == 's1'
     assert logged['cloud'][:3] == [
@@ -104,3 +105,115 @@ def test_record_names_the_packages_of_the_policies_with_their_versions(registry)
     worker.policy_check(request('CLUSTER_SCALE_OUT', [zone_policy('a')]))
 
     assert [json.loads(line)['packages'] for line in lines] == [['acme 2.1'], ['acme 2.1'], []]
+
+
+def test_append_from_processes_and_threads_keeps_lines_whole(tmp_path):
+    """Concurrent appends do not interleave the bytes of lines."""
+    path = tmp_path / 'log'
+    files = [LogFile(str(path)) for _ in range(2)]  # one descriptor each, as in two processes
+    lines = {f'{n}-'.encode() + b'x' * 20000 + b'\n' for n in range(200)}
+    turns = [list(lines)[i::4] for i in range(4)]
+
+    writers = [
+        threading.Thread(target=lambda i=i: [files[i % 2].append(line) for line in turns[i]])
+        for i in range(4)
+    ]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+
+    assert set(path.read_bytes().splitlines(keepends=True)) == lines
+
+
+def test_append_after_a_rotation_creates_the_file_again(tmp_path):
+    """A moved file is created again, readable by owner and group only."""
+    path = tmp_path / 'log'
+    before = os.umask(0o022)
+    log = LogFile(str(path))
+    os.umask(before)
+    log.append(b'1\n')
+    path.rename(tmp_path / 'log.1')
+    log.append(b'2\n')
+    path.rename(tmp_path / 'log.2')
+    path.write_bytes(b'another process created it\n')
+    log.append(b'3\n')
+
+    assert path.read_bytes() == b'another process created it\n3\n'
+    assert [(tmp_path / f'log.{n}').read_bytes() for n in (1, 2)] == [b'1\n', b'2\n']
+    assert (tmp_path / 'log.1').stat().st_mode & 0o777 == 0o640
+
+
+def test_append_to_a_deleted_folder_is_logged_once(tmp_path, caplog):
+    """A deleted folder is logged once, and no append raises."""
+    folder = tmp_path / 'folder'
+    folder.mkdir()
+    log = LogFile(str(folder / 'log'))
+    (folder / 'log').unlink()
+    folder.rmdir()
+
+    log.append(b'1\n')
+    log.append(b'2\n')
+    folder.mkdir()
+    log.append(b'3\n')
+
+    assert (folder / 'log').read_bytes() == b'3\n'
+    assert [record.getMessage() for record in caplog.records] == [
+        f'Failed to write the decision log: {folder / "log"}: No such file or directory',
+        f'The decision log can be written again: {folder / "log"}',
+    ]
+
+
+def test_append_to_a_full_disk_is_logged(caplog):
+    """A full disk is logged, and the append does not raise."""
+    log = LogFile('/dev/full')
+
+    log.append(b'1\n')
+
+    assert 'Failed to write the decision log: ' in caplog.text
+
+
+def test_log_file_that_cannot_be_created_raises(tmp_path):
+    """A log file that cannot be created raises when it is opened."""
+    with pytest.raises(OSError, match='No such file'):
+        LogFile(str(tmp_path / 'none' / 'log'))
+
+
+@pytest.mark.parametrize(
+    ('method', 'kind'), [('policy_check', CheckRequest), ('policy_attach', BindRequest)]
+)
+def test_decoded_record_has_the_type_of_its_method(method, kind, decide, tmp_path):
+    """A check and an attachment are decoded as different requests, with their replies."""
+    policy = deletion_policy('OLDEST_FIRST')
+    asked = bind(policy) if kind is BindRequest else request('CLUSTER_SCALE_IN', [policy])
+
+    line, reply = decide(asked, method=method)
+    path = tmp_path / 'log'
+    path.write_bytes(line)
+
+    ((_, found),) = entries(str(path))
+    record = decoded(found)
+
+    assert isinstance(record.request, kind)
+    assert json.loads(msgspec.json.encode(record.reply)) == reply
+
+
+def test_decoded_damaged_line_raises_its_error():
+    """The error of a line that is no record is one of those that readers report."""
+    with pytest.raises(MALFORMED, match='no record'):
+        decoded(InvalidRequest('no record'))
+
+
+def test_entries_of_plain_and_compressed_logs_report_malformed_lines(decide, tmp_path):
+    """Compressed logs are read too; a malformed line is returned as an error."""
+    line, _ = decide(request('CLUSTER_UPDATE', []))
+    plain, compressed = tmp_path / 'log', tmp_path / 'log.1.gz'
+    plain.write_bytes(line + b'\n{"at": \n' + line)
+    compressed.write_bytes(gzip.compress(line))
+
+    found = dict(entries(str(plain)))
+
+    assert list(found) == [1, 3, 4]
+    assert isinstance(found[3], InvalidRequest)
+    assert found[1].request_id == found[4].request_id == 'req-1'
+    assert [number for number, _ in entries(str(compressed))] == [1]

@@ -11,6 +11,7 @@ from placement_worker.events.types import (
     BindingStarted,
     CheckEnded,
     CheckStarted,
+    Listeners,
     LoadBalancerConflicted,
     LoadBalancerRetried,
     LoadBalancerUpdated,
@@ -35,6 +36,13 @@ def events():
 @pytest.fixture
 def endpoints(registry, events):
     return Endpoints(CLOUD, registry, events, clock=SteppingClock())
+
+
+class Broken:
+    """Listener that fails."""
+
+    def handle(self, event):
+        raise KeyError('disk full')
 
 
 def outcome(ended):
@@ -110,11 +118,11 @@ def test_bindings_report_start_and_end(endpoints, events):
 def test_requests_that_end_with_an_error_report_the_error(registry, events):
     """Refused requests and internal errors are reported with method, error and request id."""
 
-    class Broken:
+    class Cloud:
         def acting_for(self, credentials, project):
             raise RuntimeError('fault')
 
-    endpoints = Endpoints(Broken(), registry, events)
+    endpoints = Endpoints(Cloud(), registry, events)
 
     with pytest.raises(InvalidRequest):
         endpoints.policy_check({}, 'req-1')
@@ -134,10 +142,6 @@ def test_requests_that_end_with_an_error_report_the_error(registry, events):
 
 def test_check_with_a_failing_listener_has_the_same_reply(registry):
     """A listener that fails at every event changes no reply."""
-
-    class Broken:
-        def handle(self, event):
-            raise ValueError('no listener')
 
     asked = request('CLUSTER_SCALE_OUT', [zone_policy('a')], inputs={'count': 1})
     replies = [
@@ -200,3 +204,41 @@ def test_load_balancer_conflict_reports_the_wait_for_the_other_change(events):
         LoadBalancerRetried(),
         LoadBalancerUpdated(),
     ]
+
+
+EVENT = LoadBalancerUpdated()
+
+
+def test_listeners_with_an_event_pass_it_to_each_in_order():
+    """Each listener receives each event, in the order of the listeners."""
+    received = []
+
+    class Named:
+        def __init__(self, name):
+            self.name = name
+
+        def handle(self, event):
+            received.append((self.name, event))
+
+    Listeners(Named('first'), Named('second')).handle(EVENT)
+
+    assert received == [('first', EVENT), ('second', EVENT)]
+
+
+def test_listeners_with_a_failing_listener_log_it_and_go_on(caplog):
+    """A listener that raises disturbs neither the request nor the other listeners."""
+    events = Events()
+
+    Listeners(Broken(), events).handle(EVENT)
+
+    assert events.received == [EVENT]
+    assert caplog.messages == ['Listener Broken failed to handle the event LoadBalancerUpdated']
+    assert 'disk full' in caplog.text
+
+
+@pytest.mark.parametrize(
+    ('listeners', 'expected'), [(Listeners(), False), (Listeners(Events()), True)]
+)
+def test_listeners_are_true_if_there_are_any(listeners, expected):
+    """An empty composite is false, so that a reporter can omit work for it."""
+    assert bool(listeners) is expected

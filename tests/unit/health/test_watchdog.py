@@ -3,17 +3,29 @@
 import datetime
 import json
 import logging
+import math
 import socket
+import threading
+import time
 
 import pytest
 
-from placement_worker.health.heartbeats import COLUMNS, Heartbeat, HeartbeatTable
+from placement_worker.health import watchdog
 from placement_worker.health.liveness_file import LivenessFile
-from placement_worker.health.systemd import Systemd
-from placement_worker.health.thresholds import Thresholds
-from placement_worker.health.watchdog import Watchdog, utcnow
+from placement_worker.health.watchdog import (
+    COLUMNS,
+    Heartbeat,
+    HeartbeatTable,
+    ProcessState,
+    Systemd,
+    Thresholds,
+    Watchdog,
+    liveness_failures,
+    readiness_failures,
+)
 
 THRESHOLDS = Thresholds(poll_age_s=30, request_age_s=900, reconnect_age_s=0, disconnected_s=20)
+NOW = 1000.0
 NOON = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
 
 
@@ -21,7 +33,7 @@ class Clock:
     """A monotonic clock that tests set."""
 
     def __init__(self):
-        self.now = 1000.0
+        self.now = NOW
 
     def __call__(self):
         return self.now
@@ -33,9 +45,9 @@ def clock():
 
 
 @pytest.fixture
-def heartbeats(clock):
+def heartbeats():
     """Heartbeats of two processes."""
-    return HeartbeatTable([7.0] * 2 * COLUMNS, clock())
+    return HeartbeatTable([7.0] * 2 * COLUMNS, NOW)
 
 
 def serve(heartbeats, clock, *numbers, begun_at=None):
@@ -66,14 +78,8 @@ def systemd(tmp_path):
 
 def create(heartbeats, clock, systemd=None, file=None, thresholds=THRESHOLDS):
     """Return a watchdog that is not started."""
-    return Watchdog(
-        heartbeats,
-        thresholds,
-        systemd or Systemd(None),
-        LivenessFile(file),
-        monotonic=clock,
-        clock=lambda: NOON,
-    )
+    manager, file = systemd or Systemd(None), LivenessFile(file)
+    return Watchdog(heartbeats, thresholds, manager, file, monotonic=clock, clock=lambda: NOON)
 
 
 def test_check_reports_each_loss_and_each_return_of_the_broker_once(
@@ -154,17 +160,6 @@ def test_check_logs_each_change_of_the_liveness_once_with_the_reasons(heartbeats
     ]
 
 
-def test_check_of_a_single_process_logs_the_singular(clock, caplog):
-    """A worker of one process logs that this process serves, not that all of them do."""
-    caplog.set_level(logging.INFO)
-    heartbeats = HeartbeatTable([0.0] * COLUMNS, clock())
-    serve(heartbeats, clock, 0)
-
-    create(heartbeats, clock).check()
-
-    assert caplog.messages == ['The process serves']
-
-
 def test_check_writes_the_state_of_all_processes_and_close_deletes_it(heartbeats, clock, tmp_path):
     """The liveness file holds the result of the last check as long as the worker runs."""
     file = tmp_path / 'liveness'
@@ -188,14 +183,21 @@ def test_check_writes_the_state_of_all_processes_and_close_deletes_it(heartbeats
     assert not file.exists()
 
 
-def test_file_of_a_process_that_has_not_started_has_no_pid(clock, tmp_path):
+def test_check_of_a_single_process_logs_the_singular_and_writes_no_pid_before_its_start(
+    clock, caplog, tmp_path
+):
     """A script must not signal process 0, which is its own process group."""
+    caplog.set_level(logging.INFO)
     file = tmp_path / 'liveness'
-    unstarted = HeartbeatTable([0.0] * COLUMNS, clock())
+    heartbeats = HeartbeatTable([0.0] * COLUMNS, clock())
+    watchdog = create(heartbeats, clock, file=str(file))
 
-    create(unstarted, clock, file=str(file)).check()
-
+    watchdog.check()
     assert [one['pid'] for one in json.loads(file.read_text())['processes']] == [None]
+    serve(heartbeats, clock, 0)
+    watchdog.check()
+
+    assert caplog.messages == ['The process serves']
 
 
 def test_check_that_cannot_write_its_file_notifies_systemd_all_the_same(
@@ -236,6 +238,192 @@ def test_interval_fits_twice_into_each_timeout(
     assert watchdog.interval_s == interval_s
 
 
-def test_utcnow_is_aware_of_its_time_zone():
-    """Times in the liveness file can be compared between machines."""
-    assert utcnow().utcoffset() == datetime.timedelta(0)
+def test_process_with_several_servers_has_the_oldest_times_of_all(heartbeats):
+    """A single server that hangs is not hidden by the others; a new process has time to start."""
+    heartbeats.start_process(1, 4711)
+    servers = [Heartbeat(998, 990, None), Heartbeat(995, 980, 970), Heartbeat(999, None, 975)]
+    heartbeats.publish(1, servers, NOW)
+
+    new, busy = heartbeats.read(NOW)
+
+    assert new == ProcessState(0, math.inf, 0, None, None)
+    assert busy == ProcessState(
+        4711, unserved_s=None, poll_age_s=5, request_age_s=20, disconnected_s=30
+    )
+
+
+def test_process_with_a_server_that_waits_for_its_broker_does_not_serve(heartbeats):
+    """A process serves only while all its servers listen."""
+    heartbeats.publish(0, [None, None], NOW)
+    heartbeats.publish(1, [Heartbeat(NOW, None, None), None], NOW)
+
+    processes = heartbeats.read(NOW)
+
+    assert [one.unserved_s for one in processes] == [math.inf, math.inf]
+    assert [one.poll_age_s for one in processes] == [0, 0]
+
+
+def test_process_that_replaces_a_dead_one_keeps_the_age_of_the_last_poll(heartbeats):
+    """Processes that die as soon as they start do not look alive."""
+    heartbeats.start_process(0, 4711)
+    heartbeats.publish(0, [Heartbeat(NOW, 900, 900)], NOW)
+
+    heartbeats.start_process(0, 4712)
+
+    assert heartbeats.read(NOW + 31)[0] == ProcessState(4712, 31, 31, None, None)
+
+
+def test_process_that_takes_the_place_of_another_is_unserved_since_its_last_poll(heartbeats):
+    """Readiness gives it some time, which attempts to reach the broker do not prolong."""
+    heartbeats.publish(0, [Heartbeat(NOW, None, None)], NOW)
+    heartbeats.start_process(0, 4712)
+    heartbeats.publish(0, [None], NOW + 10)
+
+    assert heartbeats.read(NOW + 12)[0] == ProcessState(4712, 12, 2, None, None)
+
+
+def test_process_that_loses_its_servers_is_unserved_from_then_on(heartbeats):
+    """The first heartbeat without a server counts."""
+    heartbeats.publish(0, [Heartbeat(NOW, None, None)], NOW)
+    heartbeats.publish(0, [None], NOW + 10)
+    heartbeats.publish(0, [None], NOW + 20)
+
+    assert heartbeats.read(NOW + 20)[0].unserved_s == 10
+
+
+def test_age_of_a_time_in_the_future_is_zero(heartbeats):
+    """A heartbeat that is published while the parent reads has no negative age."""
+    heartbeats.publish(0, [Heartbeat(NOW + 1, NOW + 1, None)], NOW)
+
+    assert heartbeats.read(NOW)[0] == ProcessState(0, None, 0, 0, None)
+
+
+@pytest.mark.parametrize(
+    ('process', 'failures'),
+    [
+        (ProcessState(7, None, 30, None, None), ''),
+        (ProcessState(7, None, 31.25, None, None), 'process 7 last polled 31.2 s ago (limit 30 s)'),
+        (ProcessState(0, math.inf, 31, None, None),
+         'a process that has not started last polled 31.0 s ago (limit 30 s)'),
+        (ProcessState(7, None, 0, 900, None), ''),
+        (ProcessState(7, None, 0, 901, None),
+         'process 7 has had a request in flight for 901.0 s (limit 900 s)'),
+    ],
+)  # fmt: skip
+def test_liveness_fails_beyond_a_threshold_and_not_at_it(process, failures):
+    """Each failure names the process, its age and the threshold."""
+    assert '; '.join(liveness_failures([process], THRESHOLDS)) == failures
+
+
+def test_liveness_of_a_worker_that_stops_ignores_polls_but_not_requests():
+    """A worker that stops need not poll, but it must not hang in a request."""
+    processes = [ProcessState(7, None, 100, 10, None), ProcessState(8, None, 100, 901, None)]
+
+    assert liveness_failures(processes, THRESHOLDS, stopping=True) == [
+        'process 8 has had a request in flight for 901.0 s (limit 900 s)'
+    ]
+
+
+@pytest.mark.parametrize(('reconnect_age_s', 'alive'), [(0, True), (200, True), (99, False)])
+def test_liveness_of_a_disconnected_process_depends_on_reconnect_age_s_alone(
+    reconnect_age_s, alive
+):
+    """An outage of the broker restarts no worker, unless an operator limits its age."""
+    disconnected = ProcessState(7, None, 100, None, 100)
+    thresholds = THRESHOLDS._replace(reconnect_age_s=reconnect_age_s)
+
+    assert (liveness_failures([disconnected], thresholds) == []) is alive
+
+
+@pytest.mark.parametrize(
+    ('process', 'failures'),
+    [
+        (ProcessState(7, None, 0, None, None), ''),
+        (ProcessState(7, None, 0, None, 20), ''),
+        (ProcessState(7, None, 0, None, 21),
+         'process 7 has had no broker connection for 21.0 s (limit 20 s)'),
+        (ProcessState(0, math.inf, 0, None, None),
+         'a process that has not started has not reached the broker yet'),
+        (ProcessState(7, 20, 0, None, None), ''),
+        (ProcessState(7, 21, 0, None, None), 'process 7 has not served for 21.0 s (limit 20 s)'),
+    ],
+)  # fmt: skip
+def test_readiness_fails_without_a_broker_connection_beyond_a_threshold(process, failures):
+    """A worker that has been disconnected for longer than the threshold is alive and not ready."""
+    assert '; '.join(readiness_failures([process], THRESHOLDS)) == failures
+    assert liveness_failures([process], THRESHOLDS) == []
+
+
+def test_readiness_of_a_worker_that_stops_fails():
+    """A worker that stops takes no more requests."""
+    processes = [ProcessState(7, None, 0, None, None)]
+
+    assert readiness_failures(processes, THRESHOLDS, stopping=True) == ['the worker is stopping']
+
+
+def test_repeat_calls_the_function_again_until_it_is_stopped():
+    """No call follows the return of the stop function."""
+    calls = []
+    third = threading.Event()
+
+    def call():
+        calls.append(1)
+        if len(calls) >= 3:
+            third.set()
+
+    stop = watchdog.repeat_in_thread(call, 0.01)
+    assert third.wait(10)
+    stop()
+    stopped_at = len(calls)
+    time.sleep(0.05)
+
+    assert len(calls) == stopped_at
+
+
+def test_repeat_does_not_keep_the_process_alive():
+    """The thread is a daemon, so a process that ends does not wait for it."""
+    stop = watchdog.repeat_in_thread(lambda: None, 10)
+
+    threads = [thread for thread in threading.enumerate() if thread.name == 'periodic']
+    assert all(thread.daemon for thread in threads)
+    stop()
+
+
+def test_from_environment_removes_the_address_and_keeps_the_watchdog_timeout():
+    """cotyledon finds no address, so it cannot send READY=1 too early."""
+    environment = {'NOTIFY_SOCKET': '@abstract', 'WATCHDOG_USEC': '3000000'}
+
+    systemd = Systemd.from_environment(environment)
+
+    assert 'NOTIFY_SOCKET' not in environment
+    assert systemd.watchdog_s == 3
+
+
+def test_from_environment_with_a_malformed_timeout_has_no_watchdog():
+    """A malformed WATCHDOG_USEC does not end the worker."""
+    assert Systemd.from_environment({'WATCHDOG_USEC': '3s'}).watchdog_s is None
+
+
+def test_notify_reaches_a_socket_of_the_abstract_namespace():
+    """An address with a leading @ names the abstract namespace of Linux."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as datagrams:
+        datagrams.bind('\0placement-worker-test')
+        datagrams.settimeout(5)
+        Systemd('@placement-worker-test').notify('READY=1')
+
+        assert datagrams.recv(100) == b'READY=1'
+
+
+def test_notify_without_systemd_sends_and_logs_nothing(caplog):
+    """A worker that systemd did not start needs no service manager."""
+    Systemd.from_environment({}).notify('READY=1')
+
+    assert caplog.messages == []
+
+
+def test_notify_without_a_receiver_logs_a_warning(tmp_path, caplog):
+    """A service manager that went away does not end the worker."""
+    Systemd(str(tmp_path / 'gone')).notify('READY=1')
+
+    (message,) = caplog.messages
+    assert message.startswith('Notification READY=1 did not reach systemd: ')

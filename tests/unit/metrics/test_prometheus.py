@@ -1,11 +1,24 @@
 """The metrics of a worker, and their names."""
 
+import datetime
+import os
+import platform
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections import Counter
+from importlib import metadata
+from pathlib import Path
+
 import msgspec
 import pytest
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, values
+from prometheus_client.parser import text_string_to_metric_families
 
 from placement_worker.contract.model import BindReply, BindRequest, CheckReply, CheckRequest
-from placement_worker.errors import InvalidSpec
+from placement_worker.errors import ConfigurationError, InvalidSpec
 from placement_worker.events.types import (
     BindingEnded,
     CheckEnded,
@@ -21,8 +34,15 @@ from placement_worker.events.types import (
     PolicyConsulted,
     RequestFailed,
 )
-from placement_worker.metrics.prometheus import Metrics
-from tests.factories import bind, request, zone_policy
+from placement_worker.metrics import prometheus
+from placement_worker.metrics.prometheus import (
+    CordonCollector,
+    Exporter,
+    Metrics,
+    ProcessInfo,
+)
+from placement_worker.planning.places import Cordon
+from tests.factories import NOW, bind, request, zone_policy
 
 
 @pytest.fixture
@@ -46,57 +66,37 @@ def check(status, elapsed_s, phase='BEFORE', action='CLUSTER_RESIZE'):
 def binding(elapsed_s):
     """Return the event of a policy that was attached."""
     asked = msgspec.convert(bind(zone_policy('a')), BindRequest)
-    replied = msgspec.convert(
-        {
-            'status': 'OK',
-            'reason': 'Policy attached.',
-            'policy': {'id': 'p', 'data': {}},
-            'cluster': None,
-            'nodes': {},
-        },
-        BindReply,
-    )
+    reply = {'status': 'OK', 'reason': 'Policy attached.', 'policy': {'id': 'p', 'data': {}}}
+    replied = msgspec.convert({**reply, 'cluster': None, 'nodes': {}}, BindReply)
     return BindingEnded('policy_attach', asked, replied, 'a', 'a-1.0', elapsed_s, 'req-1')
 
 
 EVENTS = [
-    (
-        check('ERROR', 2, 'AFTER', 'CLUSTER_CREATE'),
-        'check_duration_seconds',
-        {'phase': 'AFTER', 'action': 'CLUSTER_CREATE', 'outcome': 'ERROR'},
-        2,
-    ),
-    (
-        PolicyConsulted('a-1.0', 'APPLIED', 2),
-        'policy_duration_seconds',
-        {'policy': 'a-1.0', 'outcome': 'APPLIED'},
-        2,
-    ),
-    (
-        binding(2),
-        'binding_duration_seconds',
-        {'method': 'policy_attach', 'policy': 'a-1.0', 'outcome': 'OK'},
-        2,
-    ),
-    (
-        CloudCalled('compute', 'zones', 'CloudUnavailable', 2),
-        'cloud_call_duration_seconds',
-        {'service': 'compute', 'operation': 'zones', 'outcome': 'CloudUnavailable'},
-        2,
-    ),
+    (check('ERROR', 2, 'AFTER', 'CLUSTER_CREATE'),
+     'check_duration_seconds',
+     {'phase': 'AFTER', 'action': 'CLUSTER_CREATE', 'outcome': 'ERROR'},
+     2),
+    (PolicyConsulted('a-1.0', 'APPLIED', 2),
+     'policy_duration_seconds',
+     {'policy': 'a-1.0', 'outcome': 'APPLIED'},
+     2),
+    (binding(2),
+     'binding_duration_seconds',
+     {'method': 'policy_attach', 'policy': 'a-1.0', 'outcome': 'OK'},
+     2),
+    (CloudCalled('compute', 'zones', 'CloudUnavailable', 2),
+     'cloud_call_duration_seconds',
+     {'service': 'compute', 'operation': 'zones', 'outcome': 'CloudUnavailable'},
+     2),
     (LoadBalancerConflicted(2), 'load_balancer_conflict_wait_seconds', {}, 2),
-    (
-        RequestFailed('policy_check', InvalidSpec('no'), 'req-1'),
-        'request_errors_total',
-        {'method': 'policy_check', 'error': 'InvalidSpec'},
-        1,
-    ),
-    (
-        RequestFailed('policy_check', KeyError('no'), 'req-1'),
-        'request_errors_total',
-        {'method': 'policy_check', 'error': 'WorkerFailed'},
-        1,
-    ),
+    (RequestFailed('policy_check', InvalidSpec('no'), 'req-1'),
+     'request_errors_total',
+     {'method': 'policy_check', 'error': 'InvalidSpec'},
+     1),
+    (RequestFailed('policy_check', KeyError('no'), 'req-1'),
+     'request_errors_total',
+     {'method': 'policy_check', 'error': 'WorkerFailed'},
+     1),
     (LoadBalancerUpdated(), 'load_balancer_updates_total', {}, 1),
     (LoadBalancerRetried(), 'load_balancer_retries_total', {}, 1),
     (MessageTaken('t'), 'requests_in_work', {'topic': 't'}, 1),
@@ -104,7 +104,7 @@ EVENTS = [
     (MessageRedelivered('t'), 'requests_redelivered_total', {'topic': 't'}, 1),
     (MessageMoved('t', parked=False), 'requests_put_aside_total', {'to': 'suspects'}, 1),
     (MessageMoved('t', parked=True), 'requests_put_aside_total', {'to': 'parked'}, 1),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -152,9 +152,7 @@ def test_duration_of_a_check_is_in_the_buckets_above_it(metrics, registry):
 
 @pytest.mark.usefixtures('metrics')
 def test_counters_of_alerts_before_any_event_are_zero(registry):
-    """Counters that alerts observe exist from the start, so that `increase` sees their first
-    step.
-    """
+    """Counters of alerts exist from the start, so that `increase` sees their first step."""
     for name, labels in (
         ('requests_in_work', {'topic': 't'}),
         ('requests_settled_total', {'topic': 't'}),
@@ -166,3 +164,210 @@ def test_counters_of_alerts_before_any_event_are_zero(registry):
         ('request_errors_total', {'method': 'policy_detach', 'error': 'WorkerFailed'}),
     ):
         assert registry.get_sample_value(f'placement_worker_{name}', labels) == 0
+
+
+DAY = datetime.timedelta(days=1)
+
+
+class FakeCordons:
+    """The cordons of a file: one in force twice, and one that has ended."""
+
+    all = (
+        Cordon(zone='az1', until=NOW + DAY),
+        Cordon(zone='az1', until=NOW + 2 * DAY),
+        Cordon(region='R1', until=NOW - DAY, evacuate=True),
+    )
+    is_valid = True
+
+
+def collected(collector):
+    """Return a registry with this collector."""
+    registry = CollectorRegistry()
+    registry.register(collector)
+    return registry
+
+
+@pytest.fixture
+def cordons():
+    return collected(CordonCollector(FakeCordons, lambda: NOW))
+
+
+@pytest.mark.parametrize('is_valid', [True, False])
+def test_validity_of_the_file_is_one_or_zero(cordons, monkeypatch, is_valid):
+    """An alert can observe that the last valid cordons stay in force."""
+    monkeypatch.setattr(FakeCordons, 'is_valid', is_valid)
+
+    assert cordons.get_sample_value('placement_worker_cordon_file_valid') == is_valid
+
+
+def test_each_place_has_one_series_with_its_last_end(cordons):
+    """Two cordons of a place do not repeat a series, and one that has ended is not active."""
+    name = 'placement_worker_cordon_end_timestamp_seconds'
+    (family,) = (one for one in cordons.collect() if one.name == name)
+
+    assert {tuple(one.labels.values()): one.value for one in family.samples} == {
+        ('az1', '', 'false'): (NOW + 2 * DAY).timestamp(),
+        ('', 'R1', 'true'): (NOW - DAY).timestamp(),
+    }
+    assert cordons.get_sample_value('placement_worker_active_cordons') == 2
+
+
+def test_series_of_a_removed_cordon_disappears(cordons, monkeypatch):
+    """An alert about a cordon that has ended stops when the cordon is removed."""
+    monkeypatch.setattr(FakeCordons, 'all', ())
+
+    assert cordons.get_sample_value('placement_worker_active_cordons') == 0
+    samples = [one.name for family in cordons.collect() for one in family.samples]
+    assert 'placement_worker_cordon_end_timestamp_seconds' not in samples
+
+
+def test_build_info_of_a_worker_names_its_version_and_that_of_python():
+    """CPU time, memory and open files of the parent are not exported."""
+    labels = {
+        'version': metadata.version('placement-worker'),
+        'python_version': platform.python_version(),
+    }
+
+    info = collected(ProcessInfo())
+
+    assert info.get_sample_value('placement_worker_build_info', labels) == 1
+    names = {family.name for family in info.collect()}
+    assert names == {'placement_worker_build', 'process_start_time_seconds'}
+
+
+def test_start_time_of_a_process_is_the_one_that_the_kernel_reports():
+    """The start time is in seconds since the epoch, as the kernel reports it."""
+    ticks = int(Path('/proc/self/stat').read_text().rpartition(')')[2].split()[19])
+    (boot_s,) = (
+        float(line.split()[1])
+        for line in Path('/proc/stat').read_text().splitlines()
+        if line.startswith('btime')
+    )
+
+    started_s = boot_s + ticks / os.sysconf('SC_CLK_TCK')
+
+    measured_s = collected(ProcessInfo()).get_sample_value('process_start_time_seconds')
+    assert measured_s == pytest.approx(started_s)
+
+
+def test_is_free_of_a_free_port_closes_it_again():
+    """The worker can listen after the check."""
+    with socket.create_server(('127.0.0.1', 0)) as listener:
+        port = listener.getsockname()[1]
+        assert not prometheus.is_port_free(port, '127.0.0.1')
+
+    assert prometheus.is_port_free(port, '127.0.0.1')
+
+    socket.create_server(('127.0.0.1', port)).close()
+
+
+def test_is_free_on_an_address_of_another_host_raises_an_error():
+    """A port in use may be that of the running worker; any other error prevents a start."""
+    with pytest.raises(
+        ConfigurationError, match=r'\[metrics\] address 192\.0\.2\.1 and port 9100 cannot be used: '
+    ):
+        prometheus.is_port_free(9100, '192.0.2.1')
+
+
+@pytest.fixture
+def closed():
+    """Return a list that gets an entry when the exporter is closed."""
+    return []
+
+
+@pytest.fixture
+def exporter(tmp_path, monkeypatch, closed):
+    monkeypatch.setattr(values, 'ValueClass', values.ValueClass)
+    monkeypatch.setenv('PROMETHEUS_MULTIPROC_DIR', str(tmp_path))
+    exporter = Exporter(0, '127.0.0.1', str(tmp_path), lambda: closed.append('closed'))
+    yield exporter
+    exporter.close()
+
+
+def scraped(exporter):
+    """Return the values that Prometheus reads, added up by metric."""
+    port = exporter._server.port
+    with urllib.request.urlopen(f'http://127.0.0.1:{port}/metrics') as response:
+        families = text_string_to_metric_families(response.read().decode())
+    found = Counter()
+    for family in families:
+        for sample in family.samples:
+            found[sample.name.removeprefix('placement_worker_')] += sample.value
+    return found
+
+
+def process(folder, number, *events):
+    """Report events in a process with this number."""
+    code = (
+        'from placement_worker.events.types import *\n'
+        'from placement_worker.metrics.prometheus import Exporter\n'
+        f'exporter = Exporter(0, "127.0.0.1", {str(folder)!r}, lambda: None)\n'
+        f'metrics = exporter.begin({number}, ["t"])\n'
+        f'for event in {list(events)!r}: metrics.handle(event)\n'
+    )
+    subprocess.run([sys.executable, '-W', 'ignore', '-c', code], check=True)
+
+
+def test_metrics_of_all_processes_are_added_up(exporter, tmp_path):
+    """Prometheus reads the sum over the processes."""
+    process(tmp_path, 0, LoadBalancerUpdated())
+    process(tmp_path, 1, LoadBalancerUpdated(), LoadBalancerUpdated())
+
+    assert scraped(exporter)['load_balancer_updates_total'] == 3
+
+
+def test_process_that_replaces_a_dead_one_continues_its_counters(exporter, tmp_path):
+    """A process with the number of a dead one continues in its files."""
+    process(tmp_path, 0, LoadBalancerUpdated())
+    files = sorted(tmp_path.iterdir())
+    exporter.process_died(None, 0, 1)
+    process(tmp_path, 0, LoadBalancerUpdated())
+
+    assert scraped(exporter)['load_balancer_updates_total'] == 2
+    assert sorted(tmp_path.iterdir()) == files
+
+
+def test_requests_in_flight_of_a_dead_process_are_reset(exporter, tmp_path):
+    """A dead process has no request in flight, and its counters stay."""
+    process(tmp_path, 0, MessageTaken('t'), LoadBalancerUpdated())
+    assert scraped(exporter)['requests_in_work'] == 1
+
+    exporter.process_died(None, 0, 1)
+
+    assert scraped(exporter)['requests_in_work'] == 0
+    assert scraped(exporter)['load_balancer_updates_total'] == 1
+
+
+def test_death_of_a_process_is_counted_by_the_parent(exporter, tmp_path):
+    """A process that keeps dying is visible, also if it handles no request."""
+    process(tmp_path, 0)
+    assert scraped(exporter)['process_deaths_total'] == 0
+
+    exporter.process_died(None, 0, 1)
+    process(tmp_path, 0)
+    exporter.process_died(None, 0, 1)
+
+    assert scraped(exporter)['process_deaths_total'] == 2
+
+
+def test_versions_and_start_time_of_several_processes_are_those_of_the_parent(exporter, tmp_path):
+    """Prometheus reads the version and the start time once per worker."""
+    process(tmp_path, 0, LoadBalancerUpdated())
+    process(tmp_path, 1, LoadBalancerUpdated())
+
+    found = scraped(exporter)
+    assert found['build_info'] == 1
+    assert 0 < found['process_start_time_seconds'] < time.time()
+
+
+def test_close_of_the_exporter_frees_the_port_and_calls_back(tmp_path, monkeypatch, closed):
+    """A closed exporter no longer responds, and reports that it is closed."""
+    monkeypatch.setattr(values, 'ValueClass', values.ValueClass)
+    monkeypatch.setenv('PROMETHEUS_MULTIPROC_DIR', str(tmp_path))
+    exporter = Exporter(0, '127.0.0.1', str(tmp_path), lambda: closed.append('closed'))
+
+    exporter.close()
+
+    assert closed == ['closed']
+    with pytest.raises(OSError, match='refused'):
+        scraped(exporter)

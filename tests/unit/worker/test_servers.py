@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from oslo_messaging._drivers import base
 
-from placement_worker.health.heartbeats import COLUMNS, Heartbeat, HeartbeatTable
+from placement_worker.health.watchdog import COLUMNS, Heartbeat, HeartbeatTable
 from placement_worker.late_ack.listener import LateAckListener
 from placement_worker.worker import guru_meditation
 from placement_worker.worker import servers as module
@@ -171,7 +171,7 @@ def worker(table, monkeypatch):
 def test_run_publishes_heartbeats_and_starts_the_servers(worker, table, monkeypatch):
     """The watchdog sees a process that waits for its broker, and hanging requests are logged."""
     repeated, sections = [], []
-    monkeypatch.setattr(module.periodic, 'repeat', lambda *call: repeated.append(call))
+    monkeypatch.setattr(module.watchdog, 'repeat_in_thread', lambda *call: repeated.append(call))
     monkeypatch.setattr(
         guru_meditation.Report, 'register_section', lambda *section: sections.append(section)
     )

@@ -4,25 +4,22 @@ import json
 
 import pytest
 
-from placement_worker.decisions import latest_clusters
-from placement_worker.decisions.log_records import InvalidLine
-from tests.factories import node, nodes, request, zone_policy
+from placement_worker.decisions import cluster_history
+from placement_worker.decisions.records import InvalidLine
+from tests.factories import bind, deletion_policy, node, nodes, request, zone_policy
 from tests.unit.decisions.conftest import shrinking
 
 
 @pytest.fixture
-def clusters(tmp_path):
+def clusters(written):
     """Return a function that writes a log per list of lines and reads the clusters."""
+    return lambda *logs: list(cluster_history.latest_clusters(written(*logs)))
 
-    def read(*logs):
-        paths = []
-        for number, lines in enumerate(logs):
-            path = tmp_path / f'log{number}'
-            path.write_bytes(b''.join(lines))
-            paths.append(str(path))
-        return list(latest_clusters.read(paths))
 
-    return read
+@pytest.fixture
+def read(written):
+    """Return a function that writes logs of these lines and reads decisions by a name."""
+    return lambda name, *logs: cluster_history.decisions_about(written(*logs), name)
 
 
 def _of(name, members, action='CLUSTER_UPDATE', **more):
@@ -134,12 +131,10 @@ def test_other_methods_do_not_count(clusters, decide):
 @pytest.mark.parametrize(
     'change',
     [
-        {'at': 'no time'},
-        {'request': {'cluster': 1}},
+        {'at': 'no time'}, {'reply': {}}, {'request': {'cluster': 1}},
         {'request': {'cluster': {'id': 'c'}}},
-        {'reply': {}},
     ],
-)
+)  # fmt: skip
 def test_invalid_lines_are_reported_first(change, clusters, decide):
     """An invalid line has its number, and the clusters of the other lines follow."""
     line, _ = decide(_of('web', nodes(a=1)))
@@ -150,3 +145,80 @@ def test_invalid_lines_are_reported_first(change, clusters, decide):
 
     assert isinstance(error, InvalidLine)
     assert (error.number, cluster.cluster.name) == (2, 'db')
+
+
+def test_read_of_an_action_returns_its_checks_of_all_logs_in_the_order_of_time(decide, read):
+    """The checks before and after an action may be in the logs of different workers."""
+    before, _ = decide(request('CLUSTER_SCALE_OUT', [zone_policy('a')], inputs={'count': 1}))
+    data = {'creation': {'count': 1, 'nodes': ['n1']}}
+    after, _ = decide(request('CLUSTER_SCALE_OUT', [], nodes(a=1), target='AFTER', data=data))
+
+    checks = read('act-1', [after], [before]).of_action
+
+    shown = [(one.summary.target, one.summary.nodes) for one in checks]
+    assert shown == [('BEFORE', []), ('AFTER', ['n1'])]
+    assert checks[0].reply.decisions[0].details['zones'][0]['name'] == 'a'
+
+
+def test_read_of_an_action_leaves_out_the_checks_of_other_actions(decide, read):
+    """An action whose id begins like the one that was sought is not it."""
+    line, _ = decide(shrinking(1, *nodes(a=2)))
+
+    assert read('act-', [line]) == ([], [])
+
+
+@pytest.mark.parametrize('name', ['c1', 'web'])
+def test_read_of_a_cluster_returns_its_checks_and_attachments(decide, read, name):
+    """The decisions about a cluster are found by its id and by its name."""
+    lines = [
+        decide(shrinking(1, *nodes(a=2), dry_run=True))[0],
+        decide(bind(deletion_policy()), method='policy_attach')[0],
+    ]
+
+    found = read(name, lines)
+
+    assert found.of_action == []
+    assert [(one.action, one.action_id, one.status, one.dry_run) for one in found.of_cluster] == [
+        ('CLUSTER_SCALE_IN', 'act-1', 'OK', True),
+        ('policy_attach', None, 'OK', False),
+    ]
+
+
+@pytest.mark.parametrize(
+    ('change', 'created', 'deleted'),
+    [
+        ({}, {}, {'a': 1}),
+        ({'policies': [zone_policy('nowhere')]}, {}, {}),
+        ({'action': {'action': 'CLUSTER_SCALE_OUT', 'inputs': {'count': 2}}}, {'a': 2}, {}),
+    ],
+)
+def test_summary_of_a_check_has_the_places_of_nodes_to_create_and_delete(
+    decide, read, change, created, deleted
+):
+    """The list of a cluster shows where its actions went; a failed check goes nowhere."""
+    asked = request('CLUSTER_SCALE_IN', [zone_policy('a')], nodes(a=2), inputs={'count': 1})
+    action = {**asked['action'], **change.get('action', {})}
+    line, _ = decide({**asked, **change, 'action': action})
+
+    (one,) = read('web', [line]).of_cluster
+
+    assert (one.to_create, one.to_delete) == (created, deleted)
+
+
+def test_summary_of_a_check_has_the_nodes_that_its_action_deletes_or_acts_on(decide, read):
+    """An operator gets the names to ask for."""
+    lines = [
+        decide(shrinking(1, *nodes(a=2)))[0],
+        decide(request('NODE_CREATE', [zone_policy('a')], node=node(9)))[0],
+    ]
+
+    assert [one.nodes for one in read('web', lines).of_cluster] == [['n1'], ['n9']]
+
+
+def test_read_leaves_out_malformed_lines(decide, read):
+    """A damaged line does not hide the other decisions."""
+    line, _ = decide(shrinking(1, *nodes(a=2)))
+    edited = line.replace(b'"candidates":["n1"]', b'"candidates":"n1"')
+
+    assert edited != line
+    assert len(read('act-1', [b'act-1\n', edited, line]).of_action) == 1
