@@ -7,7 +7,6 @@ standard error, where it spoils no JSON. A long run shows its time on a terminal
 
 import argparse
 import contextlib
-import difflib
 import functools
 import os
 import sys
@@ -27,7 +26,7 @@ from placement_worker.cmd import cli, file_errors, misspellings, targets
 from placement_worker.contract.caller import Caller
 from placement_worker.contract.model import CheckRequest
 from placement_worker.formats.documents import Document, DocumentError, Invalid
-from placement_worker.formats.text import escaped, escaped_lines
+from placement_worker.formats.text import did_you_mean, escaped, escaped_lines
 from placement_worker.handlers.in_process import InProcessCaller
 
 OK, SOME_ERROR, INVALID = 0, 1, 2
@@ -156,8 +155,7 @@ class LocalCommand(command.Command):
         name = names.split()[0].partition('=')[0]
         words = [word.strip('[]') for word in self._parser.format_usage().split()]
         known = [word for word in words if word.startswith('--')]
-        near = difflib.get_close_matches(name, known, n=1)
-        return f' (did you mean {near[0]}?)' if near else ''
+        return did_you_mean(name, known, '')
 
 
 class Command(LocalCommand):

@@ -11,8 +11,7 @@ from placement_worker.cmd.base import OK, LocalCommand
 from placement_worker.policies.registry import Registry
 
 SHELLS = ('bash', 'fish', 'zsh')
-_FILES = ('FILE', 'LOG', 'SCENARIO', 'SPEC')
-"""The metavariables of arguments whose values are paths."""
+_FILES = ('FILE', 'LOG', 'SCENARIO', 'SPEC')  # metavariables of arguments that are paths
 
 
 class Completion(LocalCommand):
@@ -42,7 +41,10 @@ def program_parser(program: app.App, paths: Mapping[str, object]) -> argparse.Ar
     )
     commands = parser.add_subparsers()
     groups: dict[str, argparse._SubParsersAction[argparse.ArgumentParser]] = {}
-    values = _values()
+    values: Mapping[str, list[str]] = {
+        'type show': list(Registry.installed().types),
+        'schema': types.message_names(),
+    }
     for name, found in sorted(program.command_manager):
         group, _, word = name.rpartition(' ')
         if group and group not in groups:
@@ -54,10 +56,6 @@ def program_parser(program: app.App, paths: Mapping[str, object]) -> argparse.Ar
             word, parents=[own], add_help=False, help=command.get_description()
         )
     return parser
-
-
-def _values() -> Mapping[str, list[str]]:
-    return {'type show': list(Registry.installed().types), 'schema': types.message_names()}
 
 
 def _complete_values(

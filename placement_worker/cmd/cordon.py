@@ -6,7 +6,6 @@ lacks is noted: the cordon of a misspelled zone would silently close nothing.
 
 import argparse
 import datetime
-import difflib
 import functools
 import re
 import textwrap
@@ -23,7 +22,7 @@ from placement_worker.cmd.base import OK, LocalCommand
 from placement_worker.cordons import cordon_file
 from placement_worker.errors import ConfigurationError, InvalidInventory
 from placement_worker.formats import text as moments
-from placement_worker.formats.text import escaped, listed
+from placement_worker.formats.text import did_you_mean, escaped, listed
 from placement_worker.planning.places import MAX_NAME, MAX_REASON, Cordon, cordons_in_force
 
 DURATION = re.compile('([1-9][0-9]{0,8})([mhd])')
@@ -285,8 +284,7 @@ def _unknown_place(cordon: Cordon, conf: cfg.ConfigOpts) -> str | None:
 
 
 def _no_effect(cordon: Cordon, name: str, kind: str, known: Collection[str]) -> str:
-    near = difflib.get_close_matches(name, known, n=1)
-    meant = f' (did you mean {near[0]}?)' if near else ''
+    meant = did_you_mean(name, known, '')
     return (
         f'The cordon of {cordon.place} has no effect{meant}; the {kind} of [cloud] inventory_file '
         f'are {listed(sorted(known)) or "none"}'

@@ -21,11 +21,9 @@ from placement_worker.late_ack import parking
 from placement_worker.messaging import topology
 
 CONNECT_S = 5
+# How long the reply queue of a command outlives it: a connection that is lost must be replaced
+# within this time.
 REPLY_QUEUE_TTL_S = 60
-"""How long the reply queue of a command outlives it.
-
-A connection that is lost during the command must be replaced within this time.
-"""
 
 
 def client(

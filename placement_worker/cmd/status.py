@@ -38,11 +38,11 @@ def main() -> int:
     if arguments[0] in PROBES:
         return _probe(*arguments)
     # A container runs probes often, so they must not wait for these imports and the next ones.
-    import difflib  # noqa: PLC0415
+    from placement_worker.formats.text import nearest  # noqa: PLC0415
 
-    near = difflib.get_close_matches(arguments[0], PROBES, n=1)
+    near = nearest(arguments[0], PROBES)
     if near:
-        return _refuse(f'Unknown command "{arguments[0]}". Did you mean "{near[0]}"?')
+        return _refuse(f'Unknown command "{arguments[0]}". Did you mean "{near}"?')
     from placement_worker.cmd import threading_backend  # noqa: PLC0415
 
     threading_backend.choose()

@@ -35,10 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def add_remote_arguments(
     parser: argparse.ArgumentParser, *, calls_may_be_slow: bool = True
 ) -> None:
-    """Add the arguments that choose among running workers.
-
-    :param calls_may_be_slow: whether a call of the command may wait for a load balancer.
-    """
+    """Add the arguments that choose among running workers; slow calls wait for load balancers."""
     longer = ', or 600 with load balancers' if calls_may_be_slow else ''
     parser.set_defaults(cloud=None, cordon_file=None, server=None)
     parser.add_argument(
@@ -78,9 +75,8 @@ def uses_shipped_cloud(args: argparse.Namespace, path: str) -> bool:
     if args.cloud or args.transport is not None or args.config_file is not None:
         return False
     with resources.as_file(resources.files('placement_worker') / 'examples') as examples:
-        shipped = (
-            () if path == '-' else examples.rglob(Path(path).name)
-        )  # a clone has copies of them
+        # A clone has copies of the examples.
+        shipped = () if path == '-' else examples.rglob(Path(path).name)
         return not any(one.read_bytes() == Path(path).read_bytes() for one in shipped)
 
 
@@ -93,7 +89,14 @@ def open_caller(args: argparse.Namespace) -> Iterator[Caller]:
             )
         yield _in_process(args)
         return
-    _refuse_options_of_embedded_clouds(args)
+    if args.cloud:
+        raise errors.ConfigurationError(
+            '--cloud describes an embedded cloud; omit it for running workers'
+        )
+    if args.cordon_file:
+        raise errors.ConfigurationError(
+            '--cordon-file is for an embedded cloud; running workers use [placement] cordon_file'
+        )
     # The import of oslo.messaging takes longer than a check.
     from placement_worker.cmd import threading_backend  # noqa: PLC0415
 
@@ -113,14 +116,3 @@ def _in_process(args: argparse.Namespace) -> Caller:
         cordons = LiveCordons(args.cordon_file).in_force if args.cordon_file else None
         cloud = Inventory.load(args.cloud or str(default))
     return InProcessCaller(cloud, Registry.installed(), cordons=cordons)
-
-
-def _refuse_options_of_embedded_clouds(args: argparse.Namespace) -> None:
-    if args.cloud:
-        raise errors.ConfigurationError(
-            '--cloud describes an embedded cloud; omit it for running workers'
-        )
-    if args.cordon_file:
-        raise errors.ConfigurationError(
-            '--cordon-file is for an embedded cloud; running workers use [placement] cordon_file'
-        )

@@ -5,7 +5,6 @@ Policy types depend on the packages of the worker that replies, schemas on this 
 
 import argparse
 import contextlib
-import difflib
 import functools
 import json
 import time
@@ -22,6 +21,7 @@ from placement_worker.contract import codec, document_kinds
 from placement_worker.contract.caller import Caller
 from placement_worker.contract.model import PolicyType, Spec
 from placement_worker.formats.documents import Document
+from placement_worker.formats.text import nearest
 from placement_worker.policies import registry
 
 _SCHEMAS = resources.files('placement_worker.contract') / 'schemas'  # by tools/schemas.py
@@ -165,8 +165,8 @@ class Schema(LocalCommand):
             self.write(message_schema(parsed_args.name).rstrip('\n'))
             return OK
         name = parsed_args.name[:_MAX_NAME_LENGTH]
-        near = difflib.get_close_matches(name, message_names(), n=1)
-        meant = f' Did you mean "{near[0]}"?' if near else ''
+        near = nearest(name, message_names())
+        meant = f' Did you mean "{near}"?' if near else ''
         return self.write_error(
             f'Unknown message "{name}".{meant} Run "placement-policy schema" for the list of names'
         )

@@ -4,7 +4,6 @@ Most are misspelled, and oslo.config ignores them without a word. `oslo-config-v
 too, but suggests no names, and needs the files and the namespaces of all packages as arguments.
 """
 
-import difflib
 import glob
 import os
 import re
@@ -16,6 +15,7 @@ from typing import Any
 from oslo_config import cfg
 
 from placement_worker.config.options import SERVICE_AUTH
+from placement_worker.formats.text import nearest
 
 ENTRY_POINTS = 'oslo.config.opts'  # by which packages list their options
 # Libraries read more options than they list, e.g. [oslo_messaging_tracing].
@@ -74,8 +74,8 @@ def _normalized(section: str) -> str:
 
 def _suggestion(name: str, known: Iterable[str]) -> str:
     spellings = {spelling.lower(): spelling for spelling in known}
-    near = difflib.get_close_matches(name.lower(), spellings, n=1)
-    return f' (did you mean {spellings[near[0]]}?)' if near else ''
+    near = nearest(name.lower(), spellings)
+    return f' (did you mean {spellings[near]}?)' if near else ''
 
 
 def _parse(path: str) -> dict[str, Any]:

@@ -85,16 +85,6 @@ def test_examples_in_sequence_attach_scale_and_detach(balanced):
     )
 
 
-def test_attach_as_json_contains_the_data_for_the_engine(balanced):
-    """The JSON reply to an attachment contains the data that the engine stores."""
-    status, out, _ = balanced('attach', 'attach.yaml', '-f', 'json')
-
-    reply = json.loads(out)
-    assert (status, reply['status']) == (0, 'OK')
-    assert sorted(reply['nodes']) == ['n1', 'n2', 'n3']
-    assert reply['cluster']['data']['loadbalancers'] == {'pol-lb': {'vip_address': '10.0.0.254'}}
-
-
 def test_check_with_dry_run_reports_the_updates_and_writes_nothing(balanced):
     """A dry run reports the cost of the change, and leaves the cloud unchanged."""
     balanced('attach', 'attach.yaml')
@@ -143,16 +133,6 @@ def test_attach_with_a_node_without_address_names_the_node(balanced):
         "Failed in adding nodes into lb pool: ['n2'] (n2: The node has no address of IP version 4"
         in out
     )
-
-
-def test_attach_with_an_unknown_key_is_refused(balanced):
-    """An unknown key of an attachment request is refused with its path."""
-    asked = yaml.safe_load((EXAMPLES / 'attach.yaml').read_text())
-
-    status, out, err = balanced('attach', {**asked, 'dry_run': True})
-
-    assert (status, out) == (2, '')
-    assert 'Unknown key `dry_run`' in err
 
 
 def test_validate_with_an_unknown_subnet_names_it(balanced):
