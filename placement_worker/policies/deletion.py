@@ -52,7 +52,6 @@ class Hooks(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def configured(self) -> bool:
-        """Whether there is a recipient."""
         return bool(self.params.queue or self.params.url)
 
 

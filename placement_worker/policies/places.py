@@ -441,10 +441,7 @@ def _check_distinct(key: str, places: Sequence[Zone | Region]) -> None:
 
 
 def _memory_of(request: CheckRequest, backoffs: Sequence[Backoff]) -> Memory:
-    """Return the recorded failures of a cluster.
-
-    :param backoffs: those of the enabled placement policies; the largest `max_s` ends a record.
-    """
+    # The largest `max_s` of all policies ends a record.
     failures = recorded_failures(request.cluster.data)
     return Memory(failures, max((one.max_s for one in backoffs), default=0))
 

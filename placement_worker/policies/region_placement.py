@@ -75,7 +75,6 @@ class RegionPlacement(PlacementPolicy[RegionPlacementProperties]):
         refuse_unusable('region', 'regions', names, cloud.regions())
 
     def unknown(self, state: State) -> list[str]:
-        """Return a warning of the regions that the cloud does not know, or none."""
         known = state.cloud.regions
         names = [region.name for region in self.properties.regions if region.name not in known]
         return [unknown_names('region', names, known)] if names else []

@@ -59,7 +59,6 @@ class Registry:
 
     @classmethod
     def installed(cls) -> 'Registry':
-        """Return the registry of all types that installed packages provide."""
         return cls(plugin_checks.installed())
 
     def policy(self, spec: Spec, at: str) -> base.Policy[Any]:

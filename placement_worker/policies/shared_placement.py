@@ -72,7 +72,6 @@ class Task:
 
     @classmethod
     def of(cls, request: CheckRequest, state: State, size: Size) -> Self:
-        """Return the task of an action of this size."""
         protected = state.protected(request) if size.kind == DELETION and size.count else ()
         if not protected:
             return cls(request, state, size, size)
@@ -154,10 +153,6 @@ class Task:
         }
 
     def _chosen_ids(self) -> Collection[str]:
-        """Return the ids of the victims that an earlier policy, or else the action, has chosen.
-
-        :raises InvalidInput: they are no list of distinct ids.
-        """
         action, data = self.request.action, self.state.action_data
         chosen = data.deletion.candidates if DELETION in data.data else None
         if not chosen and action.inputs.get('candidates'):
@@ -224,7 +219,6 @@ class Search:
         self.missing = list(names)
 
     def query(self, ask: Callable[[], Collection[str]]) -> Collection[str] | None:
-        """Return the response of a part of the cloud, or None if the part is unavailable."""
         try:
             return ask()
         except CloudUnavailable as exc:
@@ -232,7 +226,6 @@ class Search:
             return None
 
     def among(self, ask: Callable[[], Collection[str]]) -> None:
-        """Remove the names that a part of the cloud knows from the missing ones."""
         if self.missing:
             known = self.query(ask) or ()
             self._known.update(known)
@@ -492,7 +485,6 @@ def _counts(shares: Sequence[Share]) -> dict[str, int]:
 
 
 def _entries(shares: Sequence[Share]) -> list[dict[str, str]]:
-    """Return the place of each node to create, interleaved over the shares and their places."""
     counts: dict[int, dict[str | None, int]] = {
         i: {row.name: row.planned for row in share.plan.rows}
         if share.plan
@@ -535,7 +527,6 @@ class UnknownCordon(NamedTuple):
     names: frozenset[str]
 
     def concerns(self, policy: Policy[Any]) -> bool:
-        """Return whether a placement policy lists one of the names."""
         what = 'zone' if self.cordon.zone else 'region'
         if not isinstance(policy, PlacementPolicy) or policy.what != what:
             return False

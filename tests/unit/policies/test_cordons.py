@@ -78,58 +78,46 @@ def rows(reply, kind='zones'):
 
 
 @pytest.mark.parametrize(
-    'own',
-    [{'zone': 'a'}, {'zone': 'a', 'region': 'R1'}],
-    ids=['in every region', 'in the home region'],
+    ('policies', 'cordons', 'creation', 'notes'),
+    [
+        (
+            [zone_policy('a', 'b')],
+            [{'zone': 'a', 'reason': 'new switches'}],
+            {'zones': {'b': 2}},
+            {'a': f'{NOTE} (new switches)', 'b': ''},
+        ),
+        (
+            [zone_policy('a', 'b')],
+            [{'zone': 'a', 'region': 'R1'}],
+            {'zones': {'b': 2}},
+            {'a': NOTE, 'b': ''},
+        ),
+        ([zone_policy('a')], [{'zone': 'a', 'region': 'R2'}], {'zones': {'a': 2}}, {'a': ''}),
+        ([zone_policy('a')], [{'zone': 'a', 'until': NOW}], {'zones': {'a': 2}}, {'a': ''}),
+        (
+            [region_policy(('R1', 900), 'R2')],
+            [{'region': 'R1', 'reason': 'upgrade'}],
+            {'regions': {'R2': 2}},
+            {'R1': f'{NOTE} (upgrade)', 'R2': ''},
+        ),
+        (
+            [region_policy('R1', 'R2'), zone_policy('a', 'b', 'c')],
+            [{'zone': 'a'}, {'zone': 'b', 'region': 'R1'}],
+            {'places': [{'region_name': 'R2', 'zone': 'c', 'count': 2}]},
+            {'R1': f'no usable zone: zone a is {NOTE}, zone b of region R1 is {NOTE}', 'R2': ''},
+        ),
+    ],
+    ids=['zone', 'zone of home', 'zone elsewhere', 'ended', 'region', 'all zones of a region'],
 )
-def test_creation_with_cordoned_zone_goes_to_the_other_zones(own):
-    """A cordoned zone gets no node, keeps its nodes, and its row says until when and why."""
-    asked = scale_out(zone_policy('a', 'b'), members=nodes(a=1, b=1))
+def test_creation_goes_to_the_places_without_a_cordon(policies, cordons, creation, notes):
+    """A cordoned place gets no node, keeps its nodes, and its row says until when and why."""
+    reply = decide(scale_out(*policies), *(cordon(**one) for one in cordons))
 
-    reply = decide(asked, cordon(**own, reason='new switches'))
-
-    assert reply['action']['data']['creation']['zones'] == {'b': 2}
-    closed = rows(reply)['a']
-    assert (closed['current'], closed['final'], closed['usable']) == (1, 1, False)
-    assert closed['note'] == f'{NOTE} (new switches)'
-
-
-def test_creation_with_cordon_of_other_region_ignores_it():
-    """A zone of the same name in another region stays open."""
-    reply = decide(scale_out(zone_policy('a')), cordon(zone='a', region='R2'))
-
-    assert reply['action']['data']['creation']['zones'] == {'a': 2}
-
-
-def test_creation_after_cordon_has_ended_uses_the_place():
-    """A cordon has no effect at the time in `until` and later."""
-    reply = decide(scale_out(zone_policy('a')), cordon(zone='a', until=NOW))
-
-    assert reply['action']['data']['creation']['zones'] == {'a': 2}
-
-
-def test_creation_with_cordoned_region_goes_to_the_other_regions():
-    """A cordoned region gets no node, whatever its weight is."""
-    asked = scale_out(region_policy(('R1', 900), 'R2'))
-
-    reply = decide(asked, cordon(region='R1', reason='upgrade'))
-
-    assert reply['action']['data']['creation']['regions'] == {'R2': 2}
-    assert rows(reply, 'regions')['R1']['note'] == f'{NOTE} (upgrade)'
-
-
-def test_creation_with_all_zones_of_a_region_cordoned_goes_to_the_other_regions():
-    """Region placement leaves out a region in which zone placement could create no node."""
-    asked = scale_out(region_policy('R1', 'R2'), zone_policy('a', 'b', 'c'))
-
-    reply = decide(asked, cordon(zone='a'), cordon(zone='b', region='R1'))
-
-    assert reply['action']['data']['creation']['places'] == [
-        {'region_name': 'R2', 'zone': 'c', 'count': 2}
-    ]
-    assert rows(reply, 'regions')['R1']['note'] == (
-        f'no usable zone: zone a is {NOTE}, zone b of region R1 is {NOTE}'
-    )
+    found = reply['action']['data']['creation']
+    assert {key: found[key] for key in creation} == creation
+    shown = rows(reply, 'zones' if len(policies) == 1 and 'a' in notes else 'regions')
+    assert {name: row['note'] for name, row in shown.items()} == notes
+    assert [row['usable'] for row in shown.values()] == [not note for note in notes.values()]
 
 
 NONE_OPEN = f'No availability zone found available: {{}} is {NOTE}'

@@ -301,16 +301,6 @@ def test_version_without_an_entry_point_is_refused_with_the_remedy():
     )
 
 
-@pytest.mark.parametrize('kind', ['zone', 'region'])
-@pytest.mark.parametrize('name', ['spread', 'on_shortage'])
-def test_property_before_its_version_is_refused(registry, kind, name):
-    """Version 1.0 refuses the property as unknown."""
-    policy, places = f'senlin.policy.{kind}_placement', {f'{kind}s': [{'name': 'a'}]}
-
-    with pytest.raises(InvalidSpec, match=f'unknown field `{name}`'):
-        registry.policy(Spec(policy, '1.0', {**places, name: {}}), '$')
-
-
 def test_types_are_sorted_by_the_numbers_of_their_versions():
     """Version 1.10 is newer than 1.9: in lists, in the support status and as a suggestion."""
     versions = ['1.0', '1.9', '1.10', '2.0', '10.0']

@@ -8,10 +8,13 @@ from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.contract import codec
 from placement_worker.contract.action_data import CREATION, DELETION, ActionData
-from placement_worker.contract.model import CheckRequest, NodePatch
+from placement_worker.contract.model import CheckRequest, NodePatch, Spec
+from placement_worker.errors import InvalidSpec
+from placement_worker.planning.shortage import Backoff
 from placement_worker.planning.sizing import Size
 from placement_worker.policies import shared_placement
 from placement_worker.policies.base import State
+from placement_worker.policies.places import OnShortage, Spread
 from placement_worker.policies.region_placement import RegionPlacement
 from placement_worker.policies.shared_placement import Task
 from placement_worker.policies.zone_placement import ZonePlacement
@@ -159,3 +162,75 @@ def test_placed_node_is_patched_once(action, placement, expected):
 def test_summary_counts_nodes_and_places(size, number, expected):
     """The reason names the numbers of nodes and places, and the bound of the size."""
     assert shared_placement.summary(size, 'zone', number) == expected
+
+
+AT = '$.properties'
+KINDS = pytest.mark.parametrize('kind', ['zone', 'region'])
+
+
+def policy_of(registry, kind, version='1.1', **properties):
+    properties = {f'{kind}s': [{'name': 'a'}], **properties}
+    return registry.policy(Spec(f'senlin.policy.{kind}_placement', version, properties), '$')
+
+
+@KINDS
+@pytest.mark.parametrize(
+    ('given', 'spread', 'on_shortage'),
+    [
+        ({}, Spread('best_effort', 1), OnShortage('redistribute', 300, 3600)),
+        ({'mode': 'strict'}, Spread('strict', 1), None),
+        ({'max_skew': '3'}, Spread('best_effort', 3), None),
+        ({'mode': 'ignore'}, None, OnShortage('ignore', 300, 3600)),
+        ({'initial_s': '60', 'max_s': 60}, None, OnShortage('redistribute', 60, 60)),
+    ],
+)
+def test_properties_of_version_1_1_have_defaults(registry, kind, given, spread, on_shortage):
+    """Plans beyond a skew of one node warn, and shortages delay nodes for minutes to an hour."""
+    if spread:
+        assert policy_of(registry, kind, spread=given).properties.spread == spread
+    if on_shortage:
+        assert policy_of(registry, kind, on_shortage=given).properties.on_shortage == on_shortage
+    if not given:
+        found = policy_of(registry, kind).properties
+        assert (found.spread, found.on_shortage) == (spread, on_shortage)
+
+
+@KINDS
+@pytest.mark.parametrize(
+    ('key', 'given', 'message', 'at'),
+    [
+        ('spread', {'mode': 'x'}, 'Expected one of `best_effort`, `strict`, got `x`', '.mode'),
+        ('spread', {'max_skew': 0}, 'Expected `int` >= 1, got `0`', '.max_skew'),
+        ('spread', {'max_skew': 0.5}, 'Expected `int` >= 1, got `0`', '.max_skew'),
+        ('spread', {'max_skew': 'many'}, 'Expected `int`, got `str`', '.max_skew'),
+        ('spread', 'strict', 'Expected `object`, got `str`', ''),
+        ('on_shortage', {'initial_s': -1}, 'Expected `int` >= 1, got `-1`', '.initial_s'),
+        ('on_shortage', {'max_s': 299}, 'Expected `max_s` >= `initial_s`, got `299` < `300`', ''),
+    ],
+)
+def test_malformed_property_of_version_1_1_is_refused_with_its_path(
+    registry, kind, key, given, message, at
+):
+    """A value out of bounds is refused where it stands, and the whole key by version 1.0."""
+    with pytest.raises(InvalidSpec) as refused:
+        policy_of(registry, kind, **{key: given})
+    with pytest.raises(InvalidSpec, match=f'unknown field `{key}`'):
+        policy_of(registry, kind, '1.0', **{key: {}})
+
+    assert str(refused.value) == f'{message} - at `{AT}.{key}{at}`'
+
+
+@KINDS
+@pytest.mark.parametrize(
+    ('version', 'given', 'expected'),
+    [
+        ('1.0', {}, None),
+        ('1.1', {}, Backoff(300, 3600)),
+        ('1.1', {'on_shortage': {'mode': 'ignore'}}, None),
+    ],
+)
+def test_backoff_is_that_of_version_1_1_unless_it_is_ignored(
+    registry, kind, version, given, expected
+):
+    """Version 1.0 and the mode `ignore` never redistribute nodes."""
+    assert policy_of(registry, kind, version, **given).backoff == expected

@@ -5,13 +5,12 @@ import pytest
 
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.contract import actions
-from placement_worker.contract.model import CheckRequest, ClusterPatch, Spec
-from placement_worker.errors import InvalidSpec
+from placement_worker.contract.model import CheckRequest, ClusterPatch
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.planning.places import Place
 from placement_worker.planning.shortage import Backoff, Shortage
 from placement_worker.policies import shared_placement
-from placement_worker.policies.places import OnShortage, patch_after_deletion
+from placement_worker.policies.places import patch_after_deletion
 from placement_worker.policies.registry import Registry
 from tests.factories import (
     NOW,
@@ -54,64 +53,6 @@ def created(reply, by='zones'):
 def rows(reply, by='zones'):
     """Return the rows of the first decision by name of the place."""
     return {row['name']: row for row in reply['decisions'][0]['details'][by]}
-
-
-PATH = '$.properties.on_shortage'
-KINDS = pytest.mark.parametrize('kind', ['zone', 'region'])
-
-
-def spec(kind, version='1.1', **properties):
-    """Return a spec of a placement policy with one place."""
-    properties = {f'{kind}s': [{'name': 'a'}], **properties}
-    return Spec(f'senlin.policy.{kind}_placement', version, properties)
-
-
-@KINDS
-@pytest.mark.parametrize(
-    ('given', 'expected'),
-    [
-        ({}, OnShortage('redistribute', 300, 3600)),
-        ({'on_shortage': {}}, OnShortage('redistribute', 300, 3600)),
-        ({'on_shortage': {'mode': 'ignore'}}, OnShortage('ignore', 300, 3600)),
-        ({'on_shortage': {'initial_s': '60', 'max_s': 60}}, OnShortage('redistribute', 60, 60)),
-    ],
-)
-def test_on_shortage_has_defaults_for_absent_keys(registry, kind, given, expected):
-    """Without a choice shortages redistribute nodes, with delays from five minutes to one hour."""
-    assert registry.policy(spec(kind, **given), '$').properties.on_shortage == expected
-
-
-@KINDS
-@pytest.mark.parametrize(
-    ('given', 'message'),
-    [
-        ({'initial_s': -1}, f'Expected `int` >= 1, got `-1` - at `{PATH}.initial_s`'),
-        ({'max_s': 299}, f'Expected `max_s` >= `initial_s`, got `299` < `300` - at `{PATH}`'),
-        ('ignore', f'Expected `object`, got `str` - at `{PATH}`'),
-    ],
-)
-def test_malformed_on_shortage_is_refused_with_its_path(registry, kind, given, message):
-    """Delays out of bounds, or in the wrong order, are refused where they stand."""
-    with pytest.raises(InvalidSpec) as refused:
-        registry.policy(spec(kind, on_shortage=given), '$')
-
-    assert str(refused.value) == message
-
-
-@KINDS
-@pytest.mark.parametrize(
-    ('version', 'given', 'expected'),
-    [
-        ('1.0', {}, None),
-        ('1.1', {}, Backoff(300, 3600)),
-        ('1.1', {'on_shortage': {'mode': 'ignore'}}, None),
-    ],
-)
-def test_backoff_is_that_of_version_1_1_unless_it_is_ignored(
-    registry, kind, version, given, expected
-):
-    """Version 1.0 and the mode `ignore` never redistribute nodes."""
-    assert registry.policy(spec(kind, version, **given), '$').backoff == expected
 
 
 ZONES = spreading(redistributing(zone_policy('a', 'b', 'c')), max_skew=9)
@@ -328,23 +269,24 @@ def test_region_is_short_of_capacity_if_all_its_zones_are(minutes, places):
     assert found == places
 
 
-def test_alternatives_of_both_policies_stay_in_the_region():
-    """A zone of a region is replaced by another zone of the same region."""
-    reply = decide(scale_out(2, *BOTH, members=[]))
+IN_R1, IN_R2 = {'region_name': 'R1'}, {'region_name': 'R2'}
+A, B, D = ({'zone': zone} for zone in 'abd')
 
-    first, second = ({'region_name': 'R1', 'zone': 'b'}, {'region_name': 'R2', 'zone': 'd'})
+
+@pytest.mark.parametrize(
+    ('policies', 'alternatives'),
+    [
+        (BOTH, [(IN_R1 | A, IN_R1 | B), (IN_R2 | A, IN_R2 | D)]),
+        (BOTH[:1], [(IN_R1, IN_R2), (IN_R2, IN_R1)]),
+    ],
+    ids=['both', 'regions'],
+)
+def test_alternatives_of_regions_are_regions_or_zones_of_the_same_region(policies, alternatives):
+    """A zone of a region is replaced by another zone there; region placement names regions."""
+    reply = decide(scale_out(2, *policies, members=[]))
+
     assert created(reply, 'alternatives') == [
-        {'place': {'region_name': 'R1', 'zone': 'a'}, 'retry': [first]},
-        {'place': {'region_name': 'R2', 'zone': 'a'}, 'retry': [second]},
-    ]
-
-
-def test_alternatives_of_regions_name_regions():
-    """Region placement alone lists the regions to try next."""
-    reply = decide(scale_out(1, BOTH[0], members=[]))
-
-    assert created(reply, 'alternatives') == [
-        {'place': {'region_name': 'R1'}, 'retry': [{'region_name': 'R2'}]}
+        {'place': place, 'retry': [other]} for place, other in alternatives
     ]
 
 
@@ -425,69 +367,45 @@ def test_chosen_victims_are_recorded_beside_other_data(dry_run):
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ('policies', 'victim'),
-    [
-        ([deletion_policy()], refused(4, 'a')),
-        ([zone_policy('a', 'b')], refused(4, 'a')),
-        ([redistributing(zone_policy('a'), mode='ignore')], refused(4, 'a')),
-        ([{**TWO_ZONES, 'enabled': False}], refused(4, 'a')),
-        ([TWO_ZONES], node(1, 'a', status='ERROR')),
-        ([TWO_ZONES], refused(4, 'a', status_reason='Quota exceeded for cores')),
-        ([TWO_ZONES], refused(4)),
-    ],
-    ids=['no placement', '1.0', 'ignore', 'disabled', 'created', 'quota', 'no place'],
-)
-def test_other_deletions_record_nothing(policies, victim):
-    """Only evidence is recorded, and only for a policy that reads it."""
-    asked = request('CLUSTER_DEL_NODES', policies, [victim], inputs={'candidates': [victim['id']]})
+def removal(victim=None, policies=(TWO_ZONES,), action='CLUSTER_DEL_NODES', known=(), **more):
+    """Return a request to delete n4, which failed in zone a unless given."""
+    members = [*nodes(b=1), victim or refused(4, 'a')]
+    asked = request(action, policies, members, **{'inputs': {'candidates': ['n4']}, **more})
+    return knowing(asked, *known) if known else asked
 
+
+@pytest.mark.parametrize(
+    'asked',
+    [
+        removal(policies=[deletion_policy()]),
+        removal(policies=[zone_policy('a', 'b')]),
+        removal(policies=[redistributing(zone_policy('a'), mode='ignore')]),
+        removal(policies=[{**TWO_ZONES, 'enabled': False}]),
+        removal(node(4, 'a', status='ERROR')),
+        removal(refused(4, 'a', status_reason='Quota exceeded for cores')),
+        removal(refused(4)),
+        removal(target='AFTER'),
+        removal(action='NODE_DELETE', cause='Derived Action', node=refused(4, 'a'), inputs={}),
+        removal(inputs={'candidates': ['n1']}),
+        removal(inputs={}),
+        removal(refused(4, 'a', metadata={'protected': 'true'})),
+        removal(known=[record('a')]),
+    ],
+    ids=[
+        *('no placement', '1.0', 'ignore', 'disabled', 'created', 'quota', 'no place', 'after'),
+        *('part of an action', 'other victim', 'no victim', 'refused', 'repeated'),
+    ],
+)
+def test_deletion_without_new_evidence_records_nothing(asked):
+    """Only evidence that an action deletes is recorded, once, and for a policy that reads it."""
     assert decide(asked)['cluster'] is None
-
-
-@pytest.mark.parametrize(
-    'more',
-    [
-        {'target': 'AFTER'},
-        {'action': 'NODE_DELETE', 'cause': 'Derived Action', 'node': refused(4, 'a')},
-        {'inputs': {'candidates': ['n1']}},
-        {'inputs': {}},
-    ],
-    ids=['after', 'part of an action', 'other victim', 'no victim'],
-)
-def test_failed_node_that_stays_is_not_recorded(more):
-    """The nodes themselves are the evidence until an action deletes them."""
-    more = {'action': 'CLUSTER_DEL_NODES', 'inputs': {'candidates': ['n4']}, **more}
-    members = [*nodes(b=1), refused(4, 'a')]
-
-    assert decide(request(more.pop('action'), [TWO_ZONES], members, **more))['cluster'] is None
-
-
-def test_failed_check_records_nothing():
-    """A deletion that is refused leaves the evidence in place."""
-    victim = refused(4, 'a', metadata={'protected': 'true'})
-    asked = request('CLUSTER_DEL_NODES', [TWO_ZONES], [victim], inputs={'candidates': ['n4']})
-
-    reply = decide(asked)
-
-    assert (reply['action']['data']['status'], reply['cluster']) == ('ERROR', None)
-
-
-def test_repeated_deletion_changes_no_record():
-    """A check that the engine repeats after it has stored the patch counts no attempt again."""
-    victim = refused(4, 'a')
-    asked = request('CLUSTER_DEL_NODES', [TWO_ZONES], [victim], inputs={'candidates': ['n4']})
-
-    assert decide(knowing(asked, record('a')))['cluster'] is None
 
 
 def test_failed_probe_doubles_the_recorded_attempts():
     """The next attempt after a recorded one is the second in a row."""
     before = record('a', at='2026-01-01T11:50:00Z')
-    victim = refused(4, 'a')
-    asked = request('CLUSTER_DEL_NODES', [TWO_ZONES], [victim], inputs={'candidates': ['n4']})
 
-    assert recorded(decide(knowing(asked, before))) == [record('a', attempts=2)]
+    assert recorded(decide(removal(known=[before]))) == [record('a', attempts=2)]
 
 
 def test_ended_records_are_removed_with_a_deletion():
