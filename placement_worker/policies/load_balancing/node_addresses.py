@@ -60,7 +60,7 @@ class AddressLookup:
         members, repeated = [], {}
         first: dict[Key, str] = {}
         for node in here:
-            address = address_of(node, servers.get(node.physical_id or ''), network, version)
+            address = _address(node, servers.get(node.physical_id or ''), network, version)
             if address is None:
                 failed[node.id] = self._no_address(node, servers)
                 continue
@@ -88,18 +88,12 @@ class AddressLookup:
         )
 
 
-def address_of(
-    node: Node, server: ServerDetails | None, network: str, ip_version: int
-) -> str | None:
-    """Return the node's first address of this version on the named network, or None.
-
-    :param server: Nova's view of the server, if it was looked up; the request takes precedence.
-    """
-    for details in (node.details, server):
-        if details is not None and details.addresses:
-            addresses = details.addresses.get(network, ())
-            return next((one.addr for one in addresses if one.version == ip_version), None)
-    return None
+def _address(node: Node, server: ServerDetails | None, network: str, ip_version: int) -> str | None:
+    """Return the node's first address of this version on the network; the request comes first."""
+    details = node.details if _has_addresses(node) else server
+    addresses = (details and details.addresses) or {}
+    on_network = addresses.get(network, ())
+    return next((one.addr for one in on_network if one.version == ip_version), None)
 
 
 def _has_addresses(node: Node) -> bool:

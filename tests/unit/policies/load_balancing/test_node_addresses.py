@@ -1,31 +1,11 @@
-"""Tests for the addresses of members."""
+"""The addresses of members: in the request, in Nova, or missing."""
 
 import pytest
 
-from placement_worker.contract import codec
-from placement_worker.contract.model import Node, ServerDetails
-from placement_worker.policies.load_balancing import node_addresses
 from tests.factories import bind, connected, load_balancing_policy, node, request
 from tests.simulated_octavia import Lab
 
-SERVER = ServerDetails(
-    addresses=codec.decode(
-        {'private': [{'addr': 'fd00::9', 'version': 6}, {'addr': '10.0.0.9', 'version': 4}]},
-        ServerDetails.__annotations__['addresses'],
-    )
-)
 NO_ADDRESS = 'The node has no address of IP version {} on network private of subnet {}'
-
-
-def made(**addresses):
-    """Return a node with these addresses by network."""
-    details = {
-        'addresses': {
-            network: [{'addr': addr, 'version': 4} for addr in listed]
-            for network, listed in addresses.items()
-        }
-    }
-    return codec.decode({'id': 'n1', 'details': details}, Node)
 
 
 class Watching:
@@ -73,11 +53,8 @@ def test_member_address_is_the_first_on_the_pool_network_of_the_ip_version(found
     """
     lab = Lab()
 
-    reply = lab.attach(
-        bind(
-            load_balancing_policy(pool={'subnet': subnet}), [node(1, details={'addresses': found})]
-        )
-    )
+    one = node(1, details={'addresses': found})
+    reply = lab.attach(bind(load_balancing_policy(pool={'subnet': subnet}), [one]))
 
     assert reply['status'] == 'OK', reply['reason']
     assert lab.addresses() == [address]
@@ -186,22 +163,3 @@ def test_ipv6_address_in_another_notation_is_the_same_member():
     lab.attached([six], loadbalancer='front', pool={'id': pool, 'subnet': 'six-subnet'})
 
     assert lab.addresses() == ['fd00:0:0:0:0:0:0:5']
-
-
-@pytest.mark.parametrize(
-    ('node', 'server', 'network', 'version', 'expected'),
-    [
-        (made(private=['10.0.0.1', '10.0.0.2']), SERVER, 'private', 4, '10.0.0.1'),
-        (made(private=['10.0.0.1']), SERVER, 'private', 6, None),
-        (made(other=['10.1.0.1']), SERVER, 'private', 4, None),
-        (made(), SERVER, 'private', 4, '10.0.0.9'),
-        (made(), SERVER, 'private', 6, 'fd00::9'),
-        (made(), None, 'private', 4, None),
-        (Node('n1'), SERVER, 'private', 4, '10.0.0.9'),
-    ],
-)
-def test_address_is_the_first_of_its_version_on_the_network(
-    node, server, network, version, expected
-):
-    """Addresses of the request take precedence over Nova's; a node may have none."""
-    assert node_addresses.address_of(node, server, network, version) == expected
