@@ -22,7 +22,8 @@ from placement_worker import errors
 from placement_worker.client.transport import connect, open_connection, queue_arguments
 from placement_worker.contract import codec
 from placement_worker.contract.model import CheckReply, Error
-from placement_worker.late_ack import LateAckServer, Redeliver, Reject
+from placement_worker.late_ack.request import Redeliver
+from placement_worker.late_ack.server import LateAckServer, Reject
 
 LOG = logging.getLogger(__name__)
 DELIVERIES = 10  # the deliveries of a reply, after which it is dropped

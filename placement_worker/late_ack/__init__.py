@@ -11,25 +11,3 @@ placement-worker. It is the only one that uses private names of oslo.messaging, 
 `tests/unit/late_ack/test_oslo_messaging.py` fails when a release changes them. Read `server` first,
 then `request` and `listener`; `poison` and `parking` are about requests that crash.
 """
-
-from placement_worker.late_ack.listener import limit_bodies
-from placement_worker.late_ack.request import Event, Redeliver, Reply
-from placement_worker.late_ack.server import (
-    LateAckServer,
-    Reject,
-    driver_of,
-    heartbeat,
-    requests_in_flight,
-)
-
-__all__ = [
-    'Event',
-    'LateAckServer',
-    'Redeliver',
-    'Reject',
-    'Reply',
-    'driver_of',
-    'heartbeat',
-    'limit_bodies',
-    'requests_in_flight',
-]

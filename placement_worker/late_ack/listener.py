@@ -224,14 +224,15 @@ class LateAckListener(base.PollStyleListener):
         # The result is empty when the listener has stopped and every request is settled.
         while True:
             self.polled_at = self._monotonic()
+            is_stopping = self._stopping.is_set()
+            if self._waiting and not is_stopping:  # before the operations: its caller waits
+                return [self._waiting.popleft()]
             while not self._operations.empty():
                 self._operations.get()()
-            if self._stopping.is_set():
+            if is_stopping:
                 self._give_back_waiting()
                 if not self._unsettled:
                     return []
-            elif self._waiting:
-                return [self._waiting.popleft()]
             self._wait()
 
     def pause(self, seconds: float) -> None:

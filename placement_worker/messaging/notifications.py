@@ -35,7 +35,7 @@ from placement_worker.contract import rpc
 from placement_worker.contract.model import BindReply, BindRequest, CheckReply, CheckRequest
 from placement_worker.events import types
 from placement_worker.events.types import Listener
-from placement_worker.late_ack import driver_of
+from placement_worker.late_ack.server import driver_of
 
 LOG = logging.getLogger(__name__)
 DRIVERS = 'oslo.messaging.notify.drivers'  # the entry points that `driver` can name

@@ -26,8 +26,7 @@ from placement_worker.client.transport import BLOCKED, drop
 from placement_worker.contract.model import ReplyTo
 from placement_worker.errors import BrokerRefused, BrokerUnreachable, ConfigurationError
 from placement_worker.handlers.ports import Delivery
-from placement_worker.late_ack import Redeliver, Reply
-from placement_worker.late_ack.request import enveloped
+from placement_worker.late_ack.request import Redeliver, Reply, enveloped
 
 LOG = logging.getLogger(__name__)
 WAIT_S, WAIT_MAX_S = 0.1, 1.0  # the pause after the first attempt, which doubles, and the longest

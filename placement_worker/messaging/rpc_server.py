@@ -19,8 +19,10 @@ from placement_worker.events import types
 from placement_worker.events.types import Listener
 from placement_worker.handlers import request_subject
 from placement_worker.handlers.endpoints import Endpoints
-from placement_worker.late_ack import Event, LateAckServer, limit_bodies
+from placement_worker.late_ack.listener import limit_bodies
 from placement_worker.late_ack.poison import PoisonMessages
+from placement_worker.late_ack.request import Event
+from placement_worker.late_ack.server import LateAckServer
 from placement_worker.messaging.reply_sender import ReplySender
 
 LOG = logging.getLogger(__name__)

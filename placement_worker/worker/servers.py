@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import cotyledon
 from oslo_config import cfg
 
-from placement_worker import late_ack
 from placement_worker.health import watchdog
 from placement_worker.health.watchdog import PUBLISH_S, Heartbeat, HeartbeatTable
+from placement_worker.late_ack import server as late_ack
 from placement_worker.worker import guru_meditation
 from placement_worker.worker.reload import reload
 from placement_worker.worker.startup import PROGRAM

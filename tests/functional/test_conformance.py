@@ -10,7 +10,7 @@ from placement_worker.client.transport import connect, control_exchange, transpo
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.config import options
 from placement_worker.handlers.endpoints import Endpoints
-from placement_worker.late_ack import LateAckServer
+from placement_worker.late_ack.server import LateAckServer
 from placement_worker.messaging import rpc_server
 from tests.conformance.conformance import CASES, compared
 from tests.factories import changed

@@ -18,7 +18,7 @@ from oslo_config import cfg
 from placement_worker.client.transport import connect, transport_url
 from placement_worker.contract.rpc import EXCHANGE
 from placement_worker.errors import NoWorkerAnswered, WorkerFailed
-from placement_worker.late_ack import LateAckServer
+from placement_worker.late_ack.server import LateAckServer
 from tests.factories import request, zone_policy
 from tests.functional.conftest import CALL_S, Worker, amqp
 from tests.functional.engine import repeat, slow

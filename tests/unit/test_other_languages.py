@@ -15,9 +15,9 @@ from placement_worker.client.transport import connect, transport_url
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.contract.rpc import EXCHANGE, TOPIC
 from placement_worker.handlers.endpoints import Endpoints
-from placement_worker.late_ack import LateAckServer
 from placement_worker.late_ack.listener import LateAckListener
 from placement_worker.late_ack.request import Hooks
+from placement_worker.late_ack.server import LateAckServer
 from placement_worker.messaging.reply_sender import ReplyCasts
 from placement_worker.messaging.rpc_server import AccessPolicy, ContextSerializer, ExposedEndpoints
 from placement_worker.policies.registry import Registry

@@ -10,7 +10,8 @@ from placement_worker import errors
 from placement_worker.client import reply_receiver
 from placement_worker.client.reply_receiver import DELIVERIES, _Dispatcher
 from placement_worker.contract.model import CheckReply
-from placement_worker.late_ack import Redeliver, Reject
+from placement_worker.late_ack.request import Redeliver
+from placement_worker.late_ack.server import Reject
 
 REPLY = {
     'action': {'id': 'a1', 'data': {'status': 'OK'}},
@@ -94,38 +95,36 @@ def test_reply_whose_callback_raises_is_delivered_again_and_logged(dispatch, fai
     assert caplog.records[0].exc_info[1] is failure
 
 
-def test_pause_before_a_retry_grows_with_the_deliveries(dispatch, caplog):
-    """A callback that keeps failing is not called in a hot loop."""
-    with pytest.raises(Redeliver):
-        dispatch(failing(ValueError()), redeliveries=3)
-
-    assert 'it is delivered again in 0.08 s' in caplog.text
-
-
-def test_pause_before_a_retry_ends_at_a_stop(dispatch, monkeypatch):
-    """An engine that stops does not wait for the next delivery."""
-    monkeypatch.setattr(reply_receiver, 'RETRY_S', 600)
+def test_pause_before_a_retry_grows_with_the_deliveries_and_ends_at_a_stop(
+    dispatch, caplog, monkeypatch
+):
+    """A callback that keeps failing is not called in a hot loop, and no stop waits for it."""
+    monkeypatch.setattr(reply_receiver, 'RETRY_S', 1)
     stopping = threading.Event()
     stopping.set()
 
     with pytest.raises(Redeliver):
-        dispatch(failing(ValueError()), stopping=stopping)
+        dispatch(failing(ValueError()), redeliveries=3, stopping=stopping)
+
+    assert 'it is delivered again in 8 s' in caplog.text
 
 
-def test_reply_whose_callback_keeps_raising_is_dropped_and_logged(dispatch, caplog):
-    """After the last delivery the reply is rejected, and the log names its request."""
-    with pytest.raises(Reject):
-        dispatch(failing(ValueError('no')), redeliveries=DELIVERIES - 1)
-
-    assert "Dropped the reply to request 'r1' after 10 deliveries: no" in caplog.messages
-
-
-def test_reply_that_kills_each_process_is_dropped_without_a_callback(dispatch, caplog):
-    """A reply that crashes its receiver does not crash it without end."""
+@pytest.mark.parametrize(
+    ('redeliveries', 'calls', 'cause'),
+    [(DELIVERIES - 1, 1, 'no'), (DELIVERIES, 0, 'the process ended during each callback')],
+)
+def test_reply_after_its_last_delivery_is_dropped_and_logged(
+    dispatch, caplog, redeliveries, calls, cause
+):
+    """A reply that fails, or crashes its process, at each delivery does not do so without end."""
     received = []
 
-    with pytest.raises(Reject):
-        dispatch(lambda *reply: received.append(reply), redeliveries=DELIVERIES)
+    def callback(*reply):
+        received.append(reply)
+        raise ValueError('no')
 
-    assert received == []
-    assert 'the process ended during each callback' in caplog.text
+    with pytest.raises(Reject):
+        dispatch(callback, redeliveries=redeliveries)
+
+    assert len(received) == calls
+    assert f"Dropped the reply to request 'r1' after 10 deliveries: {cause}" in caplog.messages

@@ -15,7 +15,6 @@ from oslo_messaging._drivers import impl_rabbit
 from placement_worker.client.transport import (
     Connection,
     drop,
-    is_true,
     load_transport_url,
     obstacle,
     open_connection,
@@ -53,11 +52,6 @@ def connections(monkeypatch):
     return FakeConnection
 
 
-def test_transport_url_of_rabbit_asks_for_quorum_queues(conf):
-    """A URL without options declares queues that survive a restart of the broker."""
-    assert transport_url(conf, 'rabbit://h').query['rabbit_quorum_queue'] == 'true'
-
-
 def test_transport_url_with_an_option_in_its_query_keeps_it(conf):
     """An option in the URL takes precedence over the defaults and over the arguments."""
     target = transport_url(
@@ -65,20 +59,8 @@ def test_transport_url_with_an_option_in_its_query_keeps_it(conf):
     )
 
     assert target.query['heartbeat_timeout_threshold'] == '30'
-
-
-def test_transport_url_of_another_driver_gets_no_options(conf):
-    """Options of the rabbit driver do not reach other drivers."""
+    assert target.query['rabbit_quorum_queue'] == 'true'
     assert transport_url(conf, 'fake://').query == {}
-
-
-def test_transport_url_with_a_malformed_port_hides_the_password(conf):
-    """The error about a malformed port repeats no part of the URL."""
-    with pytest.raises(ConfigurationError) as raised:
-        transport_url(conf, 'rabbit://user:pa55@w0rd:secret/')
-
-    assert 'secret' not in str(raised.value)
-    assert 'w0rd' not in str(raised.value)
 
 
 @pytest.mark.parametrize(
@@ -125,17 +107,11 @@ def test_connect_with_an_invalid_option_in_a_file_names_section_and_file(line, c
     assert str(raised.value) == expected
 
 
-def test_connect_with_a_driver_without_its_library_names_the_expected_one(conf, monkeypatch):
-    """oslo.messaging's driver for Kafka is no reason to install its library."""
+@pytest.mark.parametrize('scheme', ['kafka', 'http', 'amqp'])
+def test_connect_with_a_url_of_another_protocol_names_the_expected_one(scheme, conf, monkeypatch):
+    """A driver for Kafka without its library is no reason to install that."""
     monkeypatch.setitem(sys.modules, 'confluent_kafka', None)
 
-    with pytest.raises(ConfigurationError, match=r'; it must begin with rabbit://$'):
-        load_transport_url(conf, 'kafka://h/')
-
-
-@pytest.mark.parametrize('scheme', ['http', 'amqp'])
-def test_connect_with_a_url_of_another_protocol_names_the_expected_one(conf, scheme):
-    """A URL such as http:// is refused with the beginning that a transport URL needs."""
     with pytest.raises(ConfigurationError, match=r'; it must begin with rabbit://$'):
         load_transport_url(conf, f'{scheme}://h/')
 
@@ -143,6 +119,7 @@ def test_connect_with_a_url_of_another_protocol_names_the_expected_one(conf, sch
 @pytest.mark.parametrize(
     'url',
     [
+        'rabbit://u:s3@cr/3t:cr@h:1/v',
         'rabbit://u:s3@cr/3t#x@h:1/v',
         'rabbit://u:s3/cr3t@h:1/v',
         'rabbit://u:3/cr3t@h:1/v',
@@ -224,9 +201,10 @@ def test_open_connection_uses_the_login_method_of_the_driver(query, method, conf
     assert [connection.login_method for connection in connections.attempts] == [method]
 
 
-def test_open_connection_tries_the_next_host_when_one_does_not_answer(conf, connections):
+@pytest.mark.parametrize('failure', [ConnectionRefusedError('refused'), ssl.SSLEOFError(8, 'EOF')])
+def test_open_connection_tries_the_next_host_when_one_does_not_answer(failure, conf, connections):
     """The connection is made to the first host that responds."""
-    connections.failures = {'h1': ConnectionRefusedError('refused')}
+    connections.failures = {'h1': failure}
 
     connection = open_connection(conf, load_transport_url(conf, 'rabbit://h1:1,h2:2/'))
 
@@ -235,35 +213,15 @@ def test_open_connection_tries_the_next_host_when_one_does_not_answer(conf, conn
 
 def test_open_connection_without_an_answer_names_each_host(conf, connections):
     """If no host responds, the error names each host with its cause."""
-    connections.failures = {'h1': ConnectionRefusedError('refused'), 'h2': TimeoutError('timeout')}
+    connections.failures = {'h1': ConnectionResetError('reset'), 'h2': TimeoutError('timeout')}
 
     with pytest.raises(BrokerUnreachable) as raised:
         open_connection(conf, load_transport_url(conf, 'rabbit://h1:1,h2:2/'))
 
-    assert str(raised.value) == 'No broker responded: h1:1: refused; h2:2: timeout'
-
-
-@pytest.mark.parametrize(
-    ('failure', 'message'),
-    [
-        (
-            AccessRefused('login refused', (0, 0)),
-            'The broker at h1:1 refused access: (403) login refused; check user and password',
-        ),
-        (ssl.SSLCertVerificationError(1, 'verify failed'), 'No TLS with the broker at h1:1: '),
-    ],
-)
-def test_open_connection_that_a_host_refuses_tries_no_other_host(
-    failure, message, conf, connections
-):
-    """A refused login and an untrusted certificate are permanent errors."""
-    connections.failures = {'h1': failure}
-
-    with pytest.raises(BrokerRefused) as raised:
-        open_connection(conf, load_transport_url(conf, 'rabbit://h1:1,h2:2/'))
-
-    assert str(raised.value).startswith(message)
-    assert len(connections.attempts) == 1
+    assert str(raised.value) == (
+        'No broker responded: h1:1: reset; this port may need TLS: check port and ssl; '
+        'h2:2: timeout'
+    )
 
 
 @pytest.mark.parametrize(
@@ -284,43 +242,15 @@ def test_open_connection_that_a_host_refuses_tries_no_other_host(
     ],
 )
 def test_open_connection_that_a_host_refuses_names_the_remedy(failure, remedy, conf, connections):
-    """The error says which part of the transport URL to check."""
+    """A refusal is permanent: no other host is tried, and the error says what to check."""
     connections.failures = {'h1': failure}
 
     with pytest.raises(BrokerRefused) as raised:
-        open_connection(conf, load_transport_url(conf, 'rabbit://h1:1/'))
+        open_connection(conf, load_transport_url(conf, 'rabbit://h1:1,h2:2/'))
 
+    assert str(raised.value).startswith(('The broker at h1:1 refused access: ', 'No TLS with '))
     assert str(raised.value).endswith(remedy)
-
-
-def test_open_connection_that_a_host_resets_suggests_tls(conf, connections):
-    """RabbitMQ resets a connection without TLS to a port that needs it."""
-    connections.failures = {'h1': ConnectionResetError('Connection reset by peer')}
-
-    with pytest.raises(BrokerUnreachable) as raised:
-        open_connection(conf, load_transport_url(conf, 'rabbit://h1:1/'))
-
-    assert str(raised.value) == (
-        'No broker responded: h1:1: Connection reset by peer; this port may need TLS: check port '
-        'and ssl'
-    )
-
-
-def test_open_connection_that_tls_ends_early_tries_the_next_host(conf, connections):
-    """A TLS connection that ends during the handshake is a transient error."""
-    connections.failures = {'h1': ssl.SSLEOFError(8, 'EOF')}
-
-    connection = open_connection(conf, load_transport_url(conf, 'rabbit://h1:1,h2:2/'))
-
-    assert connection.hostname == 'h2'
-
-
-@pytest.mark.parametrize(
-    ('option', 'value'), [('true', True), ('On', True), (True, True), ('0', False), (False, False)]
-)
-def test_is_true_reads_the_values_of_options_and_queries(option, value):
-    """Boolean options read alike from the configuration and from a URL."""
-    assert is_true(option) is value
+    assert len(connections.attempts) == 1
 
 
 @pytest.mark.parametrize(('left_s', 'timeout_s'), [(1000, 30), (7, 7), (-1, 0.5)])
@@ -382,16 +312,8 @@ def test_obstacle_of_a_silent_broker_says_that_it_accepts_connections(conf, list
     assert found.startswith('the broker accepts connections but is silent: No broker responded: ')
 
 
-def test_obstacle_without_a_host_names_all_hosts(conf, free_port):
+def test_obstacle_without_a_host_names_all_hosts(conf):
     """If no host accepts connections, the text names each one."""
-    url = load_transport_url(conf, f'rabbit://127.0.0.1:{free_port},127.0.0.1:1/')
+    url = load_transport_url(conf, 'rabbit://127.0.0.1:1,127.0.0.1:2/')
 
-    assert obstacle(conf, url, 'e') == (
-        f'no host accepts connections: 127.0.0.1:{free_port}, 127.0.0.1:1'
-    )
-
-
-@pytest.fixture
-def free_port():
-    with socket.create_server(('127.0.0.1', 0)) as server:
-        return server.getsockname()[1]
+    assert obstacle(conf, url, 'e') == 'no host accepts connections: 127.0.0.1:1, 127.0.0.1:2'

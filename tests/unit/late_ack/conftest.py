@@ -5,9 +5,9 @@ import pytest
 from oslo_config import cfg
 from oslo_messaging.rpc import dispatcher as rpc_dispatcher
 
-from placement_worker.late_ack import LateAckServer
 from placement_worker.late_ack.listener import LateAckListener
 from placement_worker.late_ack.request import Hooks
+from placement_worker.late_ack.server import LateAckServer
 from placement_worker.messaging.rpc_server import AccessPolicy, ContextSerializer
 from tests.unit.late_ack.fakes import (
     Connection,

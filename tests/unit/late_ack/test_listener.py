@@ -4,12 +4,10 @@ import json
 import logging
 import socket
 import threading
-import time
 
 import pytest
 from oslo_messaging._drivers import base
 
-from placement_worker.late_ack import heartbeat
 from placement_worker.late_ack import listener as listener_module
 from placement_worker.late_ack.listener import (
     REMEMBERED,
@@ -17,6 +15,7 @@ from placement_worker.late_ack.listener import (
     ListenConnection,
 )
 from placement_worker.late_ack.parking import RETRIED
+from placement_worker.late_ack.server import heartbeat
 from tests.unit.late_ack.fakes import (
     Clock,
     Delivery,
@@ -62,19 +61,25 @@ def test_redelivery_of_a_request_in_flight_is_settled_instead_of_the_first_deliv
     assert (first.settled, again.settled) == ([], ['acknowledged'])
 
 
-def test_redelivery_after_a_lost_acknowledgement_is_dropped(listener, connection):
-    """A finished request is not handled again if its acknowledgement was lost."""
-    deliver(listener, Delivery('u1', broken=True))
+@pytest.mark.parametrize('is_broken', [True, False])
+def test_finished_request_that_comes_again_is_dropped(listener, connection, is_broken):
+    """A finished request is not handled again, e.g. if its acknowledgement was lost.
+
+    A request that an operator retries is not taken for the one that was parked.
+    """
+    deliver(listener, Delivery('u1', broken=is_broken))
     (request,) = listener.poll()
     request.begin()
     request.finish()
     turn(listener, connection)
 
     again = Delivery('u1', channel='channel-2', redelivered=True)
-    deliver(listener, again)
+    retried = Delivery('u1')
+    retried._raw_message.headers[RETRIED] = 'p1'
+    deliver(listener, again, retried)
 
-    assert again.settled == ['acknowledged']
-    turn(listener, connection)
+    assert (again.settled, retried.settled) == (['acknowledged'], [])
+    assert len(listener.poll()) == 1
 
 
 def test_the_same_request_published_twice_runs_once(listener, connection):
@@ -86,29 +91,6 @@ def test_the_same_request_published_twice_runs_once(listener, connection):
     assert len(listener.poll()) == 1
     assert (first.settled, second.settled) == ([], ['acknowledged'])
     turn(listener, connection)
-
-
-def test_retried_request_with_the_id_of_a_finished_one_runs(listener, connection):
-    """A request that an operator retries is not taken for the one that was parked."""
-    deliver(listener, Delivery('u1'))
-    (request,) = listener.poll()
-    request.begin()
-    request.finish()
-    turn(listener, connection)
-
-    retried = Delivery('u1')
-    retried._raw_message.headers[RETRIED] = 'p1'
-    deliver(listener, retried)
-
-    assert len(listener.poll()) == 1
-    assert retried.settled == []
-
-
-def test_requests_without_an_id_are_distinct(listener):
-    """Requests of clients that send no unique id are never duplicates."""
-    deliver(listener, Delivery(None), Delivery(None))
-
-    assert listener.poll() != listener.poll()
 
 
 @pytest.mark.parametrize('unique_id', [['u1'], 'u' * 256])
@@ -158,47 +140,13 @@ def test_request_that_could_not_be_requeued_is_not_remembered_as_finished(listen
     assert 'u1' not in listener._finished
 
 
-def test_poll_updates_the_time_of_the_last_poll(connection):
-    """The heartbeat of a listener that polls is recent."""
-    clock = Clock()
-    listener = LateAckListener(Driver(), connection, monotonic=clock)
-    before = listener.polled_at
-
-    turn(listener, connection)
-
-    assert listener.polled_at > before
-
-
-@pytest.fixture
-def hasty(monkeypatch):
-    """Reconnect without pauses."""
-    monkeypatch.setattr(listener_module, 'RECONNECT_PAUSE_S', 0)
-
-
 def test_listener_without_a_connection_reconnects_and_polls_between_attempts(
-    connection, hasty, caplog
+    connection, monkeypatch, caplog
 ):
-    """Each attempt to reconnect counts as a poll; the log has host, topic and cause of the loss."""
+    """Each attempt counts as a poll; the heartbeat and the log have the time of the loss."""
+    monkeypatch.setattr(listener_module, 'RECONNECT_PAUSE_S', 0)
     caplog.set_level(logging.INFO)
     listener = LateAckListener(Driver(), connection, 't', monotonic=Clock())
-    connection.refusals, connection.waiting = 3, [connection.lose]
-
-    turn(listener, connection)
-
-    assert connection.attempts == 4
-    assert listener.disconnected_at is None
-    assert caplog.messages[0] == 'Lost the connection to the broker at broker:5672 (topic t): gone'
-    assert caplog.messages[-1].startswith(
-        'Reconnected to the broker at broker:5672 (topic t) after '
-    )
-
-
-def test_listener_without_a_broker_reports_the_time_of_the_loss_and_warns(
-    connection, hasty, caplog
-):
-    """The heartbeat of a server has the time of the loss until it is connected again."""
-    clock = Clock()
-    listener = LateAckListener(Driver(), connection, monotonic=clock)
     connection.refusals, connection.waiting = 100, [connection.lose]
     heartbeats = []
 
@@ -209,13 +157,14 @@ def test_listener_without_a_broker_reports_the_time_of_the_loss_and_warns(
     connection.reconnect = reconnect
     turn(listener, connection)
 
-    assert len({one.disconnected_at for one in heartbeats}) == 1
-    assert heartbeats[0].disconnected_at is not None
+    assert (connection.attempts, listener.disconnected_at) == (101, None)
+    assert len({one.disconnected_at for one in heartbeats} - {None}) == 1
     assert heartbeats[-1].polled_at > heartbeats[0].polled_at
-    warnings = [
-        message for message in caplog.messages if message.startswith('No broker connection for ')
-    ]
+    lost, *warnings, restored = caplog.messages
+    assert lost == 'Lost the connection to the broker at broker:5672 (topic t): gone'
+    assert restored.startswith('Reconnected to the broker at broker:5672 (topic t) after ')
     assert 3 < len(warnings) < 20
+    assert all(' (topic t); broker:5672: refused' in warning for warning in warnings)
 
 
 def test_stop_without_a_broker_waits_for_requests_in_flight_without_reconnecting(
@@ -357,36 +306,6 @@ def test_reconnect_tries_one_host_per_call_and_every_host(listen, dead):
     assert connection.is_connected
 
 
-def test_wait_on_a_closed_socket_raises_and_reconnect_consumes_again(
-    listen,
-):
-    """A lost connection raises an error, and its queues are consumed again after reconnecting."""
-    connection, driver = listen(True)
-    connection.wait(0)
-    driver.far_end.shutdown(socket.SHUT_RDWR)
-
-    with pytest.raises(ConnectionResetError):
-        connection.wait(1)
-    assert not connection.is_connected
-    connection.reconnect()
-    connection.wait(0)
-
-    assert [one for one in driver.consumed if one != 'heartbeat'] == [('consume', 'topic', 1)] * 2
-
-
-def test_reconnect_after_a_failed_acknowledgement_consumes_again(listen):
-    """A connection that is lost outside of `wait` consumes again after reconnecting."""
-    connection, driver = listen(True)
-    connection.wait(0)
-    lost = driver.sock
-    driver.connected = False  # as py-amqp leaves a connection on which a write failed
-
-    connection.reconnect()
-
-    assert [one for one in driver.consumed if one != 'heartbeat'] == [('consume', 'topic', 1)] * 2
-    assert lost.fileno() == -1, 'closed'
-
-
 def test_wait_on_a_silent_connection_drops_it_without_waiting_for_its_peer(listen):
     """The end of TLS, which py-amqp waits for, does not delay the loss of a silent connection."""
     connection, driver = listen(True)
@@ -417,26 +336,6 @@ def test_reconnect_to_a_host_that_refuses_consumers_tries_the_next_host_later(li
     assert driver.consumed == [('consume', 'topic', 1)]
 
 
-def test_wait_ends_when_input_arrives(listen):
-    """No delivery waits for the timeout."""
-    connection, driver = listen(True)
-    began = time.monotonic()
-
-    driver.far_end.send(b'frame')
-    connection.wait(60)
-
-    assert time.monotonic() - began < 30
-
-
-def test_wait_binds_the_queues_again_after_each_period(listen):
-    """The deletion of the exchange, which also deletes the bindings, is noticed."""
-    connection, driver = listen(True)
-    for _ in range(50):
-        connection.wait(0)
-
-    assert driver.consumed.count(('bind', 'topic')) > 3
-
-
 def test_cancelled_consumers_stay_cancelled_after_an_error(listen, caplog):
     """A lost connection has no consumers to cancel, gets none later, and logs nothing of it."""
     connection, driver = listen(True)
@@ -448,18 +347,6 @@ def test_cancelled_consumers_stay_cancelled_after_an_error(listen, caplog):
 
     assert [one for one in driver.consumed if one != 'heartbeat'] == []
     assert caplog.messages == []
-
-
-def test_cancel_that_fails_is_logged_and_the_stop_goes_on(listen, caplog):
-    """A connection that breaks while the consumers are cancelled does not prevent a stop."""
-    connection, driver = listen(True)
-    driver.channel = None
-
-    connection.cancel_consumers()
-
-    assert caplog.messages == [
-        "Failed to cancel a consumer: 'NoneType' object has no attribute 'basic_cancel'"
-    ]
 
 
 class Message:

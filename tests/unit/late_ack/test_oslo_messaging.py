@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from oslo_messaging import server as messaging_server
 from oslo_messaging._drivers import amqp, amqpdriver, base, common, impl_rabbit
+from oslo_messaging.rpc import dispatcher as rpc_dispatcher
 from oslo_messaging.rpc import server as rpc_server
 
 from placement_worker import late_ack
@@ -56,6 +57,10 @@ def test_private_functions_have_the_parameters_that_are_used(function):
             ['incoming[0]', 'message.acknowledge()', 'message.reply(res)'],
         ),
         (rpc_server.RPCServer.__init__, ['self._target = target']),
+        (
+            rpc_dispatcher.RPCDispatcher._watchdog,
+            ['incoming.heartbeat()\n            except Exception', 'break'],
+        ),
         (messaging_server.MessageHandlingServer.__init__, ['self.listener = None']),
         (messaging_server.MessageHandlingServer.start, ['self.listener = self._create_listener()']),
         (

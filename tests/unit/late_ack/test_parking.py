@@ -87,27 +87,17 @@ def test_retry_publishes_to_the_origin_and_acknowledges():
     assert message.is_acknowledged
 
 
-@pytest.mark.parametrize(('limit', 'ids'), [(1, ['p1']), (10, ['p1', 'p2'])])
-def test_parked_requests_yields_the_oldest_up_to_the_limit(limit, ids):
-    """A listing reads the parked requests in order and acknowledges none."""
-    messages = [Message(**{'parked-id': 'p1'}), Message(**{'parked-id': 'p2'})]
-    connection = Connection(*messages)
+def test_parked_requests_are_the_oldest_up_to_the_limit_and_stay():
+    """A listing acknowledges none; a message that no worker parked has an id of its content."""
+    messages = [Message(**{'parked-id': 'p1'}), Message(), Message(), Message()]
+    messages[2].body = b'[]'
 
-    found = list(parking.parked_requests(connection, 't-parked', limit))
+    first, second, third = parking.parked_requests(Connection(*messages), 't-parked', 3)
 
-    assert [request.id for request in found] == ids
+    assert first.id == 'p1'
+    assert len({second.id, third.id, 'None', 'p1'}) == 4
+    assert (second.parked_at, second.topic) == (None, None)
     assert not any(message.is_acknowledged for message in messages)
-
-
-def test_message_that_no_worker_parked_has_an_id_of_its_content():
-    """An operator can drop one such message without a guess which one it is."""
-    first, other = Message(), Message()
-    other.body = b'[]'
-
-    found = list(parking.parked_requests(Connection(first, other), 't-parked', 10))
-
-    assert len({one.id for one in found} - {'None'}) == 2
-    assert [(one.parked_at, one.topic) for one in found] == [(None, None)] * 2
 
 
 def test_retry_of_a_message_that_no_worker_parked_is_refused():

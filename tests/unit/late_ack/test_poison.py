@@ -9,11 +9,12 @@ import pytest
 from oslo_config import cfg
 from oslo_messaging.rpc.dispatcher import RPCDispatcher
 
-from placement_worker.late_ack import LateAckServer, poison
+from placement_worker.late_ack import poison
 from placement_worker.late_ack.listener import LateAckListener
 from placement_worker.late_ack.parking import DeliveryLimit
 from placement_worker.late_ack.poison import PoisonMessages
 from placement_worker.late_ack.request import Hooks
+from placement_worker.late_ack.server import LateAckServer
 from placement_worker.messaging.rpc_server import ContextSerializer
 from tests.unit.late_ack.fakes import (
     Connection,

@@ -1,6 +1,7 @@
 """The server: malformed requests, pings, pending replies and heartbeats."""
 
 import json
+from types import SimpleNamespace
 
 import oslo_messaging
 import pytest
@@ -9,10 +10,9 @@ from oslo_context import context
 from oslo_messaging._drivers import base
 from oslo_messaging.rpc import dispatcher as rpc_dispatcher
 
-from placement_worker.late_ack import LateAckServer, heartbeat
 from placement_worker.late_ack.listener import LateAckListener
 from placement_worker.late_ack.request import Hooks, Redeliver
-from placement_worker.late_ack.server import PLAIN, Heartbeat
+from placement_worker.late_ack.server import PLAIN, Heartbeat, LateAckServer, heartbeat
 from placement_worker.messaging.rpc_server import AccessPolicy, ContextSerializer
 from tests.unit.late_ack.fakes import (
     CALL,
@@ -127,18 +127,6 @@ def test_heartbeat_without_a_listener_is_none(listener):
     )
 
 
-class Dispatcher:
-    """Record the requests that are handled."""
-
-    def __init__(self):
-        self.handled = []
-        self.endpoints = []
-        self.serializer = ContextSerializer()
-
-    def dispatch(self, request):
-        self.handled.append(request)
-
-
 @pytest.fixture
 def receive(connection):
     """Let a server receive a message; return whether it was rejected and whether it was handled."""
@@ -146,13 +134,10 @@ def receive(connection):
 
     def receiving(message, replies, **properties):
         listener = LateAckListener(Driver(), connection, hooks=Hooks(send_reply=replies))
-        dispatcher = Dispatcher()
-        server = LateAckServer(
-            Transport(),
-            oslo_messaging.Target(topic='t', server='s'),
-            dispatcher,
-            send_reply=replies,
-        )
+        handled = []
+        dispatcher = SimpleNamespace(serializer=ContextSerializer(), dispatch=handled.append)
+        target = oslo_messaging.Target(topic='t', server='s')
+        server = LateAckServer(Transport(), target, dispatcher, send_reply=replies)
         delivery = Delivery(None)
         delivery.update(message)
         raw = delivery._raw_message
@@ -161,7 +146,7 @@ def receive(connection):
         server._process_incoming(listener.poll())
         turn(listener, connection)
         assert listener.in_flight.oldest() is None
-        return raw.is_rejected, bool(dispatcher.handled)
+        return raw.is_rejected, bool(handled)
 
     return receiving
 
@@ -183,7 +168,7 @@ def test_request_with_an_amqp_reply_to_alone_is_refused_and_its_sender_gets_the_
     assert caplog.messages[-1:] == [f"Refused a message for a reply to queue '{queue}': {PLAIN}"]
 
 
-@pytest.mark.parametrize('queue', ['placement-worker-parked', 'notifications.info', 'bystander'])
+@pytest.mark.parametrize('queue', ['placement-worker-parked', 'notifications.info'])
 def test_refused_request_writes_no_error_to_a_queue_with_a_chosen_name(receive, queue):
     """A sender cannot make the worker write to a queue of workers or of notifications."""
     replies = Sent()

@@ -75,19 +75,10 @@ def test_context_with_unprintable_ids_drops_them():
     assert (context.user_id, context.project_id) == (None, 'p1')
 
 
-class Reports:
-    """Record the reports of parked requests."""
-
-    def __init__(self):
-        self.reports = []
-
-    def deliver_error(self, request, request_id, exc):
-        self.reports.append((request, request_id, exc))
-
-
 def test_report_parked_of_a_check_reports_its_request():
     """A parked check is reported with its request and the id of its caller."""
-    endpoints, error = Reports(), ValueError('parked')
+    reports, error = [], ValueError('parked')
+    endpoints = SimpleNamespace(deliver_error=lambda *report: reports.append(report))
 
     report_parked(
         endpoints,
@@ -97,7 +88,7 @@ def test_report_parked_of_a_check_reports_its_request():
     )
     report_parked(endpoints, {'method': 'policy_attach', 'args': {}}, {}, error)
 
-    assert endpoints.reports == [('{}', 'r1', error)]
+    assert reports == [('{}', 'r1', error)]
 
 
 def test_dispatch_of_a_newer_version_names_the_contract_of_the_worker():

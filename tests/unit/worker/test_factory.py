@@ -13,7 +13,7 @@ from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.errors import ConfigurationError
 from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.health.watchdog import COLUMNS, Heartbeat, HeartbeatTable
-from placement_worker.late_ack import LateAckServer
+from placement_worker.late_ack.server import LateAckServer
 from placement_worker.messaging import notifications
 from placement_worker.policies.registry import Registry
 from placement_worker.worker import factory
