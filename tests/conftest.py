@@ -9,7 +9,7 @@ import pytest
 
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cmd import threading_backend
-from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.handlers.service import Endpoints
 from placement_worker.policies.plugin_checks import is_built_in
 from placement_worker.policies.registry import Registry
 from tests.failure_logs import pytest_runtest_makereport

@@ -31,7 +31,7 @@ CHARACTERS = {
     'zero-width space': '\u200b',
     'tag': '\U000e0041',
 }
-FORGED = '2026-01-31 12:00:00.000 1 INFO placement_worker.handlers.endpoints [-] forged'
+FORGED = '2026-01-31 12:00:00.000 1 INFO placement_worker.handlers.service [-] forged'
 TEXT = 'evil' + ''.join(CHARACTERS.values()) + f'\n{FORGED}\n'
 
 GOOD = request(

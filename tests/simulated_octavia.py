@@ -16,7 +16,7 @@ from placement_worker.cloud.embedded.octavia_simulator import (
 )
 from placement_worker.cloud.embedded.state_machine import StateMachine
 from placement_worker.cloud.ports import OctaviaSettings
-from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.handlers.service import Endpoints
 from placement_worker.policies.registry import Registry
 from tests.factories import Json, bind, load_balancing_policy
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.handlers.service import Endpoints
 from placement_worker.policies.registry import Registry
 
 FOLDER = Path(__file__).parents[1] / 'doc' / 'source' / 'exchanges'

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from benchmarks.clusters import CLOUD
 from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.handlers.service import Endpoints
 from placement_worker.policies.registry import Registry
 
 

@@ -10,7 +10,7 @@ from benchmarks.counts.count import Count
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.openstack.project_cloud import OpenStackClouds
 from placement_worker.cloud.openstack.sessions import Access
-from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.handlers.service import Endpoints
 from placement_worker.policies.registry import Registry
 from tests.factories import deletion_policy, node, region_policy, request, zone_policy
 from tests.unit.cloud.fake_services import REGIONS, FakeServices, server

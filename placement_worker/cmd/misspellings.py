@@ -11,7 +11,7 @@ from typing import Any
 from placement_worker.contract import actions
 from placement_worker.contract.model import CheckRequest, Cluster, ProfileContext
 from placement_worker.formats.text import did_you_mean, listed, nearest, shortened
-from placement_worker.handlers.request_warnings import KNOWN_STATUSES, meant_status
+from placement_worker.handlers.request_validation import KNOWN_STATUSES, meant_status
 
 # The causes of an action: senlin/common/consts.py of Senlin 16.
 CAUSES = ('RPC Request', actions.DERIVED, 'Derived Action with Lifecycle Hook')

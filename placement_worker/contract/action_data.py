@@ -1,4 +1,4 @@
-"""Typed views of an action's data: `creation` and `deletion`.
+"""Typed views of free-form data: `creation`, `deletion`, `placement` and `placement_failures`.
 
 Any policy may write any key into these maps. A view decodes a key when a policy reads it, so an
 invalid value fails only the checks that depend on it. Keys that no view names stay as they are.
@@ -252,7 +252,6 @@ class Change(Struct, frozen=True):
         return {**kept, 'count': count, **plan}
 
     def _planned(self, *keys: str) -> dict[str, int] | None:
-        """Return the counts by place under the first key that holds any."""
         present = [key for key in keys if key in self._decided]
         if not present:
             return None

@@ -1,7 +1,6 @@
 """The methods of the contract as a caller sees them, on the bus or in process."""
 
 import datetime
-import difflib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
@@ -29,20 +28,18 @@ from placement_worker.contract.rpc import Method
 from placement_worker.errors import (
     InvalidRequest,
 )
-from placement_worker.formats.text import shortened
+from placement_worker.formats.text import did_you_mean, shortened
 
 Q = TypeVar('Q')
 A = TypeVar('A')
 R = TypeVar('R', CheckRequest, BindRequest, RebalanceRequest)
 Context = Mapping[str, Any]
 
+# The keys of the caller's context that are sent; its passwords and tokens stay in the engine.
 SENT_CONTEXT = ('request_id', 'global_request_id', 'user_id', 'project_id')
-"""The keys of the caller's context that are sent; its passwords and tokens stay in the engine."""
-MISSPELT = 0.8
-"""From this similarity on, an unknown key of a context or request is probably a misspelt one.
-
-`requestid` has 0.95, and `resource_uuid`, a key of oslo.context, has 0.61.
-"""
+# From this similarity on, an unknown key of a context or request is probably a misspelt one.
+# `requestid` has 0.95, and `resource_uuid`, a key of oslo.context, has 0.61.
+_MISSPELT = 0.8
 
 
 class Caller(ABC):
@@ -189,11 +186,11 @@ def _check_spelling(found: Mapping[str, Any], known: Sequence[str], at: str) -> 
     :raises InvalidRequest: one does.
     """
     for key in found.keys() - known:
-        shown = shortened(str(key))
+        name = shortened(str(key))
         missing = [name for name in known if name not in found]
-        near = difflib.get_close_matches(shown, missing, n=1, cutoff=MISSPELT)
-        if near:
-            raise InvalidRequest(f'Unknown key (did you mean `{near[0]}`?) - at `{at}.{shown}`')
+        hint = did_you_mean(name, missing, cutoff=_MISSPELT)
+        if hint:
+            raise InvalidRequest(f'Unknown key{hint} - at `{at}.{name}`')
 
 
 def expiring(request: R, timeout_s: float) -> R:

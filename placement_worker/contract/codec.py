@@ -281,7 +281,6 @@ def _shape(kind: Any) -> _Shape:
 
 
 def _options(kind: Any) -> Iterator[Any]:
-    """Yield the types of a union, without their annotations."""
     if get_origin(kind) is Annotated:
         yield from _options(get_args(kind)[0])
     elif get_origin(kind) in (Union, UnionType):
@@ -292,7 +291,6 @@ def _options(kind: Any) -> Iterator[Any]:
 
 
 def _wrong_parts(part: _Part) -> Iterator[_Part | WrongValue]:
-    """Yield the errors of the keys of an object, and the parts of a value that do not fit."""
     shape = _shape(part.kind)
     if isinstance(part.value, dict) and shape.struct:
         yield from _wrong_in_object(part, shape.struct, shape.fields)
@@ -404,7 +402,6 @@ def _is_misspelled(key: object) -> bool:
 
 
 def _explained(message: str, encoded: bytes | str, kind: type, at: str) -> str:
-    """Add to msgspec's message the values that were allowed, and the one that was found."""
     what, separator, path = message.rpartition(' - at `')
     if not separator or not path.endswith('`') or not path.startswith('$'):
         what, path = message, '$`'  # the whole request is wrong
@@ -418,7 +415,6 @@ def _explained(message: str, encoded: bytes | str, kind: type, at: str) -> str:
 
 
 def _found(value: Any, kind: Any, path: str) -> tuple[Any, Any]:
-    """Return the value at a path, and the type that was expected there."""
     for step in paths.parsed(path):
         shape = _shape(kind)
         value = value[step]

@@ -1,4 +1,8 @@
-"""Recognize the kind of a user's document, and refuse unknown keys."""
+"""Recognize the kind of a user's document, and refuse unknown keys.
+
+A worker ignores unknown keys, since a newer engine may send more than it knows. In a file, an
+unknown key is probably misspelled, and a document of another kind needs another command.
+"""
 
 from collections.abc import Sequence
 

@@ -1,6 +1,10 @@
 """The requests and replies of the wire contract, frozen.
 
-Decoding builds the whole tree at once (see `codec`). Keys that are not listed are dropped.
+Decoding builds the whole tree at once (see `codec`). Keys that are not listed are dropped. This
+protects secrets: of the properties of a profile, which may hold passwords and user data, only the
+two that placement needs survive, and of the metadata of a node only one key.
+
+`gc=False`: the objects are trees of plain data, so the garbage collector need not walk them.
 """
 
 import datetime
@@ -118,7 +122,6 @@ class Cluster(Wire, frozen=True):
 
 Phase = Literal['BEFORE', 'AFTER']
 Explain = Literal['none', 'summary', 'full']
-"""The largest number of checks in one message, which occupy one thread of a worker."""
 
 
 class Action(Wire, frozen=True, gc=True, dict=True):

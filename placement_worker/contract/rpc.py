@@ -1,6 +1,8 @@
-"""The RPC interface of the worker: its names on the bus, and its methods.
+"""The RPC interface of the worker: its names on the bus, its methods, its limits.
 
-The server and the manual's table of methods derive from `METHODS`; callers use its entries.
+Workers and clients apply the same rules for the exchanges and topics of replies, so that a client
+can refuse a name before it sends it. The server and the manual's table of methods derive from
+`METHODS`; callers use its entries.
 """
 
 from collections.abc import Collection
@@ -108,7 +110,6 @@ def version_of(name: str, request: object) -> str:
 
 
 def _needs_protection(check: CheckRequest) -> bool:
-    """Return whether a check may delete nodes, and one of them may be protected."""
     if check.target != 'BEFORE' or (check.target, check.action.action) not in SLOW_CHECKS:
         return False
     nodes = [*check.cluster.nodes, check.action.node] if check.action.node else check.cluster.nodes

@@ -36,8 +36,7 @@ from placement_worker.contract.model import (
 from placement_worker.decisions.masking import masked
 from placement_worker.errors import InvalidInput, InvalidRequest
 from placement_worker.formats import documents
-from placement_worker.handlers.decision_state import Conditions
-from placement_worker.handlers.ports import Record, Recorder, Reply, Request
+from placement_worker.handlers.decision_state import Conditions, Record, Recorder, Reply, Request
 from placement_worker.planning.places import Cordon
 
 LOG = logging.getLogger(__name__)

@@ -19,9 +19,8 @@ from placement_worker.contract.model import in_utc
 from placement_worker.contract.rpc import Limits
 from placement_worker.decisions.masking import masked
 from placement_worker.decisions.records import Entry
-from placement_worker.handlers.decision_state import Conditions
-from placement_worker.handlers.endpoints import Endpoints
-from placement_worker.handlers.ports import Record, Recorder, Reply, Request
+from placement_worker.handlers.decision_state import Conditions, Record, Recorder, Reply, Request
+from placement_worker.handlers.service import Endpoints
 from placement_worker.policies.registry import Registry
 
 _ABSENT = '(nothing)'

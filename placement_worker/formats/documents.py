@@ -133,7 +133,6 @@ class Document:
         return Invalid(self.source, problems, sum(1 for _ in remaining))
 
     def _locator(self) -> Callable[..., Position]:
-        """Return the function that finds positions; YAML is read again for it."""
         if self.is_json:
             return functools.partial(_in_json, self.source.text)
         root = yaml_loader.root(self.source.text, self.number)
@@ -318,7 +317,6 @@ def _member(node: Any, step: str | int) -> tuple[Any, Any] | None:
 
 
 def _in_json(text: str, path: Path, *, of_key: bool = False) -> Position:
-    """Return the position of a value, or of the deepest object or array on its path."""
     start = offset = _after_space(text, 0)
     for step in path:
         # The last of two equal keys counts.

@@ -1,19 +1,32 @@
-"""The conditions of a decision, and the state that policies start from."""
+"""The conditions of a decision, the state that policies start from, and the ports of a decision.
+
+All that a decision reads besides its request is in `Conditions`: a recorded decision is replayed by
+replacing them. A policy that read a clock or a setting elsewhere could not be replayed.
+"""
 
 import datetime
 import logging
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from placement_worker.cloud.ports import Cloud, Clouds, OctaviaSettings, UnreachableCloud
 from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.contract.action_data import ActionData
-from placement_worker.contract.model import BindRequest, CheckRequest, in_utc
+from placement_worker.contract.model import (
+    BindReply,
+    BindRequest,
+    CheckReply,
+    CheckRequest,
+    RebalanceReply,
+    RebalanceRequest,
+    ReplyTo,
+    in_utc,
+)
 from placement_worker.errors import CloudUnavailable, RequestExpired
 from placement_worker.formats.text import shortened
-from placement_worker.handlers.chain_links import Link
+from placement_worker.handlers.chain import Link
 from placement_worker.planning.places import Cordon
 from placement_worker.planning.victims import Criteria
 from placement_worker.policies.base import Policy, State
@@ -118,7 +131,6 @@ def _state(data: ActionData, snapshot: Snapshot, conditions: Conditions) -> Stat
 def _listed(
     policies: Sequence[Policy[Any]], kind: type[RegionPlacement] | type[ZonePlacement]
 ) -> Listed | None:
-    """Return the places that the policy of a type lists, or None if none is consulted."""
     for policy in policies:
         if isinstance(policy, kind):
             return Listed(policy.listed, policy.backoff)
@@ -149,3 +161,44 @@ def _check_expiry(request: CheckRequest | BindRequest, left_s: Callable[[], floa
 
 def _unreachable(cause: CloudUnavailable) -> Cloud:
     return cast('Cloud', UnreachableCloud(cause))
+
+
+Request = CheckRequest | BindRequest | RebalanceRequest
+Reply = CheckReply | BindReply | RebalanceReply
+CordonsInForce = Callable[[datetime.datetime], Sequence[Cordon]]
+"""A function that returns the cordons in force at a time."""
+
+
+class Delivery(Protocol):
+    """Delivery of replies to the places that casts name."""
+
+    def reply(self, to: ReplyTo, request_id: str | None, reply: Any, left_s: float) -> None:
+        """Deliver a reply.
+
+        :param to: the destination.
+        :param request_id: the id in the context of the caller.
+        :param reply: the reply, in the form of the request: plain data or a JSON string.
+        :param left_s: seconds until the request expires.
+        :raises ReplyPending: the reply was not delivered, but may be later.
+        """
+
+
+class Record(Protocol):
+    """The record of one decision."""
+
+    @property
+    def conditions(self) -> Conditions:
+        """The conditions to decide under; the record notes the values that are read from them."""
+
+    def end(self, method: str, request: Request, reply: Reply) -> None:
+        """Complete the record. An error must not be raised, since the cloud has been changed."""
+
+
+class Recorder(Protocol):
+    """A port that records decisions."""
+
+    def begin(self, request_id: str | None, conditions: Conditions) -> Record:
+        """Begin the record of a decision.
+
+        :param conditions: the conditions in force.
+        """

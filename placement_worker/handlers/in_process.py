@@ -1,8 +1,13 @@
-"""Call the methods of the worker in this process, without a broker."""
+"""A worker in this process, without a broker, for commands and for the tests of engines.
+
+Replies to casts wait for a receiver, as on a broker, but in one thread: a test that expects a reply
+fails at once instead of waiting for it.
+"""
 
 import datetime
 import logging
 import uuid
+from collections import defaultdict, deque
 from collections.abc import Callable, Mapping
 from typing import Any, Self
 
@@ -14,14 +19,71 @@ from placement_worker.contract import codec, rpc
 from placement_worker.contract.caller import Caller, Context, check_callback, checked_context
 from placement_worker.contract.model import CheckReply, CheckRequest, ReplyTo
 from placement_worker.errors import PlacementWorkerError, WorkerFailed, with_notes
-from placement_worker.handlers import in_process_casts
-from placement_worker.handlers.destinations import Destinations
-from placement_worker.handlers.endpoints import Endpoints
-from placement_worker.handlers.ports import CordonsInForce
+from placement_worker.handlers.decision_state import CordonsInForce
+from placement_worker.handlers.reply_delivery import Destinations
+from placement_worker.handlers.service import Endpoints
 from placement_worker.policies.registry import Registry
 
+_Place = tuple[str, str]
+"""The exchange and the topic of replies."""
+Callback = Callable[[str, CheckReply | PlacementWorkerError], object]
+"""A function that takes the request id of a cast, and its reply or error."""
+
+
+class _Replies:
+    """The replies to casts, in order, until the callback of their place has taken them."""
+
+    def __init__(self) -> None:
+        self._waiting: defaultdict[_Place, deque[tuple[str, CheckReply | PlacementWorkerError]]] = (
+            defaultdict(deque)
+        )
+        self._callbacks: dict[_Place, Callback] = {}
+        self._busy: set[_Place] = set()
+
+    def add(self, place: _Place, request_id: str, reply: CheckReply | PlacementWorkerError) -> None:
+        """Pass a reply to the callback of its place, or keep it until there is one."""
+        self._waiting[place].append((request_id, reply))
+        self._pass_on(place)
+
+    def serve(self, place: _Place, callback: Callback) -> 'Receiver':
+        """Pass the replies of a place to a callback until the receiver is stopped."""
+        self._callbacks[place] = callback
+        receiver = Receiver(lambda: self._callbacks.pop(place, None))
+        self._pass_on(place)
+        return receiver
+
+    def _pass_on(self, place: _Place) -> None:
+        if place in self._busy:  # a callback casts again; its reply follows after the callback
+            return
+        waiting = self._waiting[place]
+        self._busy.add(place)
+        try:
+            while waiting and (callback := self._callbacks.get(place)):
+                callback(*waiting[0])
+                waiting.popleft()  # a callback that raises gets the reply again
+        finally:
+            self._busy.remove(place)
+
+
+class Receiver:
+    """The end of a callback: a context manager that stops at the end of the block."""
+
+    def __init__(self, stop: Callable[[], object]) -> None:
+        self._stop = stop
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Pass no more replies; they wait for another callback."""
+        self._stop()
+
+
 LOG = logging.getLogger(__name__)
-DESTINATIONS = Destinations(
+_DESTINATIONS = Destinations(
     queues=[
         topic + suffix
         for topic in (rpc.TOPIC, rpc.SLOW_TOPIC)
@@ -53,7 +115,7 @@ class InProcessCaller(Caller):
         self._now = now
         self._cordons = cordons
         self._endpoints = Endpoints(clouds, registry, now=now, cordons=cordons)
-        self._replies = in_process_casts.Replies()
+        self._replies = _Replies()
 
     def over(self, clouds: Clouds) -> Self:
         """Return a caller with the same policy types, time and cordons over another cloud."""
@@ -80,7 +142,7 @@ class InProcessCaller(Caller):
         """
         to = None if reply_to is None else codec.decode(reply_to, ReplyTo, at='$.reply_to')
         if to is not None:
-            DESTINATIONS.check(to)
+            _DESTINATIONS.check(to)
         prepared = self._prepared(request, CheckRequest)
         request_id = checked_context(context).get('request_id') or f'req-{uuid.uuid4()}'
         try:
@@ -91,9 +153,7 @@ class InProcessCaller(Caller):
             self._replies.add((to.exchange, to.topic), request_id, reply)
         return request_id
 
-    def serve_replies(
-        self, exchange: str, topic: str, callback: in_process_casts.Callback
-    ) -> in_process_casts.Receiver:
+    def serve_replies(self, exchange: str, topic: str, callback: Callback) -> Receiver:
         """Pass the replies to casts to a callback until the receiver is stopped.
 
         :param callback: takes the request id of the cast, and the reply or the error.
@@ -102,7 +162,7 @@ class InProcessCaller(Caller):
             cannot be called.
         """
         check_callback(callback)
-        DESTINATIONS.check(
+        _DESTINATIONS.check(
             codec.decode({'exchange': exchange, 'topic': topic, 'method': 'any'}, ReplyTo, at='$')
         )
         return self._replies.serve((exchange, topic), callback)

@@ -1,6 +1,10 @@
-"""Plan the steps that lead the nodes of a cluster to their best counts."""
+"""Plan the steps of a rebalance, and name the nodes to create and to delete in each.
 
-from collections.abc import Collection, Iterable, Sequence
+A rebalance consults the policies as a resize would, so that the checks of its steps lead to the
+places that it planned. It writes nothing: the engine carries out the steps, and may stop after any.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from fractions import Fraction
@@ -12,17 +16,21 @@ from placement_worker.contract.action_data import CREATION
 from placement_worker.contract.model import (
     Action,
     CheckRequest,
+    MovedNode,
     Node,
+    PlaceOfNode,
+    RebalanceImbalance,
     RebalanceReply,
     RebalanceRequest,
+    RebalanceStep,
     in_utc,
 )
 from placement_worker.errors import NoPlacement, SizeOutOfBounds
 from placement_worker.formats.text import counted, listed, shortened
-from placement_worker.handlers import chain_links, rebalance_replies
-from placement_worker.handlers.chain_links import Link
+from placement_worker.handlers import chain
+from placement_worker.handlers.chain import Link
 from placement_worker.planning import rebalancing, victims
-from placement_worker.planning.rebalancing import Step
+from placement_worker.planning.rebalancing import Holding, Imbalance, Place, Step
 from placement_worker.planning.shortage import failed_nodes
 from placement_worker.policies.base import BEFORE, Policy, State
 from placement_worker.policies.deletion import Deletion, DeletionProperties
@@ -31,13 +39,67 @@ from placement_worker.policies.rebalanced_places import Layout, Levels, layout, 
 from placement_worker.policies.region_placement import RegionPlacement
 from placement_worker.policies.zone_placement import ZonePlacement
 
-NO_PLACEMENT = 'No enabled zone or region placement policy applies to the cluster.'
-FIRST_CREATE = 'a rebalance creates nodes before it deletes others'
+_BALANCED = 'No move leads to better counts.'
+_NO_PLACEMENT = 'No enabled zone or region placement policy applies to the cluster.'
+_FIRST_CREATE = 'a rebalance creates nodes before it deletes others'
 P = TypeVar('P', bound=Policy[Any])
 
 
+def as_resize(request: RebalanceRequest) -> CheckRequest:
+    """Return a check that consults the same policies as the checks of each step.
+
+    The id of the cluster seeds random choices, so the same cluster gets the same plan.
+    """
+    return CheckRequest(
+        target=BEFORE,
+        action=Action(request.cluster.id, actions.CLUSTER_RESIZE),
+        cluster=request.cluster,
+        policies=request.policies,
+        dry_run=True,
+        credentials=request.credentials,
+        expires_at=request.expires_at,
+    )
+
+
+def plan_rebalance(
+    request: RebalanceRequest, links: Sequence[Link], state: State
+) -> RebalanceReply:
+    """Plan a rebalance.
+
+    :param links: those of `as_resize`.
+    :raises Rejected: no plan is possible, or the engine would refuse it.
+    """
+    resize, options = as_resize(request), request.options
+    policies = _Policies.of(links)
+    protected = state.protected(resize)
+    criteria = policies.deletion.criteria
+    levels = Levels.of(state.places)
+    ordered = victims.order(policies.counted(request.cluster.nodes), criteria, resize.action.id)
+    staying = {*protected, *_too_young(request, state)}
+    ranks = {
+        node.id: rank
+        for rank, node in enumerate(ordered if state.criterion else ())
+        if victims.is_healthy(node) and node.id not in protected
+    }
+    found = layout(ordered, staying, levels, state.cloud, ranks)
+    immovable = [node for node in request.cluster.nodes if node.id in protected]
+    transfers = list(rebalancing.transfers(found.regions, Fraction(str(options.min_gain))))
+    surge = _surge(request, state.max_nodes) if transfers else options.max_surge
+    chosen = islice(transfers, options.max_moves)
+    new_nodes = 0 if state.criterion is None else -1 if criteria == 'YOUNGEST_FIRST' else 1
+    steps = _until_probe(rebalancing.steps(found.regions, chosen, surge, new_nodes), found)
+    warnings = [
+        *policies.warnings(resize, state),
+        *victims.unparsed_protections(protected),
+        *places_not_emptied(levels, immovable, state.cloud),
+        *_unplaced(found),
+        *_limited(request, surge),
+    ]
+    return _reply_of(found, steps, len(transfers), policies, warnings)
+
+
 @dataclass(frozen=True, slots=True)
-class Policies:
+class _Policies:
     """The policies of a cluster that a rebalance reads.
 
     `deletion`: the properties of the deletion policy, or their defaults. `load_balancing`: the ids
@@ -55,13 +117,13 @@ class Policies:
 
         :raises NoPlacement: there is no placement policy, or there are two policies of one type.
         """
-        pair = chain_links.conflict(links)
+        pair = chain.conflict(links)
         if pair:
-            raise NoPlacement(chain_links.described(pair))
+            raise NoPlacement(chain.conflict_text(pair))
         consulted = [link for link in links if link.skip_reason is None]
         regions, zones = _first(consulted, RegionPlacement), _first(consulted, ZonePlacement)
         if not regions and not zones:
-            raise NoPlacement(NO_PLACEMENT)
+            raise NoPlacement(_NO_PLACEMENT)
         deletion = _first(consulted, Deletion)
         pools = [link.binding.id for link in consulted if isinstance(link.policy, LoadBalancing)]
         return cls(regions, zones, deletion.properties if deletion else DeletionProperties(), pools)
@@ -94,57 +156,6 @@ class Policies:
                 f'set it to {len(request.cluster.nodes)} after the last step'
             )
         return found
-
-
-def as_resize(request: RebalanceRequest) -> CheckRequest:
-    """Return a check that consults the same policies as the checks of each step.
-
-    The id of the cluster seeds random choices, so the same cluster gets the same plan.
-    """
-    return CheckRequest(
-        target=BEFORE,
-        action=Action(request.cluster.id, actions.CLUSTER_RESIZE),
-        cluster=request.cluster,
-        policies=request.policies,
-        dry_run=True,
-        credentials=request.credentials,
-        expires_at=request.expires_at,
-    )
-
-
-def plan(request: RebalanceRequest, links: Sequence[Link], state: State) -> RebalanceReply:
-    """Plan a rebalance.
-
-    :param links: those of `as_resize`.
-    :raises Rejected: no plan is possible, or the engine would refuse it.
-    """
-    resize, options = as_resize(request), request.options
-    policies = Policies.of(links)
-    protected = state.protected(resize)
-    criteria = policies.deletion.criteria
-    levels = Levels.of(state.places)
-    ordered = victims.order(policies.counted(request.cluster.nodes), criteria, resize.action.id)
-    staying = {*protected, *_too_young(request, state)}
-    ranks = {
-        node.id: rank
-        for rank, node in enumerate(ordered if state.criterion else ())
-        if victims.is_healthy(node) and node.id not in protected
-    }
-    found = layout(ordered, staying, levels, state.cloud, ranks)
-    immovable = [node for node in request.cluster.nodes if node.id in protected]
-    transfers = list(rebalancing.transfers(found.regions, Fraction(str(options.min_gain))))
-    surge = _surge(request, state.max_nodes) if transfers else options.max_surge
-    chosen = islice(transfers, options.max_moves)
-    new_nodes = 0 if state.criterion is None else -1 if criteria == 'YOUNGEST_FIRST' else 1
-    steps = _until_probe(rebalancing.steps(found.regions, chosen, surge, new_nodes), found)
-    warnings = [
-        *policies.warnings(resize, state),
-        *victims.unparsed_protections(protected),
-        *places_not_emptied(levels, immovable, state.cloud),
-        *_unplaced(found),
-        *_limited(request, surge),
-    ]
-    return rebalance_replies.reply(found, steps, len(transfers), policies, warnings)
 
 
 def _until_probe(steps: Iterable[Step], found: Layout) -> list[Step]:
@@ -190,12 +201,12 @@ def _surge(request: RebalanceRequest, max_nodes: int) -> int:
     if 0 <= cluster.max_size <= held:
         raise SizeOutOfBounds(
             f'The cluster has {counted(held, "node")}, and its max_size is {cluster.max_size}: '
-            f'{FIRST_CREATE}; increase max_size to at least {held + 1}'
+            f'{_FIRST_CREATE}; increase max_size to at least {held + 1}'
         )
     if max_nodes <= held:
         raise SizeOutOfBounds(
             f'The cluster has {counted(held, "node")}, and the maximum number of nodes allowed per '
-            f'cluster is {max_nodes}: {FIRST_CREATE}'
+            f'cluster is {max_nodes}: {_FIRST_CREATE}'
         )
     largest = min(max_nodes, cluster.max_size) if cluster.max_size >= 0 else max_nodes
     return min(request.options.max_surge, largest - held)
@@ -216,3 +227,104 @@ def _unplaced(found: Layout) -> list[str]:
         return []
     ids = listed(sorted(node.id for node in found.unplaced), shortened)
     return [f'The place of {counted(len(found.unplaced), "node")} is unknown; not moved: {ids}']
+
+
+def _reply_of(
+    layout: Layout,
+    steps: Sequence[Step],
+    possible: int,
+    policies: _Policies,
+    warnings: Sequence[str],
+) -> RebalanceReply:
+    """Return the reply with these steps.
+
+    :param possible: the number of moves without `max_moves`.
+    """
+    leaving = {place: iter(nodes) for place, nodes in layout.movable.items()}
+    before = rebalancing.nodes_by_place(layout.regions)
+    return RebalanceReply(
+        'OK',
+        _reason(sum(len(step.transfers) for step in steps), len(steps), possible),
+        list(warnings),
+        _imbalance(rebalancing.imbalance(layout.regions, before), policies),
+        [_step(step, leaving, policies) for step in steps],
+        _details(layout, steps, policies),
+    )
+
+
+def _reason(moves: int, steps: int, possible: int) -> str:
+    if not moves:
+        return _BALANCED
+    reason = f'{counted(moves, "move")} in {counted(steps, "step")}'
+    rest = possible - moves
+    return f'{reason}; a later rebalance finds {counted(rest, "more move")}' if rest else reason
+
+
+def _step(
+    step: Step, leaving: Mapping[Place, Iterator[Node]], policies: _Policies
+) -> RebalanceStep:
+    return RebalanceStep(
+        create=[PlaceOfNode(*one.destination) for one in step.transfers],
+        scale_out=step.scale_out,
+        load_balancing=list(policies.load_balancing),
+        delete=[_moved(next(leaving[one.source]), one.source, policies) for one in step.transfers],
+        grace_period=policies.deletion.grace_period,
+        imbalance=_imbalance(step.after, policies),
+    )
+
+
+def _moved(node: Node, place: Place, policies: _Policies) -> MovedNode:
+    reason = victims.reason(node, policies.deletion.criteria)
+    return MovedNode(node.id, node.name, PlaceOfNode(*place), reason)
+
+
+def _imbalance(found: Imbalance, policies: _Policies) -> RebalanceImbalance:
+    return RebalanceImbalance(
+        found.misplaced,
+        float(found.regions) if policies.regions else None,
+        float(found.zones) if policies.zones else None,
+    )
+
+
+def _details(layout: Layout, steps: Sequence[Step], policies: _Policies) -> dict[str, Any]:
+    after = rebalancing.nodes_by_place(layout.regions)
+    for step in steps:
+        after.subtract(one.source for one in step.transfers)
+        after.update(one.destination for one in step.transfers)
+    in_regions = {
+        region.name: sum(after[region.name, zone.name] for zone in region.zones)
+        for region in layout.regions
+    }
+    details: dict[str, Any] = {'unplaced': len(layout.unplaced)}
+    if policies.regions:
+        details['regions'] = _rows([one.holding for one in layout.regions], in_regions)
+    if policies.zones:
+        details['zones'] = [
+            {**({'region_name': region.name} if policies.regions else {}), **row}
+            for region in layout.regions
+            for row in _rows(
+                region.zones, {zone.name: after[region.name, zone.name] for zone in region.zones}
+            )
+        ]
+    return details
+
+
+def _rows(
+    holdings: Sequence[Holding], after: Mapping[str | None, int]
+) -> list[dict[str, str | int | float | bool]]:
+    """Return a row per place; `staying` nodes are protected, too young, or in no known place."""
+    weight = sum(one.weight for one in holdings)
+    total = sum(after[one.name] for one in holdings if one.weight)
+    return [
+        {
+            'name': one.name or '-',
+            'weight': one.weight,
+            'usable': one.most > one.held,
+            'current': one.held,
+            'staying': one.fixed,
+            'ideal': round(total * one.weight / weight, 2) if weight else 0.0,
+            'final': after[one.name],
+            'note': one.note,
+        }
+        for one in holdings
+    ]

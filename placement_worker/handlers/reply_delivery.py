@@ -1,18 +1,118 @@
-"""The delivery of replies and errors to the destinations that casts name in `reply_to`."""
+"""The delivery of replies and errors to the destinations that casts name in `reply_to`.
+
+Replies are published with the permissions of the worker, not with those of the caller, so the
+exchanges and topics are limited. A request that does not fit the contract, or that crashed a
+worker, gets an error too: only the keys that the delivery needs are decoded.
+"""
 
 import datetime
+import fnmatch
 import logging
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, NamedTuple
 
-from placement_worker.contract import codec
+import msgspec
+
+from placement_worker.contract import codec, rpc
 from placement_worker.contract.model import ReplyTo
-from placement_worker.contract.rpc import Limits
-from placement_worker.errors import Refused, error_object
-from placement_worker.handlers import reply_address
-from placement_worker.handlers.decision_state import Expiry
-from placement_worker.handlers.destinations import Destinations
-from placement_worker.handlers.ports import Delivery
+from placement_worker.contract.rpc import EXCHANGE, Limits
+from placement_worker.errors import InvalidRequest, Refused, error_object
+from placement_worker.handlers.decision_state import Delivery, Expiry
+
+
+class Destinations:
+    """The exchanges and topics that `reply_to` may name."""
+
+    def __init__(
+        self,
+        allowed: Sequence[str] = (),
+        *,
+        exchange: str = EXCHANGE,
+        queues: Collection[str] = (),
+        notification_topics: Collection[str] = (),
+    ) -> None:
+        """Set the rules.
+
+        :param allowed: patterns `exchange` or `exchange/topic`; empty to allow all places that are
+            not forbidden.
+        :param exchange: the exchange of the worker.
+        :param queues: the isolation queue and the parking lot of the worker.
+        :param notification_topics: without the priorities that oslo.messaging appends.
+        """
+        self._allowed = [pattern if '/' in pattern else f'{pattern}/*' for pattern in allowed]
+        self._exchange = exchange
+        self._queues = queues
+        self._notification_topics = notification_topics
+
+    def check(self, to: ReplyTo) -> None:
+        """Check that a reply may be sent to a place.
+
+        :raises InvalidRequest: it must not be sent there.
+        """
+        rpc.check_exchange(to.exchange, self._exchange, '$.reply_to.exchange')
+        rpc.check_topic(to.topic, self._queues, '$.reply_to.topic')
+        if rpc.is_below(to.topic, self._notification_topics):
+            raise InvalidRequest(
+                f'Expected a topic that carries no notifications, got `{to.topic}` '
+                '- at `$.reply_to.topic`'
+            )
+        if self._allowed and not self._is_listed(to):
+            raise InvalidRequest(
+                'Expected what [worker] reply_to_allowed lists, got '
+                f'`{to.exchange}/{to.topic}` - at `$.reply_to`'
+            )
+
+    def _is_listed(self, to: ReplyTo) -> bool:
+        return any(
+            fnmatch.fnmatchcase(f'{to.exchange}/{to.topic}', pattern) for pattern in self._allowed
+        )
+
+
+class ReplyAddress(NamedTuple):
+    """The keys of a request that its reply needs."""
+
+    reply_to: ReplyTo
+    expires_at: datetime.datetime | None
+
+
+class _Keys(msgspec.Struct, frozen=True):
+    """The keys of `ReplyAddress`.
+
+    The others are not decoded, since the request may be the one that crashed a worker.
+    """
+
+    reply_to: ReplyTo | None = None
+    expires_at: msgspec.Raw = msgspec.Raw(b'null')
+
+
+def address_of(raw: object, max_bytes: int) -> ReplyAddress | None:
+    """Return the address of the reply to a request, or None if the request names none.
+
+    :param raw: the request as plain data or as a JSON string; only `reply_to` must be valid.
+    :param max_bytes: the largest size of a JSON string.
+    :raises InvalidRequest: there is no valid `reply_to`, or the string is too large or no JSON.
+    """
+    keys = _keys(raw, max_bytes)
+    if keys.reply_to is None:
+        return None
+    return ReplyAddress(keys.reply_to, _time(keys.expires_at))
+
+
+def _keys(raw: object, max_bytes: int) -> _Keys:
+    if isinstance(raw, str):
+        # JSON may escape a lone surrogate, which UTF-8 cannot encode.
+        return codec.decode_encoded(raw.encode(errors='replace'), _Keys, max_bytes)
+    if isinstance(raw, dict):
+        raw = {key: raw[key] for key in _Keys.__struct_fields__ if key in raw}
+    return codec.decode(raw, _Keys)
+
+
+def _time(encoded: msgspec.Raw) -> datetime.datetime | None:
+    try:
+        return codec.decode_encoded(bytes(encoded), datetime.datetime)
+    except InvalidRequest:
+        return None
+
 
 LOG = logging.getLogger(__name__)
 
@@ -59,7 +159,7 @@ class ReplyDelivery:
         if self._port is None:
             return
         try:
-            address = reply_address.of_request(raw, self._limits().request_bytes)
+            address = address_of(raw, self._limits().request_bytes)
             if address is None:
                 return
             self._destinations.check(address.reply_to)

@@ -25,7 +25,7 @@ from typing_extensions import override
 from placement_worker.client.transport import BLOCKED, drop
 from placement_worker.contract.model import ReplyTo
 from placement_worker.errors import BrokerRefused, BrokerUnreachable, ConfigurationError
-from placement_worker.handlers.ports import Delivery
+from placement_worker.handlers.decision_state import Delivery
 from placement_worker.late_ack.request import Redeliver, Reply, enveloped
 
 LOG = logging.getLogger(__name__)

@@ -17,8 +17,8 @@ from placement_worker.cloud.ports import bound_request_id
 from placement_worker.contract.rpc import METHODS, VERSION
 from placement_worker.events import types
 from placement_worker.events.types import Listener
-from placement_worker.handlers import request_subject
-from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.handlers import request_log
+from placement_worker.handlers.service import Endpoints
 from placement_worker.late_ack.listener import limit_bodies
 from placement_worker.late_ack.poison import PoisonMessages
 from placement_worker.late_ack.request import Event
@@ -155,7 +155,7 @@ def describe(message: Mapping[str, Any]) -> str:
     """Return what a message is about as the beginning of a line of the log, or an empty text."""
     arguments = message.get('args')
     request = arguments.get('request') if isinstance(arguments, dict) else None
-    return request_subject.of_request(request)
+    return request_log.subject_of(request)
 
 
 def limit_requests(max_request_bytes: Callable[[], int]) -> None:

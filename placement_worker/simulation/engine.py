@@ -32,7 +32,7 @@ from placement_worker.contract.model import (
     RebalanceRequest,
 )
 from placement_worker.contract.rpc import A, Limits, Method, Q
-from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.handlers.service import Endpoints
 from placement_worker.planning import sizing, victims
 from placement_worker.policies.base import Policy
 from placement_worker.policies.registry import Registry

@@ -34,9 +34,9 @@ from placement_worker.cordons.live_cordons import LiveCordons
 from placement_worker.decisions.records import DecisionLog, LogFile
 from placement_worker.errors import ConfigurationError, InvalidInventory, file_error
 from placement_worker.events.types import Listeners
-from placement_worker.handlers.destinations import Destinations
-from placement_worker.handlers.endpoints import Endpoints
-from placement_worker.handlers.ports import Recorder
+from placement_worker.handlers.decision_state import Recorder
+from placement_worker.handlers.reply_delivery import Destinations
+from placement_worker.handlers.service import Endpoints
 from placement_worker.health.liveness_file import LivenessFile
 from placement_worker.health.watchdog import HeartbeatTable, Systemd, Thresholds, Watchdog
 from placement_worker.late_ack import parking

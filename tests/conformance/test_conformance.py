@@ -9,7 +9,7 @@ from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cmd.cli import PlacementPolicy
 from placement_worker.decisions import records, replay
 from placement_worker.decisions.records import DecisionLog, LogFile
-from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.handlers.service import Endpoints
 from tests.conformance.conformance import CASES, compared
 
 

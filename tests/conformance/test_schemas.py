@@ -7,7 +7,7 @@ from jsonschema import Draft202012Validator
 
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cmd import types
-from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.handlers.service import Endpoints
 from tests.conformance.conformance import CASES
 
 

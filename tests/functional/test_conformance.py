@@ -9,7 +9,7 @@ from placement_worker.client.rpc_client import PolicyClient
 from placement_worker.client.transport import connect, control_exchange, transport_url
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.config import options
-from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.handlers.service import Endpoints
 from placement_worker.late_ack.server import LateAckServer
 from placement_worker.messaging import rpc_server
 from tests.conformance.conformance import CASES, compared

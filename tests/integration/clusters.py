@@ -4,7 +4,7 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
-from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.handlers.service import Endpoints
 from tests.integration import trusts
 from tests.integration.cloud import Cloud
 from tests.integration.service import Request, matching

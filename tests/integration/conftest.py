@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from openstack.connection import Connection
 
-from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.handlers.service import Endpoints
 from tests.integration import mariadb, trusts
 from tests.integration.cloud import Cloud
 from tests.integration.clusters import Cluster

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.handlers.service import Endpoints
 from tests.integration import faults
 from tests.integration.cloud import Cloud
 from tests.integration.clusters import Cluster, remaining

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.handlers.service import Endpoints
 from tests.integration import faults, seeding
 from tests.integration.checks import TOKENS, ZONES, decided, refused, scale_out, sent
 from tests.integration.cloud import Cloud

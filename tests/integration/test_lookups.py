@@ -11,7 +11,7 @@ import pytest
 
 from placement_worker.cloud.single_flight import SingleFlight
 from placement_worker.errors import InvalidSpec
-from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.handlers.service import Endpoints
 from tests.factories import deletion_policy, region_policy, request, zone_policy
 from tests.integration import faults, trusts
 from tests.integration.checks import (

@@ -14,7 +14,7 @@ import pytest
 
 from placement_worker.cloud.ports import OctaviaSettings
 from placement_worker.errors import InvalidSpec
-from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.handlers.service import Endpoints
 from tests.factories import region_policy, zone_policy
 from tests.integration import environment, trusts
 from tests.integration.checks import ZONES_ONE, decided, refused, scale_out, sent

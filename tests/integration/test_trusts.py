@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.handlers.service import Endpoints
 from tests.integration import faults, trusts
 from tests.integration.checks import ZONES, decided, refused, scale_out, sent
 from tests.integration.cloud import Cloud

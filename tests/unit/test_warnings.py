@@ -10,7 +10,7 @@ from placement_worker.contract.codec import decoder
 from placement_worker.contract.model import BindReply, CheckReply
 from placement_worker.decisions import replay
 from placement_worker.decisions.records import DecisionLog, Entry
-from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.handlers.service import Endpoints
 from placement_worker.policies import base
 from placement_worker.policies.deletion import Deletion
 from placement_worker.policies.registry import Registry

@@ -7,7 +7,7 @@ import yaml
 
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.decisions.records import DecisionLog
-from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.handlers.service import Endpoints
 
 CLOUD = {'zones': {'a': True, 'b': True}, 'regions': ['R1']}
 

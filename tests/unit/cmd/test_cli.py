@@ -269,7 +269,7 @@ def test_overview_imports_no_command_and_shows_the_summary_of_each():
         'msgspec',
         'yaml',
         'placement_worker.cmd.check',
-        'placement_worker.handlers.endpoints',
+        'placement_worker.handlers.service',
     }
     for name, summary in SUMMARIES.items():
         assert f'\n  {name:<13}  {summary.rstrip(".")}\n' in done.stdout

@@ -5,7 +5,7 @@ import pytest
 from placement_worker.cmd import misspellings
 from placement_worker.contract import codec
 from placement_worker.contract.model import CheckRequest
-from placement_worker.handlers.request_warnings import KNOWN_STATUSES
+from placement_worker.handlers.request_validation import KNOWN_STATUSES
 from tests.factories import node, nodes, request
 
 

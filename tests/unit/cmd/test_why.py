@@ -11,7 +11,7 @@ import yaml
 
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.decisions.records import DecisionLog
-from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.handlers.service import Endpoints
 from tests import hostile_requests
 from tests.factories import bind, deletion_policy, node, nodes, request, zone_policy
 

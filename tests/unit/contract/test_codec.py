@@ -20,7 +20,7 @@ from placement_worker.contract import codec
 from placement_worker.contract.codec import strict
 from placement_worker.contract.model import Action, CheckRequest, Cluster
 from placement_worker.contract.rpc import Limits
-from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.handlers.service import Endpoints
 from tests import malformed_requests
 from tests.factories import changed, deletion_policy, node, nodes, request, zone_policy
 

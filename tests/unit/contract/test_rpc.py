@@ -17,7 +17,7 @@ from placement_worker.contract.rpc import (
     version_of,
 )
 from placement_worker.errors import InvalidRequest
-from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.handlers.service import Endpoints
 from placement_worker.messaging.rpc_server import ExposedEndpoints
 from placement_worker.policies.load_balancing.policy import LoadBalancing
 from tests.factories import node, request, zone_policy

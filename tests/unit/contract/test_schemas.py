@@ -14,7 +14,7 @@ from placement_worker.cmd import types
 from placement_worker.contract.model import BindReply, BindRequest, CheckReply, CheckRequest
 from placement_worker.contract.rpc import METHODS
 from placement_worker.errors import InvalidSpec, error_object
-from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.handlers.service import Endpoints
 from placement_worker.messaging import notifications
 from tests.factories import bind, deletion_policy, node, nodes, request, zone_policy
 

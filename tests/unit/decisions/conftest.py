@@ -8,7 +8,7 @@ from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.ports import OctaviaSettings
 from placement_worker.decisions import node_history
 from placement_worker.decisions.records import DecisionLog
-from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.handlers.service import Endpoints
 from placement_worker.policies.registry import Registry
 from tests.factories import deletion_policy, request, zone_policy
 

@@ -23,7 +23,7 @@ from placement_worker.decisions.records import (
 )
 from placement_worker.errors import InvalidRequest
 from placement_worker.handlers.decision_state import Conditions
-from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.handlers.service import Endpoints
 from placement_worker.policies.registry import Registry
 from tests.factories import bind, deletion_policy, node, nodes, region_policy, request, zone_policy
 from tests.unit.policies.good_policy import Good

@@ -15,7 +15,7 @@ from placement_worker.contract.rpc import Limits
 from placement_worker.decisions import replay
 from placement_worker.decisions.records import DecisionLog, Entry
 from placement_worker.decisions.replay import Difference
-from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.handlers.service import Endpoints
 from placement_worker.policies.base import INTERFACE, Outcome, Policy, on
 from placement_worker.policies.registry import Registry
 from tests.factories import (

@@ -14,9 +14,9 @@ from placement_worker.cloud.ports import OctaviaSettings
 from placement_worker.contract.action_data import ActionData
 from placement_worker.contract.model import Binding, CheckRequest, Phase
 from placement_worker.errors import Rejected
-from placement_worker.handlers.chain_links import Link
+from placement_worker.handlers.chain import Link
 from placement_worker.handlers.decision_state import Conditions, state_for_check
-from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.handlers.service import Endpoints
 from placement_worker.policies.registry import Registry
 from tests.factories import (
     NOW,

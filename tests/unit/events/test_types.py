@@ -18,7 +18,7 @@ from placement_worker.events.types import (
     PolicyConsulted,
     RequestFailed,
 )
-from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.handlers.service import Endpoints
 from placement_worker.octavia.updater import Change, Updater
 from tests.events import Events, SteppingClock
 from tests.factories import deletion_policy, node, request, zone_policy

@@ -15,7 +15,7 @@ from placement_worker.events.types import (
     CheckStarted,
     RequestFailed,
 )
-from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.handlers.service import Endpoints
 from placement_worker.messaging.notifications import ended, started
 
 CLOUD = Inventory.parse({'zones': {'a': True, 'b': True, 'down': False}, 'regions': ['R1']}, 'test')

@@ -10,7 +10,7 @@ from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.ports import OctaviaSettings
 from placement_worker.contract.model import BindRequest, CheckRequest
 from placement_worker.errors import CloudUnavailable, RequestExpired
-from placement_worker.handlers.chain_links import links_of
+from placement_worker.handlers.chain import links_of
 from placement_worker.handlers.decision_state import (
     Conditions,
     Expiry,

@@ -13,7 +13,7 @@ from placement_worker.contract.rpc import Limits
 from placement_worker.errors import (
     InvalidRequest,
 )
-from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.handlers.service import Endpoints
 from tests.factories import deletion_policy, node, region_policy, request, zone_policy
 from tests.malformed_requests import GOOD, REBALANCE_TABLE, TABLE
 from tests.unit.handlers.conftest import CLOUD

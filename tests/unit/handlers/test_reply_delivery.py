@@ -1,18 +1,172 @@
 """The delivery of replies and errors to the destination of a cast."""
 
+import datetime
+import json
+
 import msgspec
 import pytest
 
 from placement_worker import errors
+from placement_worker.contract import codec
+from placement_worker.contract.model import ReplyTo
 from placement_worker.contract.rpc import EXCHANGE
-from placement_worker.errors import (
-    InvalidRequest,
-    PolicyTypeNotFound,
-)
-from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.errors import InvalidRequest, PolicyTypeNotFound
+from placement_worker.handlers import reply_delivery
+from placement_worker.handlers.reply_delivery import Destinations
+from placement_worker.handlers.service import Endpoints
 from tests.factories import changed
 from tests.malformed_requests import GOOD
 from tests.unit.handlers.conftest import CLOUD, FORMS, TO
+
+QUEUES = ['workers-suspects', 'workers-parked']
+OPEN = {'exchange': 'own', 'queues': QUEUES, 'notification_topics': ['audit', 'billing']}
+
+
+@pytest.mark.parametrize(
+    ('exchange', 'topic'),
+    [
+        ('', 'workers-parked'),
+        ('', 'anything'),
+        ('amq.topic', 'replies'),
+        ('amq.direct', 'replies'),
+        ('amq.', 'replies'),
+        ('own', 'replies'),
+        ('engine', 'audit'),
+        ('engine', 'audit.info'),
+        ('engine', 'audit.error'),
+        ('engine', 'billing.sample'),
+        ('engine', 'workers-suspects'),
+        ('engine', 'workers-parked'),
+        ('engine', 'workers-parked.host'),
+    ],
+)
+@pytest.mark.parametrize('allowed', [(), ('*',), ('*/*',)])
+def test_check_of_a_forbidden_target_is_refused_whatever_is_allowed(exchange, topic, allowed):
+    """No allow-list opens the targets that are always forbidden."""
+    with pytest.raises(InvalidRequest, match=r'at `\$\.reply_to\.(exchange|topic)`$'):
+        Destinations(allowed, **OPEN).check(ReplyTo(exchange, topic, 'm'))
+
+
+@pytest.mark.parametrize(
+    ('exchange', 'topic'),
+    [('engine', 'replies'), ('amqp', 'replies'), ('owner', 'audits'), ('engine', 'my.audit')],
+)
+def test_check_without_an_allow_list_accepts_all_other_targets(exchange, topic):
+    """Names that merely resemble forbidden ones are accepted."""
+    Destinations(**OPEN).check(ReplyTo(exchange, topic, 'm'))
+
+
+@pytest.mark.parametrize(
+    ('exchange', 'topic', 'accepted'),
+    [
+        ('engine', 'anything', True),
+        ('engine2', 'anything', False),
+        ('senlin-1', 'replies', True),
+        ('senlin-1', 'other', False),
+        ('foreign', 'replies', False),
+    ],
+)
+def test_check_with_an_allow_list_accepts_what_a_pattern_matches(exchange, topic, accepted):
+    """A pattern without a topic allows every topic of its exchanges; `*` stands for any
+    characters.
+    """
+    destinations = Destinations(['engine', 'senlin-*/replies'], **OPEN)
+    if accepted:
+        destinations.check(ReplyTo(exchange, topic, 'm'))
+    else:
+        with pytest.raises(InvalidRequest, match='reply_to_allowed'):
+            destinations.check(ReplyTo(exchange, topic, 'm'))
+
+
+@pytest.mark.parametrize('name', ['a b', 'a\n', '\x1b[2J', 'a#', '*', 'ä', 'a' * 256])
+@pytest.mark.parametrize('key', ['exchange', 'topic', 'method'])
+def test_decode_of_a_name_with_other_characters_is_refused(key, name):
+    """No wildcard, white space or control character, and no long name, passes the decoder."""
+    to = {'exchange': 'engine', 'topic': 'replies', 'method': 'policy_checked', key: name}
+
+    with pytest.raises(InvalidRequest, match=rf'`\$\.{key}`'):
+        codec.decode(to, ReplyTo)
+
+
+@pytest.mark.parametrize('method', ['__init__', 'policy_checked', 'm2'])
+def test_decode_of_an_identifier_accepts_it_as_a_method(method):
+    """A method is an identifier."""
+    assert (
+        msgspec.convert({'exchange': 'e', 'topic': 't', 'method': method}, ReplyTo).method == method
+    )
+
+
+@pytest.mark.parametrize('method', ['2m', 'a.b', 'a-b', ''])
+def test_decode_of_a_method_that_is_no_identifier_is_refused(method):
+    """A method that no object can have is refused."""
+    with pytest.raises(InvalidRequest):
+        codec.decode({'exchange': 'e', 'topic': 't', 'method': method}, ReplyTo)
+
+
+TEXT = json.dumps({'cluster': None, 'reply_to': TO})
+MAX_BYTES = 10_000
+
+
+def addressed(raw, max_bytes=MAX_BYTES):
+    """Return the destination in a request."""
+    return reply_delivery.address_of(raw, max_bytes).reply_to
+
+
+@pytest.mark.parametrize(
+    'raw',
+    [
+        {'reply_to': TO, 'cluster': None, 'target': 7},
+        {'reply_to': TO, 'cluster': 'x' * MAX_BYTES},
+        TEXT,
+        TEXT.replace('null', '"\ud800"'),
+        TEXT.replace('null', '"ü"'),
+        TEXT.replace('{', '{"cluster": 1, ', 1),
+    ],
+    ids=['object', 'large object', 'string', 'surrogate', 'umlaut', 'duplicate key'],
+)
+def test_address_in_an_invalid_request_is_found(raw):
+    """Errors outside of `reply_to` do not hide the destination."""
+    assert addressed(raw) == ReplyTo(**TO)
+
+
+@pytest.mark.parametrize(
+    ('expires_at', 'expected'),
+    [
+        ('2026-01-01T12:00:00Z', datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)),
+        ('tomorrow', None),
+        (7, None),
+        (None, None),
+    ],
+)
+@pytest.mark.parametrize('form', [dict, json.dumps])
+def test_expiry_of_an_address_that_is_no_time_counts_as_none(form, expires_at, expected):
+    """The expiry is read if it is valid, and does not hide the destination otherwise."""
+    address = reply_delivery.address_of(form({'reply_to': TO, 'expires_at': expires_at}), MAX_BYTES)
+
+    assert address == (ReplyTo(**TO), expected)
+
+
+@pytest.mark.parametrize('raw', [{}, {'reply_to': None}, '{}', '{"reply_to": null}'])
+def test_address_of_a_request_without_reply_to_is_none(raw):
+    """A request that names no destination has no address."""
+    assert reply_delivery.address_of(raw, MAX_BYTES) is None
+
+
+@pytest.mark.parametrize(
+    'raw', [None, [], 7, '{', '[]', TEXT[:-1], {'reply_to': 7}, {'reply_to': {**TO, 'topic': '*'}}]
+)
+def test_address_that_cannot_be_read_is_refused(raw):
+    """The error of an unreadable request or destination is one of the contract."""
+    with pytest.raises(InvalidRequest):
+        reply_delivery.address_of(raw, MAX_BYTES)
+
+
+def test_address_in_a_string_above_the_size_limit_is_refused():
+    """A string is not searched beyond the size limit of requests."""
+    assert addressed(TEXT, len(TEXT)) == ReplyTo(**TO)
+
+    with pytest.raises(InvalidRequest, match=f'at most {len(TEXT) - 1} bytes'):
+        addressed(TEXT, len(TEXT) - 1)
 
 
 def test_policy_check_with_reply_to_delivers_the_reply(endpoints, outbox):

@@ -25,7 +25,7 @@ from placement_worker.events.types import (
     NotificationDropped,
     RequestFailed,
 )
-from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.handlers.service import Endpoints
 from placement_worker.messaging import notifications
 from placement_worker.messaging.notifications import NotificationSender
 from placement_worker.policies.registry import Registry

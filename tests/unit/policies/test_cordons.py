@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.decisions import replay
 from placement_worker.decisions.records import DecisionLog
-from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.handlers.service import Endpoints
 from placement_worker.planning.places import Cordon, cordons_in_force
 from placement_worker.policies.registry import Registry
 from tests.factories import (

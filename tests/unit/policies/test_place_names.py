@@ -4,7 +4,7 @@ import pytest
 
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.errors import InvalidSpec, ServiceFailed
-from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.handlers.service import Endpoints
 from placement_worker.policies import places, shared_placement
 from tests.factories import bind, deletion_policy, nodes, region_policy, request, zone_policy
 

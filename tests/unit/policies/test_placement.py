@@ -8,7 +8,7 @@ from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.contract.model import Spec
 from placement_worker.contract.rpc import Limits
 from placement_worker.errors import InvalidRequest
-from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.handlers.service import Endpoints
 from tests.factories import deletion_policy, node, nodes, region_policy, request, zone_policy
 
 OUT, IN, NEW = 'CLUSTER_SCALE_OUT', 'CLUSTER_SCALE_IN', 'NODE_CREATE'

@@ -14,8 +14,8 @@ from placement_worker import testing
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.contract.model import ClusterPatch, NodePatch, Package
 from placement_worker.errors import InvalidSpec, Rejected, WorkerFailed
-from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.handlers.in_process import InProcessCaller
+from placement_worker.handlers.service import Endpoints
 from placement_worker.policies import base, plugin_checks
 from placement_worker.policies.base import BindingOutcome, Outcome
 from placement_worker.policies.registry import Registry

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.contract import actions
 from placement_worker.contract.model import NodePatch
-from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.handlers.service import Endpoints
 from placement_worker.policies.base import INTERFACE, Outcome, Policy, on
 from placement_worker.policies.registry import Registry
 from tests.factories import (

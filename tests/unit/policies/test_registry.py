@@ -11,8 +11,8 @@ from placement_worker.contract import codec
 from placement_worker.contract.model import Binding, Spec, SupportStatus
 from placement_worker.errors import InvalidSpec, PolicyTypeNotFound
 from placement_worker.formats.text import MAX_ITEMS
-from placement_worker.handlers.endpoints import Endpoints
 from placement_worker.handlers.in_process import InProcessCaller
+from placement_worker.handlers.service import Endpoints
 from placement_worker.policies.registry import Registry, normalized
 from tests.factories import bind, nodes, request
 from tests.unit.policies.good_policy import Good, Properties

@@ -6,7 +6,7 @@ import pytest
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.contract import actions
 from placement_worker.contract.model import CheckRequest, ClusterPatch
-from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.handlers.service import Endpoints
 from placement_worker.planning.places import Place
 from placement_worker.planning.shortage import Backoff, Shortage
 from placement_worker.policies import shared_placement

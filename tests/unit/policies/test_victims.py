@@ -14,7 +14,7 @@ from placement_worker.contract import codec
 from placement_worker.contract.action_data import ActionData
 from placement_worker.contract.model import CheckRequest
 from placement_worker.errors import InvalidInput, NoFeasiblePlan
-from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.handlers.service import Endpoints
 from placement_worker.policies import victim_selection
 from placement_worker.policies.base import State
 from placement_worker.policies.registry import Registry

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from placement_worker import errors
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.contract.action_data import CREATION, DELETION
-from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.handlers.service import Endpoints
 from placement_worker.planning.places import Held, Place
 from placement_worker.planning.sizing import Size
 from placement_worker.policies.registry import Registry

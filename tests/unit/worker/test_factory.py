@@ -11,7 +11,7 @@ from placement_worker import errors
 from placement_worker.client.transport import transport_url
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.errors import ConfigurationError
-from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.handlers.service import Endpoints
 from placement_worker.health.watchdog import COLUMNS, Heartbeat, HeartbeatTable
 from placement_worker.late_ack.server import LateAckServer
 from placement_worker.messaging import notifications

@@ -11,7 +11,7 @@ from oslo_log import formatters, log
 from placement_worker import errors
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.errors import ConfigurationError
-from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.handlers.service import Endpoints
 from placement_worker.worker import log_escaping, startup
 from tests import hostile_requests
 from tests.config_files import Options

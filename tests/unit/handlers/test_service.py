@@ -1,21 +1,40 @@
 """The methods of the contract, called directly."""
 
+import math
 import random
 
 import msgspec
 import pytest
 
 from placement_worker import errors
+from placement_worker.cloud.embedded.inventory import Inventory
+from placement_worker.cloud.ports import OctaviaSettings
 from placement_worker.contract import codec
-from placement_worker.contract.model import CheckReply, CheckRequest
-from placement_worker.contract.rpc import VERSION
-from placement_worker.errors import (
-    InvalidSpec,
-    PolicyTypeNotFound,
+from placement_worker.contract.model import (
+    BindReply,
+    BindRequest,
+    CheckReply,
+    CheckRequest,
+    NodePatch,
 )
-from placement_worker.handlers.endpoints import Endpoints
+from placement_worker.contract.rpc import VERSION
+from placement_worker.errors import InvalidRequest, InvalidSpec, PolicyTypeNotFound, Rejected
+from placement_worker.events.types import (
+    BindingEnded,
+    BindingStarted,
+    CheckEnded,
+    CheckStarted,
+    PolicyConsulted,
+    RequestFailed,
+)
+from placement_worker.handlers import service
+from placement_worker.handlers.decision_state import Conditions
+from placement_worker.handlers.service import Endpoints
+from placement_worker.policies.base import BindingOutcome
+from placement_worker.policies.deletion import Deletion
 from placement_worker.policies.registry import Registry
-from tests.factories import changed, deletion_policy, node, request, zone_policy
+from tests.events import Events
+from tests.factories import NOW, bind, changed, deletion_policy, node, nodes, request, zone_policy
 from tests.malformed_requests import GOOD
 from tests.unit.handlers.conftest import CLOUD, Refusing
 from tests.unit.policies.good_policy import Good
@@ -274,3 +293,183 @@ def test_internal_error_of_a_policy_names_its_type(method):
 
     message = f"KeyError: 'zone' (in test.good-1.0, a plugin of {__name__})"
     assert errors.with_notes(raised.value) == message
+
+
+class Record:
+    """A recorder, and the record of its only decision."""
+
+    def __init__(self):
+        self.begun, self.ended = [], []
+
+    def begin(self, request_id, conditions):
+        self.conditions = conditions
+        self.begun.append((request_id, conditions.now))
+        return self
+
+    def end(self, method, request, reply):
+        self.ended.append((method, request, reply))
+
+
+@pytest.fixture
+def events():
+    return Events()
+
+
+@pytest.fixture
+def made(registry, events):
+    """Return a function that creates a handler, with a recorder or without one."""
+
+    def create(recorder=None):
+        return Endpoints(Inventory(), registry, events, recorder=recorder, now=lambda: NOW)
+
+    return create
+
+
+def check_of(members, **inputs):
+    raw = request('CLUSTER_SCALE_IN', [deletion_policy()], members, inputs=inputs)
+    return msgspec.convert(raw, CheckRequest)
+
+
+def binding_of(**spec):
+    policy = deletion_policy()
+    return bind({**policy, 'spec': {**policy['spec'], **spec}})
+
+
+def test_check_reports_start_policies_and_end(made, events):
+    """A check is reported when it starts, for each policy, and when it ends."""
+    reply = made().policy_check(check_of(nodes(a=2), count=1), 'req-1')
+
+    assert [type(event) for event in events.received] == [CheckStarted, PolicyConsulted, CheckEnded]
+    assert events.received[-1].reply is reply
+
+
+def test_check_with_unknown_input_warns(made):
+    """An input that no policy reads leads to a warning in the reply."""
+    reply = made().policy_check(check_of(nodes(a=2), cuont=1), None)
+
+    assert any('"cuont" (did you mean "count"?)' in warning for warning in reply.warnings)
+
+
+def test_check_of_an_invalid_cluster_is_neither_reported_nor_recorded(made, events):
+    """A request that breaks a rule is refused before anything happens."""
+    recorder = Record()
+
+    with pytest.raises(InvalidRequest):
+        made(recorder).policy_check(check_of([node(1), node(1)]), None)
+
+    assert ([type(event) for event in events.received], recorder.begun) == ([RequestFailed], [])
+
+
+def test_check_with_a_recorder_is_recorded(made):
+    """The record begins before the decision, and ends with request and reply."""
+    recorder, asked = Record(), check_of(nodes(a=2))
+
+    reply = made(recorder).policy_check(asked, 'req-1')
+
+    assert recorder.begun == [('req-1', NOW)]
+    assert recorder.ended == [('policy_check', asked, reply)]
+
+
+@pytest.mark.parametrize(
+    ('version', 'label'),
+    [('1.1', 'senlin.policy.deletion-1.1'), ('9.9', 'senlin.policy.deletion')],
+)
+def test_detach_is_labeled_with_an_installed_type(made, events, version, label):
+    """A version that a caller invents does not become the label of a metric."""
+    reply = made().policy_detach(binding_of(version=version), None)
+
+    assert reply['status'] == 'OK'
+    started, ended = events.received
+    assert (type(started), type(ended)) == (BindingStarted, BindingEnded)
+    assert (started.method, ended.policy_type) == ('policy_detach', label)
+
+
+def test_attach_with_a_recorder_is_recorded(made):
+    """The record of a binding has the name of its method."""
+    recorder, asked = Record(), binding_of()
+
+    reply = made(recorder).policy_attach(asked, None)
+
+    assert recorder.ended == [
+        ('policy_attach', msgspec.convert(asked, BindRequest), msgspec.convert(reply, BindReply))
+    ]
+
+
+REQUEST = msgspec.convert(
+    bind({**deletion_policy(), 'data': {'kept': 1}}),
+    BindRequest,
+)
+CONDITIONS = Conditions(Inventory(), OctaviaSettings(), 1000, NOW, left_s=lambda: math.inf)
+
+
+class Scripted(Deletion):
+    """Does what its property does."""
+
+    type_name = 'test.scripted-1.0'
+
+    def attach(self, request, state):
+        return self.properties()
+
+    def detach(self, request, state):
+        return self.properties()
+
+
+def rejecting():
+    raise Rejected('It is locked.', nodes={'n1': NodePatch({'x': 1})})
+
+
+def failing():
+    raise KeyError('zone')
+
+
+@pytest.mark.parametrize(
+    ('act', 'reason'),
+    [(service._attach, 'Policy attached.'), (service._detach, 'Policy detached.')],
+)
+def test_outcome_of_a_policy_is_the_reply(act, reason):
+    """The reply has the data and the warnings of the outcome."""
+    policy = Scripted(lambda: BindingOutcome({'new': 2}, warnings=['Mind it']))
+
+    reply = act(policy, REQUEST, CONDITIONS)
+
+    assert (reply.status, reply.reason, reply.warnings) == ('OK', reason, ['Mind it'])
+    assert reply.policy.data == {'new': 2}
+
+
+@pytest.mark.parametrize('act', [service._attach, service._detach])
+def test_rejection_keeps_the_data_of_the_binding(act):
+    """A rejected request keeps the data of the binding, and reports the nodes it changed."""
+    reply = act(Scripted(rejecting), REQUEST, CONDITIONS)
+
+    assert (reply.status, reply.reason) == ('ERROR', 'It is locked.')
+    assert reply.policy.data == {'kept': 1}
+    assert reply.nodes == {'n1': NodePatch({'x': 1})}
+
+
+@pytest.mark.parametrize('act', [service._attach, service._detach])
+def test_internal_error_names_the_policy_type(act):
+    """An internal error of a policy is raised with a note that names its type."""
+    with pytest.raises(KeyError) as raised:
+        act(Scripted(failing), REQUEST, CONDITIONS)
+
+    assert raised.value.__notes__ == [f'in test.scripted-1.0, a plugin of {__name__}']
+
+
+@pytest.mark.parametrize('act', [service._attach, service._detach])
+def test_result_of_a_wrong_type_names_the_policy_type(act):
+    """A policy that returns no `BindingOutcome` raises an error that names its type."""
+    with pytest.raises(TypeError, match='returned NoneType, expected a BindingOutcome') as raised:
+        act(Scripted(lambda: None), REQUEST, CONDITIONS)
+
+    assert raised.value.__notes__ == [f'in test.scripted-1.0, a plugin of {__name__}']
+
+
+def test_attach_to_an_unsupported_profile_type_is_rejected():
+    """A policy cannot be attached to a profile type that it does not support."""
+    policy = Scripted(lambda: BindingOutcome({}))
+    policy.profile_types = frozenset({'os.heat.stack-1.0'})
+
+    reply = service._attach(policy, REQUEST, CONDITIONS)
+
+    assert reply.status == 'ERROR'
+    assert reply.reason.startswith('Policy not applicable on profile type: ')
