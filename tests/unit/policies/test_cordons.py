@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placement_worker.cloud.embedded.inventory import Inventory
+from placement_worker.contract import codec
 from placement_worker.decisions import replay
-from placement_worker.decisions.records import DecisionLog
+from placement_worker.decisions.records import DecisionLog, Entry
 from placement_worker.handlers.service import Endpoints
 from placement_worker.planning.places import Cordon, cordons_in_force
 from placement_worker.policies.registry import Registry
@@ -300,12 +301,13 @@ def test_decision_with_cordons_is_replayed_with_the_recorded_ones():
         recorder=DecisionLog(lines.append),
     )
 
-    entry = replay._entry(lines[0])
+    entry = codec.decode_encoded(lines[0], Entry)
     assert [one.zone for one in entry.cordons] == ['b']
     assert replay.differences(entry, REGISTRY) == []
     without = json.loads(lines[0])
     del without['cordons']
-    assert replay.differences(replay._entry(json.dumps(without).encode()), REGISTRY) != []
+    changed = codec.decode_encoded(json.dumps(without).encode(), Entry)
+    assert replay.differences(changed, REGISTRY) != []
 
 
 @pytest.mark.parametrize(
