@@ -1,1 +1,4 @@
-"""The RPC client for engines."""
+"""The RPC client for engines, over the stock client of oslo.messaging.
+
+Engines import it, so it imports `contract`, `errors` and `late_ack` only. Read `rpc_client` first.
+"""

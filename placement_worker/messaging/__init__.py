@@ -1,1 +1,5 @@
-"""The RPC server on RabbitMQ, the replies to casts, and the notifications."""
+"""The RPC server on RabbitMQ, the replies to casts, the queues, and the notifications.
+
+It takes values instead of options, and may import `handlers`, `client` and `events`. Read
+`rpc_server` first.
+"""
