@@ -14,7 +14,7 @@ from typing import Any
 from kolla_deployment import IMAGE, UNIT_FOLDER, Deployment, require
 from oslo_config import cfg
 
-from placement_worker.cmd import unknown_options
+from placement_worker.cmd import upgrade
 from placement_worker.config import options, validation
 from placement_worker.cordons import cordon_file
 
@@ -32,7 +32,7 @@ def check_options(file: Path) -> dict[str, dict[str, list[str]]]:
 
     :returns: the values of each option by section.
     """
-    unknown = unknown_options.find([str(file)])
+    unknown = upgrade.find_unknown_options([str(file)])
     require(not unknown, f'{file}: {"; ".join(unknown)}')
     conf = cfg.ConfigOpts()
     options.register(conf)

@@ -22,9 +22,8 @@ from cliff import command
 from typing_extensions import override
 
 from placement_worker import errors
-from placement_worker.cmd import cli, file_errors, misspellings, targets
+from placement_worker.cmd import cli, file_errors, targets
 from placement_worker.contract.caller import Caller
-from placement_worker.contract.model import CheckRequest
 from placement_worker.formats.documents import Document, DocumentError, Invalid
 from placement_worker.formats.text import did_you_mean, escaped, escaped_lines
 from placement_worker.handlers.in_process import InProcessCaller
@@ -99,7 +98,6 @@ class LocalCommand(command.Command):
             print(text, file=self.app.stdout, flush=True)
 
     def write_error(self, message: str) -> int:
-        """Print one line to the standard error, and return the exit status for errors."""
         with self._without_progress():
             print(escaped(f'{self.app.NAME} {self.cmd_name}: {message}'), file=self.app.stderr)
         return self.error_status
@@ -120,9 +118,8 @@ class LocalCommand(command.Command):
     def write_refusal(
         self, exc: errors.PlacementWorkerError, document: Document, kind: type, text: str = ''
     ) -> int:
-        """Print all errors of a document to the standard error, and return the exit status.
+        """Print all errors of a document that should describe `kind`.
 
-        :param kind: the type that the document should describe.
         :param text: the text of the error if its paths differ from those of the document.
         """
         error = file_errors.invalid_document(
@@ -144,7 +141,6 @@ class LocalCommand(command.Command):
                 print(line, file=self.app.stderr)
 
     def _refuse(self, prog_name: str, message: str) -> NoReturn:
-        """Report wrong arguments in one line, with the exit status of this command."""
         usage = f'run "{prog_name} --help" for the usage'
         raise SystemExit(self.write_error(f'{message}{self._meant(message)}; {usage}'))
 
@@ -159,8 +155,6 @@ class LocalCommand(command.Command):
 
 
 class Command(LocalCommand):
-    _cloud_noted = False
-
     @override
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
@@ -178,20 +172,6 @@ class Command(LocalCommand):
 
     def open_caller(self, args: argparse.Namespace) -> contextlib.AbstractContextManager[Caller]:
         return targets.open_caller(args)
-
-    def note_shipped_cloud(self, args: argparse.Namespace, path: str) -> None:
-        """Note once that the reply is about the shipped cloud, unless the user chose a cloud."""
-        if not self._cloud_noted and targets.uses_shipped_cloud(args, path):
-            self.write_error(
-                'This decision is for the shipped cloud of the examples; use --cloud FILE for '
-                'another cloud'
-            )
-            self._cloud_noted = True
-
-    def note_misspellings(self, request: CheckRequest, document: Document) -> None:
-        """Note the values that the contract allows, but that are probably misspelled."""
-        for sentence in misspellings.describe(request, document.data):
-            self.write_error(sentence)
 
     @abstractmethod
     def run_with(self, caller: Caller, args: argparse.Namespace) -> int: ...

@@ -94,7 +94,7 @@ class Check(FilesCommand):
         return _status(reply)
 
     def _note_place(self, reply: CheckReply, document: Document) -> None:
-        """Show the line of the input that the reason of a failed check names, if it names one."""
+        # The reason of a failed check may name an input.
         reason = str(reply.action.data['reason'])
         path = paths.named_in(reason)
         if path and path[:2] == ('action', 'inputs'):
@@ -173,7 +173,6 @@ def _lines(path: str, name: str) -> Iterator[_Line]:
 
 
 def _check_line(caller: Caller, line: _Line, explain: str | None) -> tuple[int, str]:
-    """Return the exit status of a line, and its reply or error as JSON."""
     problems: list[str] = []
     try:
         caller, request = _read(caller, line.text)
@@ -200,7 +199,7 @@ def _error(exc: errors.PlacementWorkerError, line: _Line, problems: Sequence[str
 
 
 def _read(caller: Caller, line: bytes) -> tuple[Caller, Any]:
-    """Return the caller and the request, or plain data that may have an error."""
+    """Return the caller for a line, and its request, or plain data that may have an error."""
     with contextlib.suppress(errors.InvalidRequest):
         limit = Limits().request_bytes
         request = codec.decode_encoded(line, codec.strict(CheckRequest), limit)
@@ -226,7 +225,7 @@ def _refuse_duplicate_keys(line: bytes, *decoded: object) -> None:
 
 
 def _with_cloud(caller: Caller, document: dict[str, Any]) -> tuple[Caller, Any]:
-    """Return the caller and the request of a line `{"request": CheckRequest, "cloud": {...}}`."""
+    """Read a line `{"request": CheckRequest, "cloud": {...}}`."""
     unknown = sorted(document.keys() - {'request', 'cloud'})
     if unknown:
         names = listed(unknown, lambda key: f'`{shortened(key)}`')

@@ -43,8 +43,16 @@ SUMMARIES: Mapping[str, str] = {
     'why': 'Show what decision logs say about a node, an action or a cluster, and the reasons.',
 }
 
-
+NAMESPACE = 'placement_worker.cli'
+INVALID = 2
+MAX_SUGGESTIONS = 3
 COLUMN_WIDTH = 13
+# The modules whose warnings are part of a printed reply, or advise workers only.
+PRINTED = ('placement_worker.handlers.request_log', 'placement_worker.handlers.decision_state')
+# The loggers of the client; a command prints the error that the client raises.
+CLIENT = ('placement_worker.client.', 'oslo.messaging.', 'oslo_messaging.')
+PLUGINS = 'placement_worker.policies.plugin_checks'  # logs messages about installed policy types
+JSON_ESCAPES = 'json-escapes'  # the name of a codec error handler
 
 
 class Commands(commandmanager.CommandManager):
@@ -86,19 +94,6 @@ def print_overview(program: app.App) -> None:
         summary = SUMMARIES.get(name) or inspect.getdoc(found.load()) or ''
         first_line = summary.partition('\n')[0].rstrip('.')
         print(f'  {name:<{COLUMN_WIDTH}}  {first_line}', file=program.stdout)
-
-
-NAMESPACE = 'placement_worker.cli'
-INVALID = 2
-MAX_SUGGESTIONS = 3
-PRINTED = ('placement_worker.handlers.request_log', 'placement_worker.handlers.decision_state')
-"""The modules whose warnings a command prints as part of a reply, or that advise workers only."""
-CLIENT = ('placement_worker.client.', 'oslo.messaging.', 'oslo_messaging.')
-"""The loggers of the client; a command prints the error that it raises, not what it logs."""
-PLUGINS = 'placement_worker.policies.plugin_checks'
-"""The logger of messages about the installed policy types."""
-JSON_ESCAPES = 'json-escapes'
-"""The name of the codec error handler that writes JSON escapes."""
 
 
 class PlacementPolicy(app.App):
@@ -167,16 +162,13 @@ class PlacementPolicy(app.App):
         try:
             status: int = super().run_subcommand(argv)
         finally:
-            self._print_hidden()
+            if self._plugin_messages.hidden:
+                more = counted(len(self._plugin_messages.hidden), 'more message')
+                print(
+                    f'{self.NAME}: {more} about policy types; run "{self.NAME} type list" for all',
+                    file=self.stderr,
+                )
         return status
-
-    def _print_hidden(self) -> None:
-        if self._plugin_messages.hidden:
-            more = counted(len(self._plugin_messages.hidden), 'more message')
-            print(
-                f'{self.NAME}: {more} about policy types; run "{self.NAME} type list" for all',
-                file=self.stderr,
-            )
 
     @override
     def run(self, argv: list[str]) -> int:
@@ -188,22 +180,20 @@ class PlacementPolicy(app.App):
         words = argv[:2] if argv[0] in groups else argv[:1]
         name = escaped(shortened(' '.join(words)))
         near = [] if name.startswith('-') else self._similar(words)
-        meant = f' Did you mean {" or ".join(map(_quoted, near))}?' if near else ''
+        meant = f' Did you mean {" or ".join(near)}?' if near else ''
         return f'Unknown command "{name}".{meant} Run "{self.NAME} --help" for the list of commands'
 
     def _similar(self, words: list[str]) -> list[str]:
         beginning = ' '.join(words)
         found = [name for name, _ in sorted(self.command_manager) if name.startswith(beginning)]
-        return (found or self.get_fuzzy_matches(words[0]))[:MAX_SUGGESTIONS]
+        near = (found or self.get_fuzzy_matches(words[0]))[:MAX_SUGGESTIONS]
+        return [f'"{name}"' for name in near]
 
 
 class _PluginMessages(logging.Filter):
     """A filter that passes the first message about the installed policy types.
 
     Each command loads all types, so it would repeat the messages about types that it does not need.
-
-    :ivar shows_all: whether to pass all messages.
-    :ivar hidden: the other messages.
     """
 
     shows_all = False
@@ -223,10 +213,6 @@ class _PluginMessages(logging.Filter):
             return True
         self.hidden.add(text)
         return False
-
-
-def _quoted(name: str) -> str:
-    return f'"{name}"'
 
 
 def _is_not_printed(record: logging.LogRecord) -> bool:

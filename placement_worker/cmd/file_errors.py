@@ -101,10 +101,7 @@ _HAS_REMEDY = re.compile('; (check|create it,|the page|start|this port may|write
 
 
 def with_hint(exc: Exception, text: str = '') -> str:
-    """Return the text of an error with its hint, unless the text already names a command.
-
-    :param text: a text instead of that of the error.
-    """
+    """Return the text, or that of the error, with a hint unless the text names a command."""
     text = text or (errors.file_error(exc) if isinstance(exc, OSError) else str(exc))
     text = ' '.join(text.split())
     hint = _hint(exc, text)
@@ -121,7 +118,6 @@ def invalid_document(
 ) -> Invalid:
     """Return all errors of a document, at least the one that refused it.
 
-    :param kind: the type that the document should describe.
     :param text: the text of the error, with paths in the document.
     :param is_local: whether the request was decided with the policy types that are installed here.
     """
@@ -162,7 +158,6 @@ def type_of(
 
 
 def headline(error: Invalid, document: Document) -> str:
-    """Return the only error with its position, or the number of errors."""
     count = len(error.problems) + error.more
     if count > 1:
         return f'{document.source.name}: {_least(count)}{counted(count, "error")}'
@@ -173,7 +168,6 @@ def headline(error: Invalid, document: Document) -> str:
 
 
 def problem_lines(error: DocumentError) -> Iterator[str]:
-    """Yield the lines that show each problem in the text of the file."""
     if error.source is None:
         return
     lines = [*documents.lines_of(error.source.text), '']  # an error may be after the last line
@@ -234,7 +228,7 @@ def _errors(
 
 
 def _specs(raw: object, kind: type) -> Iterator[tuple[object, Path]]:
-    """Yield the policy specs of a document that fits the contract, with their paths."""
+    # The document fits the contract.
     if kind is Spec:
         yield raw, ()
     elif isinstance(raw, dict) and 'policy' in raw:
@@ -253,7 +247,6 @@ def _missing_type(spec: Spec, path: Path, registry: Registry) -> Iterator[Schema
 
 
 def _least(count: int) -> str:
-    """Return 'at least ' if the search ended before it counted all errors."""
     return 'at least ' if count >= MAX_FOUND else ''
 
 
@@ -263,7 +256,6 @@ def _located(name: str, problem: Problem) -> str:
 
 
 def _snippet(line: str, position: Position) -> Iterator[str]:
-    """Yield the line of a position, escaped and numbered, and a caret under the column."""
     begin = max(position.column - 1 - _BEFORE, 0) if len(line) > MAX_SNIPPET else 0
     end = begin + MAX_SNIPPET
     before = ('...' if begin else '') + escaped(

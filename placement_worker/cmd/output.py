@@ -40,8 +40,6 @@ _STYLES: Mapping[str, Style] = {
 
 
 class Paint:
-    """A painter that escapes text, and colors it on a terminal."""
-
     def __init__(self, on: bool) -> None:
         self._on = on
 
@@ -118,7 +116,6 @@ def warnings(sentences: Sequence[str], paint: Paint) -> list[str]:
 
 
 def document(answer: object, form: str) -> str:
-    """Return an object of the contract as JSON, or as one document of YAML."""
     if form == 'json':
         return escaped_lines(msgspec.json.format(msgspec.json.encode(answer)).decode())
     builtins = msgspec.to_builtins(answer)

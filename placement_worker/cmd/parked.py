@@ -196,7 +196,7 @@ def _value(data: Any, key: str) -> Any:
 
 
 def _decoded(body: Any) -> Any:
-    """Return the message of an envelope with its request decoded, as far as they are readable."""
+    """Return the message and its request, as far as they are readable."""
     message = _json(body)
     if isinstance(message, dict) and 'oslo.message' in message:
         message = _json(message['oslo.message'])

@@ -56,8 +56,7 @@ class PlaceChange(Struct, frozen=True):
 
 
 class Victim(Struct, frozen=True):
-    """A node to delete; strings are empty if the reply lacks the value."""
-
+    # Strings are empty if the reply lacks the value.
     id: str
     place: str = ''
     reason: str = ''
@@ -65,8 +64,6 @@ class Victim(Struct, frozen=True):
 
 
 class ProtectedNode(Struct, frozen=True):
-    """A node that must not be deleted; strings are empty if the reply lacks the value."""
-
     id: str
     place: str = ''
     until: str = ''
@@ -92,13 +89,10 @@ class PoolChange(Struct, frozen=True):
 class Changes(Struct, frozen=True):
     """The difference that one action would make.
 
-    :ivar policies: the number of policies in the request.
     :ivar places: kind of place (`zones`, `regions`, `nodes`) -> the change of each place.
     :ivar protected: the first nodes that must not be deleted, if the deletion policy chose victims.
-    :ivar details: the details of the decision that failed.
     :ivar is_decided: whether a policy placed the nodes to create or chose the nodes to delete.
     :ivar wait_s: the seconds between the removal of members and the deletion of their nodes.
-    :ivar patched: the ids of nodes whose data would change.
     """
 
     action: str
@@ -130,7 +124,17 @@ class Changes(Struct, frozen=True):
 
 def compare(request: CheckRequest, reply: CheckReply) -> Changes:
     """Return the changes by a reply; with `explain: full` victims and places have reasons."""
-    changes = _unchanged(request, reply)
+    changes = Changes(
+        action=request.action.action,
+        action_id=request.action.id,
+        target=request.target,
+        cluster=request.cluster.name or request.cluster.id,
+        status=reply.action.data['status'],
+        reason=reply.action.data['reason'],
+        size=len(sizing.current_nodes(request.action, request.cluster)),
+        policies=len(request.policies),
+        warnings=reply.warnings,
+    )
     if changes.status != 'OK':
         failed = (one.details for one in reply.decisions if one.outcome == 'FAILED')
         return structs.replace(changes, details=next(failed, {}))
@@ -148,20 +152,6 @@ def compare(request: CheckRequest, reply: CheckReply) -> Changes:
         return structs.replace(changes, warnings=[*changes.warnings, str(exc)])
 
 
-def _unchanged(request: CheckRequest, reply: CheckReply) -> Changes:
-    return Changes(
-        action=request.action.action,
-        action_id=request.action.id,
-        target=request.target,
-        cluster=request.cluster.name or request.cluster.id,
-        status=reply.action.data['status'],
-        reason=reply.action.data['reason'],
-        size=len(sizing.current_nodes(request.action, request.cluster)),
-        policies=len(request.policies),
-        warnings=reply.warnings,
-    )
-
-
 def _sized(changes: Changes, request: CheckRequest, reply: CheckReply) -> Changes:
     data, size = reply.action.data, _size_of(request, reply.action.data)
     victims = list(_victims(request, reply))
@@ -174,12 +164,14 @@ def _sized(changes: Changes, request: CheckRequest, reply: CheckReply) -> Change
         places=places,
         victims=victims,
         wait_s=output.drain_wait_s(data, reply.decisions),
-        protected=list(_protected(reply.decisions)),
+        protected=[
+            ProtectedNode(row['id'], row['place'], row['until'], row['reason'])
+            for row in _rows(reply.decisions, 'protected_nodes')
+        ],
     )
 
 
 def _is_detailed(decided: object) -> bool:
-    """Return whether a decision holds more than a number of nodes, e.g. their zones."""
     return isinstance(decided, dict) and bool(decided.keys() - {'count'})
 
 
@@ -206,11 +198,6 @@ def _victims(request: CheckRequest, reply: CheckReply) -> Iterator[Victim]:
         if not reason or reason == KEPT:
             reason = node_history.reason_of_choice(node_id, request, reply) or reason
         yield Victim(node_id, row.get('place') or place, reason, node.status if node else '')
-
-
-def _protected(decisions: Sequence[Decision]) -> Iterator[ProtectedNode]:
-    for row in _rows(decisions, 'protected_nodes'):
-        yield ProtectedNode(row['id'], row['place'], row['until'], row['reason'])
 
 
 def _rows(decisions: Sequence[Decision], key: str) -> Iterator[Mapping[str, Any]]:
@@ -266,7 +253,6 @@ class _Moves:
 class _Explained:
     """The plan of a placement policy according to the details of its decision.
 
-    :ivar kind: `regions` or `zones`.
     :ivar by_region: whether the zones belong to a region each.
     :ivar unplaced: the nodes whose place is unknown.
     """
@@ -323,7 +309,6 @@ class _Explained:
 def _place_changes(
     request: CheckRequest, reply: CheckReply, size: Size, victims: Sequence[str]
 ) -> dict[str, list[PlaceChange]]:
-    """Return kind of place (`zones`, `regions`, `nodes`) -> the change of each place."""
     place_of = _stated_places(request.cluster)
     held = Counter(place_of.values())
     gone = Counter(place_of[node_id] for node_id in victims if node_id in place_of)
@@ -373,7 +358,6 @@ def _moves(data: ActionData, size: Size, gone: Counter[Location]) -> _Moves:
 def _changed(
     rows: Sequence[PlaceChange], moves: _Moves, moved: Counter[str], before: Counter[str]
 ) -> list[PlaceChange]:
-    """Return the rows after the moves, and one for each other place that changes."""
     listed = {row.name for row in rows}
     others = sorted(name for name in moved if name not in listed and moved[name])
     found = []

@@ -125,7 +125,6 @@ def _changes(before: RebalanceImbalance, after: RebalanceImbalance) -> Iterator[
 
 
 def _step_rows(steps: Sequence[RebalanceStep]) -> Iterator[dict[str, Any]]:
-    """Yield a row per move."""
     for number, step in enumerate(steps, start=1):
         for place, victim in zip(step.create, step.delete, strict=True):
             yield {

@@ -29,7 +29,6 @@ REPLY_QUEUE_TTL_S = 60
 def client(
     url: str | None, config_file: str | None, timeout_s: float | None, server: str | None = None
 ) -> PolicyClient:
-    """Return a client for a transport URL or for the configuration file of the workers."""
     conf = configured(config_file)
     target = transport_url(conf, url, rabbit_transient_queues_ttl=REPLY_QUEUE_TTL_S)
     # A call waits for a broker that is away until its timeout. A person should learn at once that

@@ -5,23 +5,28 @@ engine; here, it is probably a typo, and the result would look right without it.
 """
 
 import argparse
+import json
 from abc import abstractmethod
-from collections.abc import Collection, Sequence
-from typing import ClassVar, TypeVar
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, ClassVar, TypeVar
 
 from msgspec import structs
 from typing_extensions import override
 
 from placement_worker import errors
-from placement_worker.cmd import output
+from placement_worker.cmd import output, targets
 from placement_worker.cmd.base import INVALID, OK, SOME_ERROR, Command
-from placement_worker.contract import codec, document_kinds, inputs
+from placement_worker.contract import actions, codec, document_kinds, inputs
 from placement_worker.contract.caller import Caller
-from placement_worker.contract.model import CheckRequest, PolicyType
+from placement_worker.contract.model import CheckRequest, Cluster, PolicyType, ProfileContext
 from placement_worker.formats import documents
 from placement_worker.formats.documents import Document
+from placement_worker.formats.text import did_you_mean, listed, nearest, shortened
+from placement_worker.handlers.request_validation import KNOWN_STATUSES, meant_status
 
 T = TypeVar('T')
+# The causes of an action: senlin/common/consts.py of Senlin 16.
+CAUSES = ('RPC Request', actions.DERIVED, 'Derived Action with Lifecycle Hook')
 
 
 class FilesCommand(Command):
@@ -34,6 +39,7 @@ class FilesCommand(Command):
     files_help: ClassVar[str] = 'requests, YAML or JSON; - for standard input'
     formats: ClassVar[Sequence[str]] = output.FORMATS
     severity: ClassVar[Sequence[int]] = (OK, SOME_ERROR, INVALID)
+    _cloud_noted = False
 
     @override
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -49,11 +55,24 @@ class FilesCommand(Command):
         ]
         return max(statuses, key=self.severity.index)
 
+    def note_shipped_cloud(self, args: argparse.Namespace, path: str) -> None:
+        """Note once that the reply is about the shipped cloud, unless the user chose a cloud."""
+        if not self._cloud_noted and targets.uses_shipped_cloud(args, path):
+            self.write_error(
+                'This decision is for the shipped cloud of the examples; use --cloud FILE for '
+                'another cloud'
+            )
+            self._cloud_noted = True
+
+    def note_misspellings(self, request: CheckRequest, document: Document) -> None:
+        for sentence in misspellings(request, document.data):
+            self.write_error(sentence)
+
     @abstractmethod
     def run_document(
         self, caller: Caller, document: Document, path: str, args: argparse.Namespace
     ) -> int:
-        """Handle a document of the file at a path, and return the exit status."""
+        """Handle a document of a file, and return the exit status."""
 
 
 def request_of(document: object, kind: type[T]) -> T:
@@ -82,3 +101,76 @@ def _check_inputs(request: CheckRequest, types: Collection[PolicyType]) -> None:
     if unknown and enabled <= installed:
         described = inputs.describe_unknown(request.action.action, unknown, declared)
         raise errors.InvalidRequest(f'{described} - at `$.action.inputs`')
+
+
+def misspellings(request: CheckRequest, document: object) -> list[str]:
+    """Return sentences about values that the contract allows, but that are probably misspelled.
+
+    The contract allows any status and cause, because engines may have their own. Policies compare
+    them with few values only: a misspelled status makes an unhealthy node healthy.
+
+    :param document: the plain data of the request; decoding drops the keys of a context.
+    """
+    found = (
+        _unknown_statuses(request.cluster),
+        _unknown_cause(request.action.cause),
+        _unknown_keys(document),
+    )
+    return [sentence for sentence in found if sentence]
+
+
+def _unknown_statuses(cluster: Cluster) -> str | None:
+    # The worker itself warns of statuses that resemble ERROR and WARNING.
+    unknown = [
+        f'{status}{did_you_mean(status.upper(), KNOWN_STATUSES, "")}'
+        for status in map(shortened, dict.fromkeys(node.status for node in cluster.nodes))
+        if status and status not in KNOWN_STATUSES and not meant_status(status)
+    ]
+    if not unknown:
+        return None
+    return (
+        f'Unknown status of nodes: {listed(unknown)}; only ERROR and WARNING are unhealthy; '
+        f'the statuses of Senlin are {", ".join(KNOWN_STATUSES)}'
+    )
+
+
+def _unknown_cause(cause: str | None) -> str | None:
+    if cause is None or cause in CAUSES:
+        return None
+    known = {known.lower(): known for known in CAUSES}
+    near = nearest(shortened(cause).lower(), known, cutoff=0.8)
+    if near is None:
+        return None
+    return (
+        f'Unknown cause {_quoted(cause)} (did you mean "{known[near]}"?); it counts as '
+        f'"{CAUSES[0]}", which the policies decide'
+    )
+
+
+def _unknown_keys(document: object) -> str | None:
+    known = ProfileContext.__struct_fields__
+    contexts = [context for context in _contexts(document) if isinstance(context, dict)]
+    unknown = dict.fromkeys(key for context in contexts for key in context if key not in known)
+    if not unknown:
+        return None
+    return (
+        f"Unknown key of a profile's context: {listed(unknown, lambda key: _quoted(str(key)))}; "
+        f'workers read only {", ".join(known)}'
+    )
+
+
+def _contexts(document: object) -> Iterator[object]:
+    cluster = _item(document, 'cluster')
+    nodes = _item(cluster, 'nodes')
+    holders = [cluster, _item(_item(document, 'action'), 'node')]
+    holders += nodes if isinstance(nodes, list) else []
+    for holder in holders:
+        yield _item(_item(_item(holder, 'profile'), 'properties'), 'context')
+
+
+def _item(container: object, key: str) -> Any:
+    return container.get(key) if isinstance(container, dict) else None
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(shortened(text), ensure_ascii=False)

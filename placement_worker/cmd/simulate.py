@@ -114,16 +114,16 @@ class Simulate(LocalCommand):
             self.write('\n'.join(_step_lines(moment, Paint.of(self.app.stdout))))
 
     def _write_files(self, scenario: Scenario, history: History, args: argparse.Namespace) -> None:
-        if args.plot:
-            from placement_worker.simulation import report  # noqa: PLC0415
+        if not (args.plot or args.report):
+            return
+        from placement_worker.simulation import report  # noqa: PLC0415
 
+        if args.plot:
             report.write_picture(scenario, history, args.plot)
         if args.report:
-            from placement_worker.simulation import report  # noqa: PLC0415
-
             Path(args.report).write_text(report.page(scenario, history), encoding='utf-8')
-        for path in filter(None, (args.plot, args.report)):
-            if args.format == 'table':
+        if args.format == 'table':
+            for path in filter(None, (args.plot, args.report)):
                 self.write(escaped(f'Wrote {path}'))
 
 

@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def add_remote_arguments(
     parser: argparse.ArgumentParser, *, calls_may_be_slow: bool = True
 ) -> None:
-    """Add the arguments that choose among running workers; slow calls wait for load balancers."""
+    # Slow calls wait for load balancers.
     longer = ', or 600 with load balancers' if calls_may_be_slow else ''
     parser.set_defaults(cloud=None, cordon_file=None, server=None)
     parser.add_argument(

@@ -6,11 +6,14 @@ that an operator learns it before the old workers are stopped.
 
 import contextlib
 import functools
+import glob
 import logging
 import os
 import pwd
+import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import metadata
 from typing import Any
 
@@ -22,11 +25,10 @@ from packaging.requirements import Requirement
 from packaging.version import InvalidVersion, Version
 
 from placement_worker.client.transport import load_transport_url, open_connection
-from placement_worker.cmd import unknown_options
 from placement_worker.config import options, validation
 from placement_worker.config.options import SERVICE_AUTH
 from placement_worker.errors import ConfigurationError
-from placement_worker.formats.text import escaped
+from placement_worker.formats.text import escaped, nearest
 from placement_worker.messaging import notifications, rpc_server, topology
 from placement_worker.metrics import prometheus
 from placement_worker.policies.plugin_checks import from_packages
@@ -44,6 +46,9 @@ _NOT_OPENED_AT_START = (_REPORTS, _LIVENESS)  # a worker starts although it cann
 # The option with the trustee by section, of Heat (heat/common/context.py of Heat 27) and of Senlin
 # (senlin/conf/authentication.py of Senlin 16).
 _TRUSTEES = {'trustee': 'username', 'authentication': 'service_username'}
+_OPTION_LISTS = 'oslo.config.opts'  # by which packages list their options
+# Libraries read more options than they list, e.g. [oslo_messaging_tracing].
+_INCOMPLETE_PREFIX = 'oslo_'
 _OLDEST_BROKER = '3.10'
 _CHECK_FAILED = 255  # oslo.upgradecheck's exit status if the check itself failed
 _NOT_CHECKED = Result(Code.WARNING, 'Not checked: the check of the broker failed')
@@ -78,7 +83,7 @@ class Checks(upgradecheck.UpgradeCommands):
 
     @_reports_startup_errors
     def check_unknown_options(self) -> Result:
-        found = unknown_options.find(unknown_options.files(self._conf))
+        found = find_unknown_options(configuration_files(self._conf))
         return Result(Code.WARNING, '; '.join(found)) if found else Result(Code.SUCCESS)
 
     @_reports_startup_errors
@@ -288,7 +293,7 @@ def _is_forbidden(path: str) -> bool:
 
 
 def _written(conf: cfg.ConfigOpts) -> Iterator[tuple[str, str]]:
-    """Yield each option that names a file to write, with its path; that of a folder ends in "/"."""
+    """Yield options with the paths that a worker writes; the path of a folder ends in "/"."""
     for option, path in (
         (_LOG_FILE, conf.log_file and os.path.join(conf.log_dir or '', conf.log_file)),
         ('[DEFAULT] log_dir', conf.log_dir and not conf.log_file and _inside(conf.log_dir)),
@@ -322,7 +327,7 @@ def trustee_result(conf: cfg.ConfigOpts, engine_files: Sequence[str]) -> Result:
 
     The domains of the users are not compared: one may be given by its name, the other by its id.
     """
-    user = _value(unknown_options.files(conf), SERVICE_AUTH, 'username')
+    user = _value(configuration_files(conf), SERVICE_AUTH, 'username')
     if user is None:
         return Result(
             Code.WARNING,
@@ -362,6 +367,99 @@ def _value(files: Sequence[str], section: str, option: str) -> str | None:
     conf.register_opt(cfg.StrOpt(option, deprecated_name='user_name'), group=found)
     value: str | None = conf[found][option]
     return value
+
+
+def configuration_files(conf: cfg.ConfigOpts) -> list[str]:
+    folders = (glob.glob(os.path.join(folder, '*.conf')) for folder in conf.config_dir)
+    return [*conf.config_file, *(file for folder in folders for file in sorted(folder))]
+
+
+def find_unknown_options(paths: Iterable[str]) -> list[str]:
+    """Return a message for each section or option that no installed package reads.
+
+    Most are misspelled, and oslo.config ignores them without a word. `oslo-config-validator`
+    suggests no names, and needs all files and namespaces as arguments. The options of an auth
+    plugin are not listed, so [service_auth] and the section of its auth_section are not checked.
+    """
+    known, parsed = _known_options(), {path: _parse(path) for path in paths}
+    parsed['the environment'] = _environment()
+    auth_sections = (
+        name
+        for sections in parsed.values()
+        for section, values in sections.items()
+        if _normalized(section) == SERVICE_AUTH
+        for name in values.get('auth_section', ())
+    )
+    unchecked = {SERVICE_AUTH, *map(_normalized, auth_sections)}
+    return [
+        f'{unknown} in {path}; it has no effect'
+        for path, sections in parsed.items()
+        for unknown in _unknown_options(sections, known, unchecked)
+    ]
+
+
+def _unknown_options(
+    sections: dict[str, Any], known: dict[str, set[str]], unchecked: set[str]
+) -> Iterator[str]:
+    for section, values in sections.items():
+        group = _normalized(section)
+        if group in unchecked:
+            continue
+        if group in known:
+            for option in values:
+                name = option.replace('-', '_')
+                if name not in known[group]:
+                    yield f'Unknown option [{section}] {option}{_suggestion(name, known[group])}'
+        elif not group.startswith(_INCOMPLETE_PREFIX):
+            yield f'Unknown section [{section}]{_suggestion(section, {*known, *unchecked})}'
+
+
+def _normalized(section: str) -> str:
+    """Return the name by which oslo.config looks up a section."""
+    return section if section == 'DEFAULT' else section.lower()
+
+
+def _suggestion(name: str, known: Iterable[str]) -> str:
+    spellings = {spelling.lower(): spelling for spelling in known}
+    near = nearest(name.lower(), spellings)
+    return f' (did you mean {spellings[near]}?)' if near else ''
+
+
+def _parse(path: str) -> dict[str, Any]:
+    sections: dict[str, Any] = {}
+    cfg.ConfigParser(path, sections).parse()
+    return sections
+
+
+def _environment() -> dict[str, Any]:
+    sections: dict[str, Any] = defaultdict(dict)
+    for name in os.environ:
+        if variable := re.fullmatch(r'OS_(\w+?)__(\w+)', name):  # OS_WORKER__WORKERS
+            group = variable[1] if variable[1] == 'DEFAULT' else variable[1].lower()
+            sections[group][variable[2].lower()] = [os.environ[name]]
+    return sections
+
+
+def _known_options() -> dict[str, set[str]]:
+    known: dict[str, set[str]] = defaultdict(set)
+    for entry_point in metadata.entry_points(group=_OPTION_LISTS):
+        try:
+            listed = entry_point.load()()
+        except (Exception, SystemExit):  # noqa: S112  # a package without its dependencies reads no options here
+            continue
+        for group, group_options in listed:
+            section = str(getattr(group, 'name', group) or 'DEFAULT')
+            for option in group_options:
+                for where, name in _names(section, option):
+                    known[_normalized(where)].add(name.replace('-', '_'))
+    return known
+
+
+def _names(section: str, option: Any) -> Iterator[tuple[str, str]]:
+    yield section, option.name
+    yield section, option.dest
+    for old in option.deprecated_opts:
+        yield old.group or section, old.name or option.name
 
 
 def broker_result(version: str) -> Result:

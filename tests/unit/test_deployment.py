@@ -13,7 +13,7 @@ import pytest
 import yaml
 from oslo_config import cfg
 
-from placement_worker.cmd import unknown_options
+from placement_worker.cmd import upgrade
 from placement_worker.config import options
 
 ROOT = Path(__file__).parents[2]
@@ -197,7 +197,7 @@ def test_role_sets_known_options_only(tmp_path):
     sections = {}
     cfg.ConfigParser(str(file), sections).parse()
 
-    assert unknown_options.find([str(file)]) == []
+    assert upgrade.find_unknown_options([str(file)]) == []
     known = {option.dest for option in dict(options.list_opts())[options.SERVICE_AUTH]}
     assert set(sections['service_auth']) - known == set()
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from placement_worker.cmd import misspellings
+from placement_worker.cmd import request_files
 from placement_worker.contract import codec
 from placement_worker.contract.model import CheckRequest
 from placement_worker.handlers.request_validation import KNOWN_STATUSES
@@ -14,10 +14,10 @@ def described(members=(), context=None, **more):
     asked = request('NODE_CREATE', [], members, **{'node': node(9), **more})
     if context is not None:
         asked['cluster']['profile']['properties'] = {'context': context}
-    return misspellings.describe(codec.decode(asked, CheckRequest), asked)
+    return request_files.misspellings(codec.decode(asked, CheckRequest), asked)
 
 
-@pytest.mark.parametrize('cause', [*misspellings.CAUSES, None, 'autoscaler'])
+@pytest.mark.parametrize('cause', [*request_files.CAUSES, None, 'autoscaler'])
 def test_describe_of_a_usual_request_returns_none(cause):
     """Causes of Senlin, causes of other engines and a region in a context are no mistakes."""
     assert described(nodes(a=1), {'region_name': 'R1'}, cause=cause) == []

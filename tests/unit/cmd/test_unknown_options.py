@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from oslo_messaging._drivers.impl_rabbit import rabbit_opts
 
-from placement_worker.cmd import unknown_options
+from placement_worker.cmd import upgrade
 from tests.config_files import Options
 
 CONF = Path(__file__).parents[3] / 'conf'
@@ -20,7 +20,7 @@ def found(tmp_path):
     def find(text):
         (tmp_path / 'w.conf').write_text(text)
         ending = f' in {tmp_path}/w.conf; it has no effect'
-        lines = unknown_options.find([str(tmp_path / 'w.conf')])
+        lines = upgrade.find_unknown_options([str(tmp_path / 'w.conf')])
         assert all(line.endswith(ending) for line in lines)
         return [line.removesuffix(ending) for line in lines]
 
@@ -86,7 +86,7 @@ def test_find_in_the_environment_names_misspelled_variables(monkeypatch):
     monkeypatch.setenv('OS_DEFAULT__TRANSPORT_URL', 'rabbit://')
     monkeypatch.setenv('OS_AUTH_URL', 'https://')
 
-    assert unknown_options.find([]) == [
+    assert upgrade.find_unknown_options([]) == [
         'Unknown option [worker] workrs (did you mean workers?) in the environment; it has no '
         'effect'
     ]
@@ -103,4 +103,4 @@ def test_files_are_those_of_config_file_and_config_dir(tmp_path):
         default_config_dirs=None,
     )
 
-    assert unknown_options.files(conf) == [f'{tmp_path}/a.conf', f'{tmp_path}/d/b.conf']
+    assert upgrade.configuration_files(conf) == [f'{tmp_path}/a.conf', f'{tmp_path}/d/b.conf']
