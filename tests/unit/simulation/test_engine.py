@@ -26,17 +26,6 @@ def test_play_with_an_exhausted_zone_keeps_failed_nodes_and_probes_the_zone(run)
     assert not records[6].outages
 
 
-def test_play_with_all_zones_exhausted_ends_in_an_error_until_the_next_probe(run):
-    """A creation without any room fails, and creates no node."""
-    exhaust = [{'exhaust': zone} for zone in 'abc']
-    steps = [*exhaust, {'scale_out': 3}, {'scale_out': 3, 'expect': 'ERROR'}]
-
-    record = run(steps, [SHORT])[-1]
-
-    assert (record.status, record.as_expected, record.size) == ('ERROR', True, 3)
-    assert record.checks[0].reason.endswith('the next probe is possible at 2026-01-01T00:06:00Z')
-
-
 def test_play_replaces_a_failed_node_in_the_zone_with_room(run):
     """After one failure no replacement goes to the full zone, though the failed node is gone."""
     policy = redistributing(zone_policy('a', 'b'), initial_s=3600)
@@ -70,13 +59,3 @@ def test_play_beyond_the_largest_size_of_a_scenario_fails(run):
     first, second = run([{'scale_out': 1}, {'scale_out': 1}], max_nodes=1)
 
     assert (first.status, second.status, second.size) == ('OK', 'ERROR', 1)
-
-
-def test_check_that_is_refused_runs_nothing(load, registry):
-    """An action whose check ends in ERROR has one phase, and the cluster stays as it is."""
-    engine = Engine(load([{'scale_out': 1}], [zone_policy('unknown')]), registry)
-
-    (checked,) = engine.check('CLUSTER_SCALE_OUT', {'count': 1}, 'none')
-
-    assert (checked.phase, checked.reply.action.data['status']) == ('BEFORE', 'ERROR')
-    assert (checked.created, engine.world.nodes.by_id) == (0, {})

@@ -1,4 +1,4 @@
-"""The charts of a run: their legends, their values, and their drawing."""
+"""The charts of long and wide runs; the pictures of the manual show those of short ones."""
 
 import re
 from xml.etree import ElementTree
@@ -10,23 +10,15 @@ from hypothesis import strategies as st
 from placement_worker.simulation.run import MOST_MARKS, Timeline
 from placement_worker.simulation.run_charts import (
     FLAGS_NAMED,
-    TOP,
     Frame,
     Panel,
     Scale,
-    Series,
     Steps,
     charts,
     svg_of,
 )
 from tests.factories import deletion_policy, zone_policy
 from tests.unit.simulation.conftest import played, record
-
-
-@pytest.fixture
-def lost(registry):
-    """Return the charts of a run in which a zone is lost, compared with the greedy rule."""
-    return charts(played('zone-outage', registry))
 
 
 def wide(load, count, steps):
@@ -46,28 +38,6 @@ def test_charts_without_a_placement_policy_show_only_the_nodes(load, registry):
     assert [chart.heading for chart in charts(history)] == ['Nodes by place']
 
 
-def test_legend_explains_places_outages_and_flags(lost):
-    """The first chart explains each place and each flag, and each chart its shading."""
-    assert lost[0].legend == [
-        ('c1', 'az1'),
-        ('c2', 'az2'),
-        ('c3', 'az3'),
-        ('outage', 'outage: az2 (steps 5 to 10)'),
-        ('flag', 'step 3: 1 node fails'),
-        ('flag', 'step 5: zone az2 is lost'),
-        ('flag', 'step 7: 10 nodes fail in az2'),
-        ('flag', 'step 11: zone az2 is back'),
-    ]
-    assert all(shading(chart) == ['outage: az2 (steps 5 to 10)'] for chart in lost)
-
-
-def test_legend_names_each_cordon_with_its_period(registry):
-    """The shading of a cordon is explained apart from that of an outage."""
-    chart, *_ = charts(played('zone-cordon', registry, compared=False))
-
-    assert shading(chart) == ['cordon: zone az2 (steps 2 to 10), zone az3 (steps 13 to 14)']
-
-
 def test_legend_names_outages_and_cordons_of_one_run(load, registry):
     """A run with both has a line for each in the legend."""
     steps = [{'lose_zone': 'a'}, {'cordon': {'zone': 'b', 'minutes': 5}}, {'restore_zone': 'a'}]
@@ -79,15 +49,6 @@ def test_legend_names_outages_and_cordons_of_one_run(load, registry):
         'outage: a (steps 1 to 2), a (step 4)',
         'cordon: zone b (steps 2 to 6) and 2 more',
     ]
-
-
-def test_legend_explains_crosses_where_a_check_failed(registry):
-    """The legend explains the crosses of a chart that has some."""
-    nodes, greedy, *others = charts(played('capped-regions', registry))
-
-    assert nodes.panels[0].crosses == [10, 12]
-    assert all('cross' in dict(one.legend) for one in (nodes, greedy))
-    assert not any('cross' in dict(one.legend) for one in others)
 
 
 def test_legend_of_many_outages_and_flags_counts_the_rest(load, registry):
@@ -105,15 +66,6 @@ def test_legend_of_many_outages_and_flags_counts_the_rest(load, registry):
     assert legend(50)[1:] == [('', 'not flagged: 100 changes of the cloud or a policy')]
 
 
-def test_deviations_have_a_panel_per_place_with_a_line_per_rule(lost):
-    """Each place has a panel of its own; all panels have the same scale."""
-    panels = lost[-1].panels
-
-    assert [panel.title for panel in panels] == ['az1', 'az2', 'az3']
-    assert all(panel.scale == panels[0].scale for panel in panels)
-    assert [[line.look for line in panel.lines] for panel in panels] == [['l1', 'l2']] * 3
-
-
 def test_deviations_of_many_places_show_those_that_deviate_most(load, registry):
     """Of many places those with the greatest deviation have a panel, and the text says so."""
     scenario = wide(load, 20, [{'scale_out': 40}, {'lose_zone': 'z19'}])
@@ -122,38 +74,6 @@ def test_deviations_of_many_places_show_those_that_deviate_most(load, registry):
 
     assert (len(chart.panels), chart.panels[-1].title) == (12, 'z19')
     assert chart.about.endswith('These 12 of 20 places deviate most.')
-
-
-def test_load_balancers_have_panels_of_members_updates_and_grace_periods(registry):
-    """A run with a load balancer shows its members beside the healthy nodes, and its updates."""
-    members, updates, grace = charts(played('load-balancer', registry))[-1].panels
-
-    assert (members.title, updates.title, grace.title) == (
-        'Members of balance',
-        'Updates per step',
-        'Grace period in seconds',
-    )
-    values = [(line.name, line.values[6]) for line in members.lines]
-    assert values == [('members', 18), ('healthy nodes', 10)]
-    assert (updates.areas[0].values[7], grace.areas[0].values[7]) == (2, 30)
-
-
-def test_panels_describe_their_values_in_words(lost):
-    """The description of a panel has its values."""
-    nodes, _, misplaced, deviations = (chart.panels for chart in lost)
-
-    assert nodes[0].described.endswith('After the last step 30 nodes: az1 10, az2 10, az3 10')
-    assert 'placement-worker between 0.0 and 12.0' in misplaced[0].described
-    between = 'Deviation of az2 in nodes: placement-worker between -12.0 and 10.0'
-    assert deviations[1].described.startswith(between)
-
-
-def test_values_of_all_charts_are_within_their_scales(lost):
-    """No scale cuts off a value."""
-    for panel in (panel for chart in lost for panel in chart.panels):
-        stacked = [sum(values) for values in zip(*(one.values for one in panel.areas), strict=True)]
-        values = [*stacked, *(value for line in panel.lines for value in line.values)]
-        assert panel.scale.ticks[0] <= min(values) <= max(values) <= panel.scale.ticks[-1]
 
 
 @pytest.mark.parametrize(('count', 'others'), [(8, None), (9, 2), (12, 5)])
@@ -171,8 +91,8 @@ def test_more_places_than_colors_share_the_last_one(load, registry, count, other
 # Coordinates
 
 
-def frame(numbers, scale=None):
-    return Frame(numbers, scale or Scale([0, 10]), width=100, height=144)
+def frame(numbers):
+    return Frame(numbers, Scale([0, 10]), width=100, height=144)
 
 
 @pytest.mark.parametrize(
@@ -202,14 +122,6 @@ def test_scale_over_any_values_contains_them_with_few_ticks(one, other, count):
     assert ticks[0] <= min(lowest, 0) + 1e-6
     assert ticks[-1] >= max(highest, 0) - 1e-6
     assert 2 <= len(ticks) <= count + 2
-
-
-def test_frame_places_values_and_columns_at_its_edges():
-    """The scale fills the height, and text and paths of a column are at the same position."""
-    drawn = frame(range(8), Scale([-5, 0, 5]))
-
-    assert (drawn.y(-5), drawn.y(5)) == (drawn.bottom, TOP)
-    assert (drawn.percent(3), drawn.x(3)) == ('37.5%', 37.5)
 
 
 @pytest.mark.parametrize(
@@ -248,52 +160,6 @@ def flagged(*numbers):
     return timeline
 
 
-def test_svg_has_a_path_per_series_and_escapes_its_title():
-    """Each series is one path, and title and description are text."""
-    areas = [Series('a', [1, 0, 2, 3], 'c1'), Series('b', [1, 1, 1, 1], 'c2')]
-    lines = [Series('x', [1, 2, 2, 3], 'l1')]
-
-    panel = drawn(title='<T>', described='<D>', areas=areas, lines=lines)
-
-    assert [one.get('class') for one in panel.iter('path')] == ['fill c1', 'fill c2', 'line l1']
-    assert [panel.find(tag).text for tag in ('title', 'desc')] == ['<T>', '<D>.']
-
-
-def test_svg_stacks_columns_and_omits_empty_ones():
-    """A column stands on the columns before it, and an empty one is not drawn."""
-    areas = [Series('a', [5, 0], 'c1'), Series('b', [5, 5], 'c2')]
-
-    lower, upper = drawn(columns=2, areas=areas).iter('path')
-
-    assert lower.get('d') == 'M6.0 120.0V70.0H44.0V120.0Z'
-    assert upper.get('d') == 'M6.0 70.0V20.0H44.0V70.0ZM56.0 120.0V70.0H94.0V120.0Z'
-
-
-def test_svg_of_a_line_has_a_corner_per_change_of_value():
-    """A line has a step where its value changes, and ends at the right edge."""
-    (line,) = drawn(lines=[Series('a', [0, 5, 5, 10], 'l1')]).iter('path')
-
-    assert line.get('d') == 'M0 120.0H25.0V70.0H75.0V20.0H100'
-
-
-def test_svg_of_negative_values_has_its_zero_line_inside():
-    """The zero line of a scale with negative values is above the lower edge."""
-    (zero,) = classes(drawn(scale=Scale([-5, 0, 5])), 'zero')
-
-    assert zero.get('y1') == zero.get('y2') == '70.0'
-
-
-def test_svg_shades_an_outage_from_its_first_to_its_last_step():
-    """The shading begins with the first column of an outage and ends with the last one."""
-    timeline = Timeline()
-    for number, places in enumerate(['', 'a', 'a', '']):
-        timeline.add(record(number, outages=list(places)))
-
-    (outage,) = classes(drawn(timeline=timeline), 'outage')
-
-    assert (outage.get('x'), outage.get('width')) == ('25%', '50%')
-
-
 @pytest.mark.parametrize(
     ('columns', 'flags', 'spacious', 'fine'),
     [(40, (5, 6, 20), ['6', '20', 'step'], ''), (16, (5, 6, 10), ['6', '10', 'step'], '5')],
@@ -310,14 +176,6 @@ def test_svg_flags_steps_and_numbers_those_with_room(columns, flags, spacious, f
 def test_svg_with_too_many_flags_omits_all():
     """More flags than a chart can show are omitted."""
     assert classes(drawn(columns=601, timeline=flagged(*range(MOST_MARKS + 1))), 'flag') == []
-
-
-def test_svg_has_a_cross_above_the_column_of_a_failed_check():
-    """A cross is above the column of a failed check."""
-    panel = drawn(areas=[Series('a', [1, 5, 5, 5], 'c1')], crosses=[1])
-
-    (holder,) = [one for one in panel.iter('svg') if classes(one, 'cross') and one is not panel]
-    assert (holder.get('x'), holder.get('y')) == ('37.5%', '61.0')
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ import json
 import pytest
 
 from placement_worker import errors
-from placement_worker.formats import documents
 from placement_worker.simulation.run import play
 from placement_worker.simulation.scenario import InvalidScenario, load_scenario, shipped_scenarios
 from tests.factories import zone_policy
@@ -136,14 +135,6 @@ def test_load_of_several_documents_is_refused(tmp_path):
 
     with pytest.raises(InvalidScenario, match='contains 2 documents'):
         load_scenario(str(file))
-
-
-def test_load_of_malformed_text_is_refused(tmp_path):
-    """A scenario file is YAML or JSON."""
-    (tmp_path / 'f').write_text('a: [')
-
-    with pytest.raises(documents.Malformed):
-        load_scenario(str(tmp_path / 'f'))
 
 
 @pytest.mark.parametrize('name', shipped_scenarios())

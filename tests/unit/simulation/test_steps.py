@@ -97,22 +97,24 @@ def test_play_without_failed_nodes_needs_no_check(run):
     assert run([{'scale_out': 1}, {'replace_failed': True}])[-1].checks == []
 
 
-def test_member_status_that_a_step_sets_is_described(run, balanced):
-    """The step names the number of members and their status, and needs no check."""
-    changed = {'member_status': {'status': 'DRAINING', 'count': '50%'}}
+@pytest.mark.parametrize(
+    ('step', 'what', 'actions_of'),
+    [
+        ({'delete_nodes': 2}, 'delete 2 nodes by name', ['CLUSTER_DEL_NODES']),
+        (
+            {'member_status': {'status': 'DRAINING', 'count': '50%'}},
+            '3 members in operating status DRAINING',
+            [],
+        ),
+    ],
+)
+def test_step_has_a_description_and_the_checks_that_it_needs(run, balanced, step, what, actions_of):
+    """A step names the number of its nodes, and a change of the cloud needs no check."""
+    record = run([{'scale_out': 6}, step], **balanced)[-1]
 
-    record = run([{'scale_out': 6}, changed], **balanced)[-1]
-
-    assert record.what == '3 members in operating status DRAINING'
-    assert (record.changes_world, record.checks) == (True, [])
-
-
-def test_play_deletes_nodes_by_name(run):
-    """A step deletes a number of named nodes."""
-    record = run([{'scale_out': 6}, {'delete_nodes': 2}])[-1]
-
-    assert (record.size, record.what) == (4, 'delete 2 nodes by name')
-    assert record.checks[0].action == 'CLUSTER_DEL_NODES'
+    assert record.what == what
+    assert [check.action for check in record.checks] == actions_of
+    assert record.changes_world is not bool(actions_of)
 
 
 def test_play_spares_protected_nodes_until_their_protection_ends(run):
