@@ -148,23 +148,6 @@ def test_attach_to_an_empty_cluster_takes_one_update(lab):
 
 
 @pytest.mark.parametrize(
-    'properties',
-    [
-        {'pool': {'session_persistence': {'type': 'NONE'}}},
-        {'pool': {'session_persistence': {'type': 'NONE', 'cookie_name': 'c'}}},
-    ],
-)
-def test_omitted_properties_are_not_sent_to_octavia(lab, properties):
-    """Properties without a value are not sent, so that Octavia's defaults apply."""
-    lab.attach(bind(load_balancing_policy(**properties)))
-
-    made = lab.settled()
-    assert made['healthmonitor'] == []
-    assert 'session_persistence' not in made['pool'][0]
-    assert not {'flavor_id', 'availability_zone', 'vip_network_id'} & made['loadbalancer'][0].keys()
-
-
-@pytest.mark.parametrize(
     ('persistence', 'monitor', 'sent'),
     [
         ('SOURCE_IP', 'PING', {}),
@@ -227,16 +210,6 @@ def test_provider_without_nested_creation_gets_one_part_at_a_time(lab):
             assert shown(alone, *compared) == shown(together, *compared)
 
 
-def test_attach_again_adopts_all_parts_without_a_change(lab):
-    """A repeated request adopts all parts and changes nothing."""
-    first = lab.attach(own(health_monitor={}))
-    before = lab.settled()
-    lab.calls.clear()
-
-    assert lab.attach(own(health_monitor={})) == first
-    assert (lab.settled(), writes(lab)) == (before, [])
-
-
 def test_load_balancer_in_error_of_an_earlier_attempt_is_deleted(lab):
     """A load balancer that an earlier attempt left in ERROR is deleted first."""
     lab.attach(bind(load_balancing_policy(), [connected(1)]))
@@ -281,16 +254,7 @@ def test_load_balancer_that_others_keep_deleting_is_created_five_times(lab):
     assert writes(lab) == ['create loadbalancer'] * 5
 
 
-def test_load_balancer_of_another_policy_or_cluster_is_not_adopted(lab):
-    """A load balancer with the tags of another cluster or policy is neither adopted nor deleted."""
-    other = {**load_balancing_policy(), 'id': 'pol-other'}
-
-    for asked in (bind(other), bind(load_balancing_policy(), id='c2'), own()):
-        assert lab.attach(asked)['status'] == 'OK'
-
-    assert len(lab.settled()['loadbalancer']) == 3
-
-
+@pytest.mark.parametrize('is_redelivered', [False, True])
 @pytest.mark.parametrize(
     ('members', 'properties', 'reason'),
     [
@@ -316,10 +280,17 @@ def test_load_balancer_of_another_policy_or_cluster_is_not_adopted(lab):
         ),
     ],
 )
-def test_attach_with_unusable_properties_or_nodes_creates_nothing(lab, members, properties, reason):
-    """An attachment that cannot succeed fails before anything is created."""
+def test_attach_with_unusable_properties_or_nodes_leaves_nothing(
+    lab, members, properties, reason, is_redelivered
+):
+    """An attachment that cannot succeed creates nothing, and removes the earlier objects."""
+    if is_redelivered:
+        killed(lab, own(), 'update_members')
+        lab.calls.clear()
+
     assert refused(lab.attach(bind(load_balancing_policy(**properties), members))) == reason
-    assert writes(lab) == []
+    assert set(writes(lab)) == ({'delete loadbalancer'} if is_redelivered else set())
+    assert lab.is_empty()
 
 
 def test_load_balancer_is_created_in_the_region_of_the_profile(lab):
@@ -359,16 +330,6 @@ def test_existing_load_balancer_gets_the_nodes_and_keeps_its_members(lab, by):
     assert all(one['data']['lb_member'] for one in members)
 
 
-def test_foreign_member_of_a_node_is_not_adopted(lab):
-    """A node that another client added to the pool gets no member of the policy."""
-    lb, pool = lab.foreign('10.0.0.1')
-
-    _, members = lab.attached([connected(1), connected(2)], loadbalancer=lb, pool={'id': pool})
-
-    assert data_of(members)['n1'] == {}
-    assert lab.addresses() == ['10.0.0.1', '10.0.0.2']
-
-
 @pytest.mark.parametrize(
     ('properties', 'reason'),
     [
@@ -391,24 +352,6 @@ def test_missing_existing_objects_are_named_without_a_change(lab, properties, re
 
     assert refused(lab.attach(own(**given))) == reason.format(pool=pool)
     assert writes(lab) == []
-
-
-@pytest.mark.parametrize('name', ['create', 'update_members'])
-def test_request_that_expires_after_a_change_is_undone(lab, name):
-    """A request that expires after a change reports it, and leaves nothing."""
-
-    def expire(call):
-        answer = call.act()
-        if call.name == name:
-            lab.clock.sleep(60)
-        return answer
-
-    lab.around = expire
-
-    reply = lab.attach({**own(), 'expires_at': lab.clock.after(60)})
-
-    assert refused(reply) == 'Request expired'
-    assert lab.is_empty()
 
 
 def test_load_balancer_pending_beyond_the_timeout_is_deleted(lab):
@@ -440,47 +383,20 @@ def test_failed_cleanup_is_part_of_the_reason(lab):
     assert len(lab.settled()['loadbalancer']) == 1
 
 
-def test_load_balancer_in_error_after_a_kill_is_deleted(lab):
-    """A load balancer that is in ERROR after a worker was killed is deleted."""
-    lab.pending_s = 5
-    killed(lab, own(), 'create')
-    with lab.store.changing() as state:
-        for pending in state['R1']['pending'].values():
-            pending['then'] = 'ERROR'
-
-    assert refused(lab.attach(own())).endswith(' is in ERROR')
-    assert lab.is_empty()
-
-
 @pytest.mark.parametrize(
-    ('members', 'properties', 'reason'),
-    [
-        ([connected(1), node(3)], {}, NO_ADDRESS.format("['n3']", 'n3')),
-        ([], {'pool': {'subnet': 'none'}}, NO_SUBNET.format('pool')),
-        ([], {'vip': {'subnet': 'none'}}, NO_SUBNET.format('vip')),
-    ],
+    ('name', 'is_existing'), [('show', True), ('members', True), ('members', False)]
 )
-def test_redelivered_attach_that_cannot_succeed_leaves_no_load_balancer(
-    lab, members, properties, reason
-):
-    """A redelivered attachment that cannot succeed any more removes the earlier objects."""
-    killed(lab, own(), 'update_members')
-
-    assert refused(lab.attach(own(*members, **properties))) == reason
-    assert lab.is_empty()
-
-
-@pytest.mark.parametrize('name', ['show', 'members'])
-def test_existing_pool_is_cleared_if_octavia_fails_to_show_it(lab, name):
-    """Members of an earlier attempt leave a preexisting pool even if its lookup fails."""
-    _, pool = lab.foreign('10.0.0.100')
-    asked = own(loadbalancer='front', pool={'id': pool})
+def test_earlier_objects_are_removed_if_octavia_fails_to_show_them(lab, name, is_existing):
+    """The objects of an earlier attempt are removed even if a lookup fails."""
+    pool = {'loadbalancer': 'front', 'pool': {'id': lab.foreign('10.0.0.100')[1]}}
+    asked = own(**pool if is_existing else {})
     killed(lab, asked, 'update_members')
     lab.clock.now += 10
     busy(lab, name)
 
     assert cause_in(lab.attach(asked)) == BUSY
     assert lab.addresses() == ['10.0.0.100']
+    assert len(lab.settled()['loadbalancer']) == 1
 
 
 @pytest.mark.parametrize('change', [{'loadbalancer': 'twin'}, {'health_monitor': {'id': 'none'}}])
@@ -495,16 +411,6 @@ def test_existing_pool_is_cleared_if_named_objects_are_missing(lab, change):
 
     assert 'could not be removed' not in refused(reply)
     assert lab.addresses() == ['10.0.0.100']
-
-
-def test_load_balancer_is_deleted_if_its_members_cannot_be_listed(lab):
-    """The load balancer of an earlier attempt is deleted if its members cannot be listed."""
-    killed(lab, own(), 'update_members')
-    lab.clock.now += 10
-    busy(lab, 'members')
-
-    assert cause_in(lab.attach(own())) == BUSY
-    assert lab.is_empty()
 
 
 def test_reason_names_objects_that_cannot_be_looked_up(lab):

@@ -2,7 +2,6 @@
 
 import itertools
 
-import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -140,34 +139,3 @@ def test_concurrent_additions_and_removals_end_with_the_expected_members(
     stay = lab.clock.run(lambda: worker(first), lambda: worker(second))
 
     assert lab.addresses() == sorted(['10.0.0.100', *stay[0], *stay[1]])
-
-
-@pytest.mark.parametrize('batch_members', [True, False])
-@pytest.mark.parametrize('held_at', range(5))
-def test_addition_that_outlives_its_request_leaves_no_member(held_at, batch_members):
-    """An addition that is held up until its request expires leaves no member of a deleted node."""
-    lab = Lab(batch_members=batch_members)
-    policy, _ = lab.attached([connected(2)])
-    new = connected(1)
-    members = [new, connected(2)]
-    late = request(
-        'NODE_CREATE', [policy], members, node=new, target='AFTER', expires_at=lab.clock.after(30)
-    )
-    looks = itertools.count()
-
-    def hold(call):
-        if call.writes or next(looks) != held_at:
-            return call.act()
-        lab.around = lambda call: call.act()
-        lab.clock.now += 31
-        removal = lab.check(request('NODE_DELETE', [policy], members, node=new))
-        assert removal['action']['data']['status'] == 'OK'
-        lab.calls.clear()
-        return call.act()
-
-    lab.around = hold
-    reply = lab.check(late)
-
-    assert reply['action']['data']['status'] == 'ERROR'
-    assert not any(call.writes for call in lab.calls)
-    assert lab.addresses() == ['10.0.0.2']
