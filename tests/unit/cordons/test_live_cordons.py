@@ -1,6 +1,5 @@
 """Cordons of a file that changes, becomes invalid or vanishes while a process runs."""
 
-import datetime
 import logging
 import os
 import subprocess
@@ -9,11 +8,9 @@ import sys
 import pytest
 
 from placement_worker.cordons import cordon_file
-from placement_worker.cordons.cordon_file import InvalidCordonFile
 from placement_worker.cordons.live_cordons import LiveCordons, _SharedText
 from tests.factories import NOW
 
-HOUR = datetime.timedelta(hours=1)
 CLOSED = '- {zone: b, until: "2999-01-01T00:00:00Z"}'
 WITH_A_CHILD = """
 import os, sys
@@ -89,16 +86,6 @@ def test_in_force_after_a_change_returns_the_new_cordons(file, caplog):
 
     assert [zones(live) for _ in range(3)] == [['b', 'c']] * 3
     assert caplog.messages == [f'Read 2 cordons from {file.path}']
-
-
-def test_in_force_after_a_change_in_place_returns_the_new_cordons(file):
-    """An editor that writes into the same file is noticed, too."""
-    live = LiveCordons(str(file.path))
-
-    with open(file.path, 'a') as opened:
-        opened.write('- {zone: b, until: "2026-01-01T13:00:00Z"}\n')
-
-    assert zones(live) == ['a', 'b']
 
 
 def test_in_force_after_the_folder_of_a_config_map_changes_returns_the_new_cordons(tmp_path):
@@ -181,22 +168,6 @@ def test_in_force_after_a_repair_returns_the_new_cordons(file):
 
     assert zones(live) == []
     assert live.is_valid
-
-
-def test_in_force_follows_the_time_of_the_decision_alone(file):
-    """A clock that is set back puts a cordon in force again; `all` has it at any time."""
-    live = LiveCordons(str(file.path))
-
-    assert [zones(live, now) for now in (NOW, NOW + HOUR, NOW)] == [['a'], [], ['a']]
-    assert [cordon.zone for cordon in live.all] == ['a']
-
-
-def test_start_with_an_invalid_file_raises_its_error(file):
-    """There is no last valid state at the start."""
-    file.write('nonsense')
-
-    with pytest.raises(InvalidCordonFile, match='Expected `array`'):
-        LiveCordons(str(file.path))
 
 
 @pytest.mark.parametrize(

@@ -127,25 +127,6 @@ def test_update_that_fails_is_looked_up_and_retried_by_its_error(
     assert (change.attempts, change.looked_up_after) == (attempts, looked_up_after)
 
 
-def test_update_of_pending_load_balancer_waits_until_it_is_active(updater):
-    """A change that is refused because another one is pending is sent again afterwards."""
-    change = ScriptedChange(IMMUTABLE, IMMUTABLE)
-
-    updater('PENDING_UPDATE', 'ACTIVE').update('lb', change)
-
-    assert change.attempts == 3
-
-
-def test_update_of_load_balancer_in_error_fails_at_once(updater):
-    """A change of a load balancer in ERROR is not sent again."""
-    change = ScriptedChange(IMMUTABLE, IMMUTABLE)
-
-    with pytest.raises(LoadBalancerFailed, match='Load balancer lb is in ERROR'):
-        updater('ERROR').update('lb', change)
-
-    assert change.attempts == 1
-
-
 @pytest.mark.parametrize(
     ('limits', 'error', 'message'),
     [
@@ -165,17 +146,6 @@ def test_update_without_time_left_is_not_sent(updater, limits, error, message):
         updater('ACTIVE', **limits).update('lb', change)
 
     assert change.attempts == 0
-
-
-def test_for_cleanup_after_expiry_sends_changes_and_shares_the_statistics(updater):
-    """Cleanup has a budget of its own after the expiry, and counts with the operation."""
-    expired = updater('ACTIVE', left_s=0)
-    change = ScriptedChange()
-
-    expired.for_cleanup().update('lb', change)
-
-    statistics = expired.statistics
-    assert (change.attempts, statistics.updates, statistics.calls) == (1, 1, 2)
 
 
 def test_wait_active_while_pending_polls_ever_less_often(updater, clock):

@@ -18,11 +18,6 @@ def test_every_prefix_keeps_each_place_within_a_node_of_its_share(counts):
             assert ordered[:length].count(place) * total - length * count < total
 
 
-def test_a_large_place_is_interleaved_with_many_small_ones():
-    """A place with half of the nodes takes every second position."""
-    assert interleave({'big': 3, 'x': 1, 'y': 1, 'z': 1}) == ['big', 'x', 'big', 'y', 'big', 'z']
-
-
 @given(
     st.dictionaries(
         st.sampled_from(['R1', 'R2', 'R3', 'R4']),

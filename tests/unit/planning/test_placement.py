@@ -9,13 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement_worker.contract.action_data import CREATION, DELETION
 from placement_worker.contract.model import Node
 from placement_worker.errors import NoFeasiblePlan
-from placement_worker.planning.placement import alternatives, grow, plan_for, shrink
-from placement_worker.planning.places import NO_CAP, Held, Place
+from placement_worker.planning.placement import alternatives, grow, shrink
+from placement_worker.planning.places import NO_CAP, Place
 from placement_worker.planning.shortage import Shortage
-from placement_worker.planning.sizing import Size
 
 A, B = Place('a'), Place('b')
 LOST = Place('b', available=False)
@@ -23,14 +21,6 @@ UNKNOWN = None
 WEIGHTS = st.sampled_from([1, 2, 3, 50, 100, 300])
 NOON = datetime.datetime(2026, 11, 22, 12, tzinfo=datetime.UTC)
 WAITING, PROBING = Shortage(1, NOON, 0), Shortage(1, NOON, 1)
-
-
-@pytest.mark.parametrize(('kind', 'expected'), [(CREATION, {'b': 1}), (DELETION, {'a': 1})])
-def test_plan_grows_or_shrinks_by_the_kind_of_the_size(kind, expected):
-    """A creation fills the emptier place; a deletion takes from the fuller one."""
-    plan = plan_for(Size(kind, 1), [A, B], Held([{'a': 2, 'b': 1}]))
-
-    assert plan.counts == expected
 
 
 def total(groups):
@@ -164,61 +154,6 @@ def distance(counts, places):
         (x - Fraction(size * place.weight, weight)) ** 2 / place.weight
         for x, place in zip(counts, places, strict=True)
     )
-
-
-def last_group(groups, count, staying):
-    """Return the group in which the count runs out, how many of it leave, and the nodes before."""
-    left = total([*groups, staying])
-    for group in groups:
-        if count < sum(group.values()):
-            break
-        count -= sum(group.values())
-        left = {name: number - group.get(name, 0) for name, number in left.items()}
-    return group, count, left
-
-
-def cost(places, left):
-    """Return the quantities that the rule minimizes, the most important first.
-
-    Nodes of unknown place come first, then nodes in unlisted places and the sum of their squares,
-    which is small if the fullest place gives first. Then come the nodes above caps, and the
-    distance of the listed places to their shares.
-    """
-    known = [place for place in places if place.known]
-    names = {place.name for place in known}
-    others = [count for name, count in left.items() if name is not UNKNOWN and name not in names]
-    counts = [left.get(place.name, 0) for place in known]
-    above = [
-        max(count - place.cap, 0) if place.cap >= 0 else 0
-        for count, place in zip(counts, known, strict=True)
-    ]
-    squares = sum(count**2 for count in others)
-    return left.get(UNKNOWN, 0), sum(others), squares, sum(above), distance(counts, known)
-
-
-# Few clusters have a place above its cap in the group that is partly used.
-@settings(max_examples=500)
-@given(clusters(most=2))
-def test_shrink_by_groups_is_the_best_of_all_plans_by_groups(problem):
-    """No plan that empties earlier groups first leaves less of what the rule removes first."""
-    places, groups, count, staying = problem
-    gone = removed(shrink(places, groups, count, staying))
-    found = {name: n - gone.get(name, 0) for name, n in total([*groups, staying]).items()}
-
-    count = min(count, sum(total(groups).values()))
-    group, count, left = last_group(groups, count, staying)
-    plans = [
-        {name: number - taken for (name, number), taken in zip(left.items(), vector, strict=True)}
-        for vector in itertools.product(*(range(group.get(name, 0) + 1) for name in left))
-        if sum(vector) == count
-    ]
-    assert found in plans
-    assert cost(places, found) == min(cost(places, plan) for plan in plans)
-
-
-def test_shrink_of_a_failed_zone_removes_its_unhealthy_nodes():
-    """A failed zone loses its unhealthy nodes although a healthy zone holds more nodes."""
-    assert shrink([A, B], [{'b': 2}, {}, {'a': 4, 'b': 1}], 2).counts == {'b': 2}
 
 
 def test_shrink_by_half_a_million_nodes_is_exact():
@@ -467,14 +402,6 @@ def test_alternatives_are_in_the_order_of_the_best_counts_and_have_room(creation
     for place in places:
         new = planned.get(place.name, 0)
         assert new <= room(place, held.get(place.name, 0), count)
-
-
-@pytest.mark.parametrize('other', [LOST, Place('b', shortage=PROBING), Place('b', cap=3)])
-def test_place_without_room_for_all_nodes_is_no_alternative(other):
-    """A place must have room for each node of the plan, since each of them may fail."""
-    places = [Place('a', 1000), other]
-
-    assert alternatives(grow(places, {}, 4), places) == {}
 
 
 def test_alternatives_of_many_places_are_bounded():

@@ -39,15 +39,6 @@ def test_obstacle_of_a_place_says_why_no_node_can_be_created_there(place, obstac
     assert place.obstacle == obstacle
 
 
-@pytest.mark.parametrize('evacuate', [True, False])
-def test_cordoned_place_takes_no_node_and_is_evacuated_if_a_cordon_says_so(evacuate):
-    """A cordon makes a place unavailable; only `evacuate` lets its nodes leave first."""
-    closed = cordon(zone='a', evacuate=evacuate)
-    place = Place('a').cordoned(closed)
-
-    assert (place.available, place.obstacle, place.evacuated) == (False, closed.note, evacuate)
-
-
 @pytest.mark.parametrize(
     ('own', 'region', 'zone', 'covered'),
     [

@@ -2,7 +2,6 @@
 
 import itertools
 from collections import Counter
-from fractions import Fraction
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -116,46 +115,6 @@ def test_moves_improve_with_each_one_and_by_less_each_time(holdings):
     ]
     for counts in after_moves:
         assert all(one.fixed <= counts[one.name] <= max(one.most, one.held) for one in holdings)
-
-
-def test_moves_empty_unlisted_places_first():
-    """Nodes that no policy lists leave before a surplus elsewhere, unless they are fixed."""
-    holdings = [
-        Holding('az1', 100, 4, 0, 20),
-        Holding('az2', 100, 0, 0, 20),
-        Holding('old', NO_WEIGHT, 3, 1, 1),
-    ]
-
-    assert [move[:2] for move in moves(holdings)] == [
-        ('old', 'az2'),
-        ('old', 'az2'),
-        ('az1', 'az2'),
-    ]
-
-
-def test_moves_above_a_maximum_come_before_any_gain():
-    """Nodes above a maximum leave first, although a move from another place would gain more."""
-    holdings = [
-        Holding('capped', 1000, 3, 0, 2),
-        Holding('crowded', 1, 9, 0, 20),
-        Holding('empty', 1, 0, 0, 20),
-    ]
-
-    first, second, *_ = moves(holdings)
-
-    assert (first[0], first[2]) == ('capped', None)
-    assert second[0] == 'crowded'
-
-
-def test_moves_of_a_tie_keep_the_nodes_in_place():
-    """Of two best plans the one without a move is chosen, although the spec prefers the other."""
-    assert moves(zones(1, 2)) == []
-
-
-def test_deviation_is_the_chi_square_statistic():
-    """Four nodes in one of two equal zones deviate by 2**2/2 in each zone."""
-    assert measured(zones(4, 0), {'az1': 4, 'az2': 0}).zones == Fraction(4)
-    assert measured(zones(4, 0), {'az1': 0, 'az2': 0}).zones == 0
 
 
 @st.composite

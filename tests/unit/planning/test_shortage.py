@@ -12,7 +12,6 @@ from placement_worker.planning.shortage import (
     Backoff,
     Memory,
     Shortage,
-    failed_nodes,
     failures_after_deletion,
     is_evidence,
     shortages_by_place,
@@ -61,12 +60,6 @@ backoffs = st.tuples(st.integers(1, 3600), st.integers(0, 3600)).map(
 def test_delay_doubles_with_each_attempt_up_to_the_maximum(attempts, minutes):
     """The delay is `initial_s` after one attempt, doubles with each, and ends at `max_s`."""
     assert BACKOFF.after(attempts) == datetime.timedelta(minutes=minutes)
-
-
-@pytest.mark.parametrize(('now', 'room'), [(4.99, 0), (5, 1), (10**5, 1)])
-def test_place_gets_one_node_when_the_delay_has_passed(now, room):
-    """A place gets no node during the delay, and one node as a probe from its end on."""
-    assert shortage([at(0)], [], BACKOFF, at(now)).room == room
 
 
 @given(
@@ -206,29 +199,6 @@ def test_attempts_of_a_record_have_a_maximum():
     )
 
     assert known == record('a', 59, MOST_ATTEMPTS)
-
-
-def test_failed_nodes_were_never_created_and_are_in_error():
-    """Only a node in ERROR that was never created failed to be created."""
-    nodes = [
-        Node('failed', status='ERROR'),
-        Node('in progress', status='CREATING'),
-        Node('broken later', status='ERROR', created_at=at(0)),
-    ]
-
-    assert [node.id for node in failed_nodes(nodes)] == ['failed']
-
-
-@pytest.mark.parametrize(
-    ('room', 'text'),
-    [
-        (0, 'short of capacity until 2026-11-22T12:05:00Z'),
-        (1, 'short of capacity: one probe'),
-    ],
-)
-def test_shortage_in_words_names_the_time_or_the_probe(room, text):
-    """The note of a place says until when it gets no node, or that it gets a probe."""
-    assert str(Shortage(1, at(5), room)) == text
 
 
 def test_end_of_a_delay_is_in_utc_and_in_whole_seconds():

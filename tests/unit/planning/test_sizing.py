@@ -66,36 +66,6 @@ def test_size_comes_from_an_earlier_decision_before_the_inputs(action, more, exp
     assert size(action, **more) == expected
 
 
-@pytest.mark.parametrize(
-    ('adjustment', 'number', 'more', 'change'),
-    [
-        ('EXACT_CAPACITY', 7, {}, 2),
-        ('EXACT_CAPACITY', 5, {}, 0),
-        ('CHANGE_IN_CAPACITY', -2, {}, -2),
-        ('CHANGE_IN_PERCENTAGE', 50, {}, 2),
-        ('CHANGE_IN_PERCENTAGE', -50, {}, -2),
-        ('CHANGE_IN_PERCENTAGE', 1, {}, 1),
-        ('CHANGE_IN_PERCENTAGE', -1, {}, -1),
-        ('CHANGE_IN_PERCENTAGE', 33.3, {}, 1),
-        ('CHANGE_IN_PERCENTAGE', 0, {'min_step': 2}, 0),
-        ('CHANGE_IN_PERCENTAGE', 20, {'min_step': 3}, 3),
-        ('CHANGE_IN_PERCENTAGE', -20, {'min_step': 3}, -3),
-        ('CHANGE_IN_PERCENTAGE', 80, {'min_step': 3}, 4),
-        ('CHANGE_IN_CAPACITY', 100, {'max_size': 8}, 3),
-        ('CHANGE_IN_CAPACITY', 100, {'max_size': -1}, 100),
-        ('CHANGE_IN_CAPACITY', 0, {'max_size': 0}, -5),
-        ('CHANGE_IN_CAPACITY', -100, {}, -5),
-        (None, None, {'min_size': 7, 'strict': None, 'min_step': None}, 2),
-        (None, 9, {}, 0),
-    ],
-)
-def test_size_of_a_resize_follows_the_adjustment_within_the_bounds(
-    adjustment, number, more, change
-):
-    """Adjustment, number, step and bounds lead to the size that Senlin computes."""
-    assert resized({'adjustment_type': adjustment, 'number': number, **more}) == 5 + change
-
-
 LOOSE = {'adjustment_type': None, 'strict': False}
 BEYOND = 'is greater than the maximum number of nodes allowed per cluster (1000).'
 
@@ -228,14 +198,6 @@ def test_size_of_a_resize_without_a_decision_is_added_within_the_bounds(
     inputs = {'adjustment_type': adjustment, 'number': number}
 
     assert completed({'words': 1}, inputs) == {'words': 1, **expected}
-
-
-@pytest.mark.parametrize(
-    'data', [{'creation': {'count': 0, 'zones': {}}}, {'deletion': {'count': 1}}]
-)
-def test_size_is_not_added_to_a_decided_resize(data):
-    """The decision of a policy stays as it is."""
-    assert completed(data) is data
 
 
 def warnings(action, decided=None, members=3, protected=(), **more):
@@ -373,15 +335,6 @@ def test_warning_of_growth_beyond_max_size_says_that_the_engine_must_refuse(acti
 
     assert warnings(action, max_size=4, **more) == [beyond] * (size - 4)
     assert warnings(action, max_size=-1, **more) == []
-
-
-@pytest.mark.parametrize(
-    ('count', 'expected'),
-    [(3, ()), (9, ('The action asks to remove 9 nodes, but the cluster has 3',))],
-)
-def test_excess_removal_warns_of_more_nodes_than_exist(count, expected):
-    """Only a removal of more nodes than the cluster has yields a warning."""
-    assert sizing.excess_removal(count, made('CLUSTER_SCALE_IN', 3).cluster) == expected
 
 
 @pytest.mark.parametrize(
