@@ -81,10 +81,3 @@ def test_script_of_bash_offers_commands_options_values_and_files(script, tmp_pat
     done = _run('bash', '-c', f'cd {tmp_path}\n{script("bash")}\n{code}')
 
     assert (done.stdout.split(), done.stderr) == (offered, '')
-
-
-def test_completion_for_an_unknown_shell_is_refused_with_the_known_shells(run):
-    """A wrong name of a shell is an error that lists the right names."""
-    status, _, err = run('completion', 'tcsh')
-
-    assert (status, "'tcsh' (choose from 'bash', 'fish', 'zsh')" in err) == (2, True)

@@ -16,6 +16,7 @@ REMOVE = ('cordon', 'remove', '--cordon-file', 'cordons')
 LIST = ('cordon', 'list', '--cordon-file', 'cordons')
 UNTIL = '2999-12-01T06:00Z'
 PLACE = ('--zone', 'a', '--until', UNTIL)
+ENDED, LASTING = {'until': '2000-01-01T00:00:00Z'}, {'until': '2999-01-01T00:00:00Z'}
 GUIDES = sorted((Path(__file__).parents[3] / 'deploy').glob('*/README.rst'))
 
 
@@ -23,11 +24,8 @@ def test_add_closes_a_place_and_list_shows_it(run):
     """An added cordon is listed with its end, its state and its reason."""
     arguments = ('--zone', 'az1', '--until', UNTIL, '--reason', 'new switches')
 
-    assert run(*ADD, *arguments) == (
-        0,
-        'zone az1 is cordoned until 2999-12-01T06:00:00Z (new switches)\n',
-        '',
-    )
+    added = run(*ADD, *arguments)
+    assert added == (0, 'zone az1 is cordoned until 2999-12-01T06:00:00Z (new switches)\n', '')
     run(*ADD, '--region', 'R2', '--evacuate', '--until', '2999-12-24T18:00+01:00')
     status, out, _ = run(*LIST)
 
@@ -55,10 +53,7 @@ def test_list_fits_into_80_columns_and_escapes_names(run):
 
 def test_list_as_json_has_the_fields_of_the_file(run):
     """A script reads the cordons, and whether each is in force."""
-    cordons = [
-        {'zone': 'a', 'until': '2999-12-24T18:00:00+01:00'},
-        {'region': 'R1', 'until': '2000-01-01T00:00:00Z', 'evacuate': True},
-    ]
+    cordons = [{'zone': 'a', **LASTING}, {'region': 'R1', **ENDED, 'evacuate': True}]
 
     _, out, _ = run(*LIST, '-f', 'json', cordons=cordons)
 
@@ -80,7 +75,7 @@ def test_list_of_a_missing_or_invalid_file_names_the_place_of_the_error(run):
 
 def test_add_of_a_cordoned_place_needs_replace(run):
     """A cordon is not shortened or prolonged by accident; one that has ended is replaced."""
-    run(*ADD, *PLACE, '--reason', 'fire', cordons=[{'zone': 'a', 'until': '2000-01-01T00:00:00Z'}])
+    run(*ADD, *PLACE, '--reason', 'fire', cordons=[{'zone': 'a', **ENDED}])
 
     status, _, err = run(*ADD, '--zone', 'a', '--until', '2999-12-02T06:00Z')
 
@@ -109,10 +104,11 @@ TIME = 'expected a time in ISO 8601 with its offset, e.g. 2026-12-01T06:00Z, got
         ((*PLACE, '--reason', ''), 'expected 1 to 200 characters, got 0'),
         (('--zone', 'a'), 'one of the arguments --until --for is required'),
         ((*PLACE, '--for', '1h'), 'argument --for: not allowed with argument --until'),
+        (('--until', UNTIL), 'Expected --zone, --region or both, got none'),
     ],
 )
 def test_add_with_a_wrong_argument_is_refused(run, arguments, error):
-    """A cordon has one end, a moment that is the same on every host, and short texts."""
+    """A cordon has a place, one end, a moment that is the same on every host, and short texts."""
     status, _, err = run(*ADD, *arguments)
 
     assert (status, error in err) == (2, True)
@@ -138,27 +134,12 @@ def test_end_after_another_text_is_refused(text):
         cordon._time_after(text)
 
 
-@pytest.mark.parametrize('command', [(*ADD, '--until', UNTIL), REMOVE])
-def test_command_without_a_place_is_refused(run, command):
-    """No command closes or opens everything."""
-    status, _, err = run(*command)
-
-    assert status == 2
-    assert 'Expected --zone, --region or both, got none' in err
-
-
 def test_remove_opens_the_place_alone(run):
     """Only the cordon of exactly this zone and region is removed; a misspelled name is an error."""
-    cordons = [
-        {'zone': 'a', 'until': '2999-01-01T00:00:00Z'},
-        {'zone': 'a', 'region': 'R1', 'until': '2999-01-01T00:00:00Z'},
-    ]
+    cordons = [{'zone': 'a', **LASTING}, {'zone': 'a', 'region': 'R1', **LASTING}]
 
-    assert run(*REMOVE, '--zone', 'a', cordons=cordons) == (
-        0,
-        'Removed the cordon of zone a\n',
-        '',
-    )
+    removed = run(*REMOVE, '--zone', 'a', cordons=cordons)
+    assert removed == (0, 'Removed the cordon of zone a\n', '')
     assert [one['region'] for one in json.loads(run(*LIST, '-f', 'json')[1])] == ['R1']
     assert run(*REMOVE, '--zone', 'b', '--region', 'R1') == (
         2,
@@ -170,39 +151,32 @@ def test_remove_opens_the_place_alone(run):
 
 def test_remove_of_ended_cordons_keeps_the_others(run):
     """The file can be cleaned without naming each place."""
-    cordons = [
-        {'zone': 'a', 'until': '2000-01-01T00:00:00Z'},
-        {'zone': 'b', 'until': '2999-01-01T00:00:00Z'},
-    ]
+    cordons = [{'zone': 'a', **ENDED}, {'zone': 'b', **LASTING}]
 
     assert run(*REMOVE, '--ended', cordons=cordons)[1] == 'Removed the cordon of zone a\n'
     assert run(*REMOVE, '--ended')[1] == 'No cordon has ended.\n'
-    status, _, err = run(*REMOVE, '--ended', '--zone', 'b')
-    assert (status, '--ended excludes --zone and --region' in err) == (2, True)
+    for arguments, error in (
+        (('--ended', '--zone', 'b'), '--ended excludes --zone and --region'),
+        ((), 'Expected --zone, --region or both, got none'),
+    ):
+        status, _, err = run(*REMOVE, *arguments)
+        assert (status, error in err) == (2, True)
     assert '| zone b ' in run(*LIST)[1]
 
 
-def test_edit_that_loses_comments_says_so(run):
-    """An operator is not surprised by a file without its comments."""
-    text = '- {zone: a, until: "2999-01-01T00:00:00Z"}\n# the end\n'
-
-    status, _, err = run(*ADD, '--zone', 'b', '--until', UNTIL, cordons=text)
-
-    assert status == 0
-    assert err == (
-        'placement-policy cordon add: cordons: comments after the first cordon were not kept\n'
-    )
-
-
 def test_configuration_of_the_workers_names_the_cordon_file(run):
-    """The command edits the file that the workers read; the error names the option to set."""
-    named = {'w.conf': '[placement]\ncordon_file = cordons\n', 'cordons': '[]'}
-    listing = ('cordon', 'list', '--config-file', 'w.conf')
+    """The command edits the file that the workers read, and notes the comments that it loses."""
+    text = '- {zone: a, until: "2999-01-01T00:00:00Z"}\n# the end\n'
+    named = {'w.conf': '[placement]\ncordon_file = cordons\n', 'cordons': text}
+    configured = ('--config-file', 'w.conf')
 
-    assert run(*listing, **named) == (0, 'No cordons.\n', '')
-    status, _, err = run(*listing, **{'w.conf': '[worker]\n'})
-    assert status == 2
-    assert 'w.conf: [placement] cordon_file is not set' in err
+    status, _, err = run('cordon', 'add', *configured, '--zone', 'b', '--until', UNTIL, **named)
+    unset = run('cordon', 'list', *configured, **{'w.conf': '[worker]\n'})
+
+    lost = 'cordon add: cordons: comments after the first cordon were not kept\n'
+    assert (status, err) == (0, f'placement-policy {lost}')
+    assert (unset[0], 'w.conf: [placement] cordon_file is not set' in unset[2]) == (2, True)
+    assert run(*LIST, cordons='[]') == (0, 'No cordons.\n', '')
 
 
 REGIONS = {'regions': {'R1': {'zones': {'az1': True}}, 'R2': {'zones': {'az2': True}}}}

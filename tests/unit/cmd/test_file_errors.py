@@ -21,61 +21,56 @@ def shown(exc, document, kind):
     return file_errors.headline(error, read), list(file_errors.problem_lines(error))
 
 
-def test_one_error_is_shown_with_its_line_and_a_caret():
-    """A single error has its position in the headline and a snippet below."""
-    document = changed(GOOD, lambda r: r['action'].update(id=7))
-
-    assert shown(errors.InvalidRequest('x'), document, CheckRequest) == (
-        'f:3:7: Expected `str`, got `int` - at `$.action.id`',
-        ['     3 |   id: 7', '       |       ^'],
-    )
+def wrong_places(asked):
+    asked['action'].update(id=7, node={'id': 'n9', 'data': {'placement': 'a'}})
+    asked['cluster']['nodes'][1]['data']['placement'].update(zone=5)
 
 
-def test_several_errors_are_counted_and_listed():
-    """The headline counts the errors, and each has its position and a snippet."""
-    document = changed(GOOD, lambda r: (r['action'].update(id=7), r.update(target='NEVER')))
-
-    assert shown(errors.InvalidRequest('x'), document, CheckRequest) == (
-        'f: 2 errors',
-        [
-            'f:1:9: Expected one of `AFTER`, `BEFORE`, got `NEVER` - at `$.target`',
-            '     1 | target: NEVER',
-            '       |         ^',
+@pytest.mark.parametrize(
+    ('change', 'headline', 'last'),
+    [
+        (
+            lambda r: r['action'].update(id=7),
             'f:3:7: Expected `str`, got `int` - at `$.action.id`',
-            '     3 |   id: 7',
-            '       |       ^',
-        ],
-    )
-
-
-def test_malformed_placements_are_all_found():
-    """The placement of each node is searched, also if the request has other errors."""
-    document = changed(
-        GOOD, lambda r: (
-            r['action'].update(id=7, node={'id': 'n9', 'data': {'placement': 'a'}}),
-            r['cluster']['nodes'][1]['data']['placement'].update(zone=5),
+            ['     3 |   id: 7', '       |       ^'],
         ),
-    )  # fmt: skip
-
-    headline, lines = shown(errors.InvalidRequest('x'), document, CheckRequest)
-
-    assert headline == 'f: 3 errors'
-    assert lines[-3:] == [
-        'f:32:15: Expected `str | null`, got `int` - at `$.cluster.nodes[1].data.placement.zone`',
-        '    32 |         zone: 5',
-        '       |               ^',
-    ]
-
-
-def test_search_for_errors_ends_at_a_limit(monkeypatch):
-    """A document with very many errors is not searched to its end."""
+        (
+            lambda r: (r['action'].update(id=7), r.update(target='NEVER')),
+            'f: 2 errors',
+            [
+                'f:1:9: Expected one of `AFTER`, `BEFORE`, got `NEVER` - at `$.target`',
+                '     1 | target: NEVER',
+                '       |         ^',
+                'f:3:7: Expected `str`, got `int` - at `$.action.id`',
+                '     3 |   id: 7',
+                '       |       ^',
+            ],
+        ),
+        (
+            wrong_places,
+            'f: 3 errors',
+            [
+                'f:32:15: Expected `str | null`, got `int` - at '
+                '`$.cluster.nodes[1].data.placement.zone`',
+                '    32 |         zone: 5',
+                '       |               ^',
+            ],
+        ),
+        (
+            lambda r: r.update({f'key{n}': 1 for n in range(20)}),
+            'f: at least 12 errors',
+            ['and at least 2 more errors'],
+        ),
+    ],
+    ids=['one', 'several', 'places', 'limit'],
+)
+def test_errors_are_counted_and_shown_with_their_lines(monkeypatch, change, headline, last):
+    """Each error has its position, a snippet and a caret, up to a limit of the search."""
     monkeypatch.setattr(file_errors, 'MAX_FOUND', 12)
-    document = changed(GOOD, lambda r: r.update({f'key{n}': 1 for n in range(20)}))
 
-    headline, lines = shown(errors.InvalidRequest('x'), document, CheckRequest)
+    found, lines = shown(errors.InvalidRequest('x'), changed(GOOD, change), CheckRequest)
 
-    assert headline == 'f: at least 12 errors'
-    assert lines[-1] == 'and at least 2 more errors'
+    assert (found, lines[-len(last) :]) == (headline, last)
 
 
 @pytest.mark.parametrize(

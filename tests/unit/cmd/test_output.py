@@ -9,23 +9,9 @@ from placement_worker.cmd import output
 from placement_worker.cmd.cli import PlacementPolicy
 from placement_worker.cmd.output import Paint
 from placement_worker.contract.model import ActionPatch, CheckReply, CheckRequest, Decision
-from tests.factories import connected, deletion_policy, node, region_policy, request
+from tests.factories import connected, deletion_policy, request
 from tests.simulated_octavia import DESCRIPTION, Lab
 from tests.unit.cmd.inputs import FILES
-
-
-def test_check_of_a_full_region_shows_that_no_node_is_possible(program):
-    """The table says `possible: 0` if not one node can be created."""
-    policy = region_policy('R1')
-    policy['spec']['properties']['regions'][0]['cap'] = 1
-    asked = request('CLUSTER_SCALE_OUT', [policy], [node(1, None, 'R1')], inputs={'count': 2})
-
-    status, out, _ = program(
-        'check', '--cloud', 'cloud', 'full', full=asked, cloud={'regions': ['R1']}
-    )
-
-    assert status == 1
-    assert '    asked: 2\n    possible: 0\n' in out
 
 
 def test_table_of_rows_with_different_keys_has_a_column_per_key():

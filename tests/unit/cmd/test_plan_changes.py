@@ -95,50 +95,46 @@ def test_changes_with_other_victims_than_planned_are_those_of_the_victims(check,
     assert found.places == {'zones': [PlaceChange('a', 2, 0), PlaceChange('b', 2, 2)]}
 
 
+OUT, IN = 'CLUSTER_SCALE_OUT', 'CLUSTER_SCALE_IN'
+NEW_PLACES = {'placements': [{'zone': 'b'}, {'zone': 'new'}]}
+ONE_PLACE = [{'region_name': 'R', 'zone': 'b', 'count': 1}]
+
+
 @pytest.mark.parametrize(
-    ('action', 'data', 'expected'),
+    ('action', 'data', 'kind', 'expected'),
     [
         (
-            'CLUSTER_SCALE_OUT',
-            {
-                'creation': {'count': 2},
-                'placement': {'placements': [{'zone': 'b'}, {'zone': 'new'}]},
-            },
-            {'zones': [('a', 2, 2), ('b', 2, 3), ('new', 0, 1)]},
+            OUT,
+            {'creation': {'count': 2}, 'placement': NEW_PLACES},
+            'zones',
+            [('a', 2, 2), ('b', 2, 3), ('new', 0, 1)],
         ),
+        (OUT, {'creation': {'count': 1, 'zones': {'b': 1}}}, 'zones', [('a', 2, 2), ('b', 2, 3)]),
         (
-            'CLUSTER_SCALE_OUT',
-            {'creation': {'count': 1, 'zones': {'b': 1}}},
-            {'zones': [('a', 2, 2), ('b', 2, 3)]},
-        ),
-        (
-            'CLUSTER_SCALE_OUT',
+            OUT,
             {'creation': {'count': 1, 'regions': {'R2': 1}}},
-            {'regions': [('a', 2, 2), ('b', 2, 2), ('R2', 0, 1)]},
+            'regions',
+            [('a', 2, 2), ('b', 2, 2), ('R2', 0, 1)],
         ),
+        (IN, {'deletion': {'count': 1, 'zones': {'b': 1}}}, 'zones', [('a', 2, 2), ('b', 2, 1)]),
         (
-            'CLUSTER_SCALE_IN',
-            {'deletion': {'count': 1, 'zones': {'b': 1}}},
-            {'zones': [('a', 2, 2), ('b', 2, 1)]},
+            IN,
+            {'deletion': {'count': 1, 'places': ONE_PLACE}},
+            'zones',
+            [('a', 2, 2), ('b', 2, 2), ('R/b', 0, 0)],
         ),
-        (
-            'CLUSTER_SCALE_IN',
-            {'deletion': {'count': 1, 'places': [{'region_name': 'R', 'zone': 'b', 'count': 1}]}},
-            {'zones': [('a', 2, 2), ('b', 2, 2), ('R/b', 0, 0)]},
-        ),
-        ('CLUSTER_SCALE_OUT', {'creation': {'count': 1}}, {}),
+        (OUT, {'creation': {'count': 1}}, None, []),
     ],
 )
-def test_changes_without_a_placement_policy_are_those_of_the_data(check, action, data, expected):
+def test_changes_without_a_placement_policy_are_those_of_the_data(
+    check, action, data, kind, expected
+):
     """The plan of a plugin alone is shown by place."""
     asked = request(action, [], MEMBERS)
 
     found = compare(asked, plugin_wrote(check(asked), **data))
 
-    assert {
-        kind: [(row.name, row.before, row.after) for row in rows]
-        for kind, rows in found.places.items()
-    } == expected
+    assert found.places == ({kind: [PlaceChange(*row) for row in expected]} if kind else {})
 
 
 def test_changes_with_details_of_a_plugin_ignore_them(check):
@@ -238,16 +234,6 @@ def test_compare_a_deletion_has_the_protected_nodes(check):
     ]
 
 
-def test_compare_a_deletion_without_unprotected_nodes_changes_nothing(check):
-    """If all nodes are protected, the plan says so."""
-    members = [node(1, metadata={'protected': 'true'})]
-    asked = request('CLUSTER_SCALE_IN', [deletion_policy()], members, explain='full')
-
-    found = compare(asked, check(asked))
-
-    assert plan_lines(found)[-2] == 'Policies change nothing: All nodes are protected'
-
-
 @pytest.fixture
 def victims_of():
     """Return a function that plans an action on two members of a pool: victim -> its reason."""
@@ -262,6 +248,7 @@ def victims_of():
 
 
 ONE = {'inputs': {'count': 1}}
+NAMED = {'n2': 'named by the action'}
 CHOSEN = {'data': {'deletion': {'count': 1, 'candidates': ['n1']}}}
 
 
@@ -271,18 +258,8 @@ CHOSEN = {'data': {'deletion': {'count': 1, 'candidates': ['n1']}}}
         ('CLUSTER_SCALE_IN', [], ONE, {'n2': 'chosen by load balancing'}),
         ('CLUSTER_SCALE_IN', [deletion_policy()], ONE, {'n1': ''}),
         ('CLUSTER_SCALE_IN', [], {**ONE, **CHOSEN}, {'n1': ''}),
-        (
-            'CLUSTER_DEL_NODES',
-            [],
-            {'inputs': {'candidates': ['n2']}},
-            {'n2': 'named by the action'},
-        ),
-        (
-            'NODE_DELETE',
-            [deletion_policy()],
-            {'node': connected(2)},
-            {'n2': 'named by the action'},
-        ),
+        ('CLUSTER_DEL_NODES', [], {'inputs': {'candidates': ['n2']}}, NAMED),
+        ('NODE_DELETE', [deletion_policy()], {'node': connected(2)}, NAMED),
     ],
     ids=['load balancing', 'another policy', 'chosen before', 'named', 'node'],
 )
@@ -292,55 +269,42 @@ def test_reason_of_a_victim_names_what_chose_it(victims_of, action, policies, mo
 
 
 def size(action, data=(), **more):
-    """Return the size of an action on a cluster of three nodes.
-
-    :param data: the action's data in the reply.
-    """
+    """Return the size of an action on a cluster of three nodes, with `data` in the reply."""
     asked = codec.decode(request(action, [], nodes(a=3), **more), CheckRequest)
     return plan_changes._size_of(asked, dict(data))
 
 
+RESIZE = {'adjustment_type': 'EXACT_CAPACITY', 'number': 5000}
+NODE = {'node': node(9)}
+
+
 @pytest.mark.parametrize(
-    ('action', 'inputs', 'expected'),
+    ('action', 'more', 'expected'),
     [
-        ('CLUSTER_SCALE_OUT', {'count': 6}, Size(CREATION, 6)),
+        ('CLUSTER_SCALE_OUT', {'inputs': {'count': 6}}, Size(CREATION, 6)),
         ('CLUSTER_SCALE_OUT', {}, Size(CREATION, 1)),
-        ('CLUSTER_SCALE_IN', {'count': 2}, Size(DELETION, 2)),
-        ('CLUSTER_SCALE_IN', {'count': 9}, Size(DELETION, 3)),
-        (
-            'CLUSTER_RESIZE',
-            {'adjustment_type': 'EXACT_CAPACITY', 'number': 5000},
-            Size(CREATION, 4997),
-        ),
-        ('CLUSTER_DEL_NODES', {'candidates': ['n1', 'n2']}, Size(DELETION, 2)),
-        ('CLUSTER_REPLACE_NODES', {'candidates': {'n1': 'n9'}}, Size(DELETION, 0)),
+        ('CLUSTER_SCALE_IN', {'inputs': {'count': 2}}, Size(DELETION, 2)),
+        ('CLUSTER_SCALE_IN', {'inputs': {'count': 9}}, Size(DELETION, 3)),
+        ('CLUSTER_RESIZE', {'inputs': RESIZE}, Size(CREATION, 4997)),
+        ('CLUSTER_DEL_NODES', {'inputs': {'candidates': ['n1', 'n2']}}, Size(DELETION, 2)),
+        ('CLUSTER_REPLACE_NODES', {'inputs': {'candidates': {'n1': 'n9'}}}, Size(DELETION, 0)),
         ('CLUSTER_DELETE', {}, Size(DELETION, 3)),
-        ('CLUSTER_UPDATE', {'name': 'x'}, Size(CREATION, 0)),
+        ('CLUSTER_UPDATE', {'inputs': {'name': 'x'}}, Size(CREATION, 0)),
+        ('CLUSTER_CREATE', {'desired_capacity': 5}, Size(CREATION, 2)),
+        ('CLUSTER_CREATE', {'desired_capacity': 2}, Size(CREATION, 0)),
+        ('NODE_CREATE', {**NODE, 'data': {'creation': {'count': 4}}}, Size(CREATION, 4)),
+        ('NODE_CREATE', {**NODE, 'data': {'creation': {'zones': {'a': 1}}}}, Size(CREATION, 1)),
+        ('NODE_CREATE', {**NODE, 'data': {'deletion': {'count': 2}}}, Size(DELETION, 2)),
+        (
+            'NODE_CREATE',
+            {**NODE, 'data': {'creation': {'count': 'x'}, 'deletion': 'x'}},
+            Size(CREATION, 1),
+        ),
     ],
 )
-def test_size_without_a_decision_is_that_of_the_action(action, inputs, expected):
-    """If no policy decides on the number of nodes, the engine follows the inputs of the action."""
-    assert size(action, inputs=inputs) == expected
-
-
-@pytest.mark.parametrize(('desired', 'created'), [(5, 2), (2, 0)])
-def test_size_of_a_new_cluster_is_its_desired_capacity(desired, created):
-    """CLUSTER_CREATE creates the nodes that the cluster lacks."""
-    assert size('CLUSTER_CREATE', desired_capacity=desired) == Size(CREATION, created)
-
-
-@pytest.mark.parametrize(
-    ('data', 'expected'),
-    [
-        ({'creation': {'count': 4}}, Size(CREATION, 4)),
-        ({'creation': {'zones': {'a': 1}}}, Size(CREATION, 1)),
-        ({'deletion': {'count': 2}}, Size(DELETION, 2)),
-        ({'creation': {'count': 'x'}, 'deletion': 'x'}, Size(CREATION, 1)),
-    ],
-)
-def test_size_that_policies_decided_precedes_the_action(data, expected):
-    """The data of the reply overrides the inputs of the action."""
-    assert size('NODE_CREATE', data, node=node(9)) == expected
+def test_size_is_what_policies_decided_or_else_that_of_the_action(action, more, expected):
+    """The data of the reply override the inputs, which the engine follows without a decision."""
+    assert size(action, **more) == expected
 
 
 def test_size_with_malformed_inputs_is_refused():

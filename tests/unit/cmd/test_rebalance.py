@@ -97,14 +97,6 @@ def test_options_out_of_range_are_refused_by_name(rebalance, option, value, expe
     assert f'argument {option}: expected {expected}, got {value}' in err
 
 
-def test_document_of_another_kind_names_its_command(rebalance):
-    """A request to attach a policy is no request for a rebalance."""
-    status, _, err = rebalance({'cluster': {}, 'policy': {}})
-
-    assert status == 2
-    assert 'attach or detach a policy; run placement-policy attach FILE' in err
-
-
 def test_check_request_is_planned_for_its_cluster(rebalance):
     """The cluster and the policies of a check request are planned; a misspelled key is refused."""
     check = request('CLUSTER_SCALE_IN', [zone_policy('a', 'b')], nodes(a=2))
@@ -176,11 +168,3 @@ def test_table_without_a_pool_or_a_wait_has_no_line_about_members():
     """A cluster without a load balancer needs no line about members."""
     assert 'members' not in shown(steps=[{**STEP, 'load_balancing': []}])[-1]
     assert shown(steps=[{**STEP, 'grace_period': 0}])[-1].endswith('checks of the engine')
-
-
-def test_table_of_an_error_shows_the_reason_alone():
-    """A plan that failed has no table."""
-    assert shown(status='ERROR', reason='no', imbalance=None, steps=[], warnings=[]) == [
-        'Rebalance of cluster web (2 nodes): ERROR',
-        'no',
-    ]

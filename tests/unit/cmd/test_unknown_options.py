@@ -27,46 +27,42 @@ def found(tmp_path):
     return find
 
 
-def test_find_names_unknown_sections_and_options_with_the_nearest_known_name(found):
-    """An operator reads which option is misspelled, and the probable spelling."""
-    text = (
-        '[DEFAULT]\ntransport_uri = rabbit://x/\ndebug = true\n[clod]\nbackend = inventory\n'
-        '[cloud]\ninventory_fil = c.yaml\nbackend = inventory\n[nonsense]\na = 1\n'
-    )
-
-    assert found(text) == [
-        'Unknown option [DEFAULT] transport_uri (did you mean transport_url?)',
-        'Unknown section [clod] (did you mean cloud?)',
-        'Unknown option [cloud] inventory_fil (did you mean inventory_file?)',
-        'Unknown section [nonsense]',
-    ]
-
-
-def test_find_with_a_section_in_another_case_suggests_the_known_spelling(found):
-    """The case of a misspelled section or option does not hide the probable spelling."""
-    assert found('[default]\ndebug = true\n[CLOD]\n[Cloud]\nINVENTORY_FIL = x\n') == [
-        'Unknown section [default] (did you mean DEFAULT?)',
-        'Unknown section [CLOD] (did you mean cloud?)',
-        'Unknown option [Cloud] INVENTORY_FIL (did you mean inventory_file?)',
-    ]
-
-
-def test_find_with_sections_of_auth_plugins_in_another_case_returns_nothing(found):
-    """Sections of auth plugins are not checked, whatever the case of their names."""
-    assert found('[Service_Auth]\nauth_section = mine\nanything = y\n[Mine]\nx = y\n') == []
-
-
-def test_find_accepts_every_name_of_the_options_of_installed_packages(found):
-    """Old names, dashes, and sections of auth plugins raise no false alarm."""
-    text = (
-        '[DEFAULT]\nlog-file = x\nlogfile = x\ngraceful_shutdown_timeout = 900\n'
-        'executor_thread_pool_size = 3\n[oslo_messaging_rabbit]\nssl = true\n'
-        '[oslo_messaging_tracing]\ntracing_enabled = true\n'
-        '[oslo_messaging_notifications]\ndriver = noop\n[oslo_reports]\nlog_dir = /x\n'
-        '[service_auth]\nauth_section = mine\nanything = y\n[mine]\nauth_url = x\n'
-    )
-
-    assert found(text) == []
+@pytest.mark.parametrize(
+    ('text', 'expected'),
+    [
+        (
+            '[DEFAULT]\ntransport_uri = rabbit://x/\ndebug = true\n[clod]\nbackend = inventory\n'
+            '[cloud]\ninventory_fil = c.yaml\nbackend = inventory\n[nonsense]\na = 1\n',
+            [
+                'Unknown option [DEFAULT] transport_uri (did you mean transport_url?)',
+                'Unknown section [clod] (did you mean cloud?)',
+                'Unknown option [cloud] inventory_fil (did you mean inventory_file?)',
+                'Unknown section [nonsense]',
+            ],
+        ),
+        (
+            '[default]\ndebug = true\n[CLOD]\n[Cloud]\nINVENTORY_FIL = x\n',
+            [
+                'Unknown section [default] (did you mean DEFAULT?)',
+                'Unknown section [CLOD] (did you mean cloud?)',
+                'Unknown option [Cloud] INVENTORY_FIL (did you mean inventory_file?)',
+            ],
+        ),
+        ('[Service_Auth]\nauth_section = mine\nanything = y\n[Mine]\nx = y\n', []),
+        (
+            '[DEFAULT]\nlog-file = x\nlogfile = x\ngraceful_shutdown_timeout = 900\n'
+            'executor_thread_pool_size = 3\n[oslo_messaging_rabbit]\nssl = true\n'
+            '[oslo_messaging_tracing]\ntracing_enabled = true\n'
+            '[oslo_messaging_notifications]\ndriver = noop\n[oslo_reports]\nlog_dir = /x\n'
+            '[service_auth]\nauth_section = mine\nanything = y\n[mine]\nauth_url = x\n',
+            [],
+        ),
+    ],
+    ids=['misspelled', 'another case', 'auth plugins', 'old names'],
+)
+def test_find_names_only_unknown_sections_and_options_with_the_nearest_name(found, text, expected):
+    """An operator reads which option is misspelled in any case, and gets no false alarm."""
+    assert found(text) == expected
 
 
 @pytest.mark.parametrize('sample', ['placement-worker.conf.sample', 'bus.conf.sample'])
