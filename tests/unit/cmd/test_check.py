@@ -13,7 +13,6 @@ import yaml
 from placement_worker import errors
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cmd import check, targets
-from placement_worker.cmd.check import _Line
 from placement_worker.contract import codec
 from placement_worker.contract.caller import Caller
 from placement_worker.contract.model import CheckReply, CheckRequest
@@ -22,7 +21,7 @@ from placement_worker.errors import WorkerFailed
 from placement_worker.handlers.in_process import InProcessCaller
 from placement_worker.policies.deletion import Deletion
 from placement_worker.policies.registry import Registry
-from tests.factories import bind, changed, deletion_policy, node, nodes, request, zone_policy
+from tests.factories import changed, deletion_policy, node, nodes, request, zone_policy
 from tests.malformed_requests import GOOD, TABLE
 
 ROOT = Path(__file__).parents[3]
@@ -120,25 +119,15 @@ def test_check_of_several_documents_exits_with_the_worst_status(run, asked, stat
             '`zone`, expected one of `id`, `name`, `physical_id`, `index`, `status` and 10 more - '
             'at `$.cluster.nodes[1]`',
         ),
-        (
-            lambda r: r['policies'][0].update(priorty=1),
-            '`priorty` (did you mean `priority`?) - at `$.policies[0]`',
-        ),
-        (
-            lambda r: r['action'].update(input={}),
-            '`input` (did you mean `inputs`?) - at `$.action`',
-        ),
     ],
 )
 def test_check_with_an_unknown_key_is_refused_with_its_path(run, change, key):
     """An unknown key is refused with its path and the key that it resembles."""
     status, out, err = run('check', 'f', f=changed(GOOD, change))
 
-    assert (status, out) == (2, '')
     first, snippet, caret = err.splitlines()
-    assert re.fullmatch(
-        rf'placement-policy check: f:1:\d+: Unknown key {re.escape(key + CORRECT)}', first
-    )
+    assert (status, out) == (2, '')
+    assert re.search(rf' f:1:\d+: Unknown key {re.escape(key + CORRECT)}$', first)
     assert snippet[caret.index('^') :].startswith(f'"{key[1 : key.index("`", 1)]}"')
 
 
@@ -158,34 +147,16 @@ def test_check_with_many_errors_shows_the_first_and_counts_the_others(run):
 
 
 SCENARIO = {'title': 't', 'cloud': {}, 'policies': [], 'steps': [], 'cluster': {'name': 'web'}}
-CHECK = 'This is a check request; run placement-policy check FILE'
 
 
-@pytest.mark.parametrize(
-    ('command', 'document', 'message'),
-    [
-        ('check', SCENARIO, 'This is a scenario; run placement-policy simulate FILE'),
-        (
-            'check',
-            zone_policy('a')['spec'],
-            'This is a policy spec; run placement-policy validate FILE',
-        ),
-        (
-            'plan',
-            bind(zone_policy('a')),
-            'This is a request to attach or detach a policy; run placement-policy attach FILE',
-        ),
-        ('attach', GOOD, CHECK),
-        ('validate', GOOD, CHECK),
-    ],
-)
-def test_command_with_a_document_of_another_kind_names_the_right_command(
-    run, command, document, message
-):
+@pytest.mark.parametrize('command', ['attach', 'validate', 'rebalance'])
+def test_command_with_a_document_of_another_kind_names_the_right_command(run, command):
     """A document of another kind is refused with the command that reads it."""
-    status, out, err = run(command, 'f', f=document)
+    message = 'This is a scenario; run placement-policy simulate FILE'
 
-    assert (status, out) == (1 if command == 'plan' else 2, '')
+    status, out, err = run(command, 'f', f=SCENARIO)
+
+    assert (status, out) == (2, '')
     assert err == f'placement-policy {command}: f, document 1: {message}\n'
 
 
@@ -323,7 +294,6 @@ def test_check_with_two_missing_types_names_both(run):
 LINE_CLOUD = Inventory.parse({'zones': {'a': True, 'b': True}}, 'the cloud')
 LINE = request('CLUSTER_SCALE_IN', [zone_policy('a', 'b'), deletion_policy()], nodes(a=2, b=1))
 ZONES = '$.policies[0].spec.properties.zones'
-REPEATED = '{"dry_run": false, "dry_run": true, ' + json.dumps(LINE)[1:]
 
 
 @pytest.fixture
@@ -334,7 +304,7 @@ def caller():
 
 def _check(caller, asked, explain=None):
     text = asked if isinstance(asked, str) else json.dumps(asked)
-    status, reply = check._check_line(caller, _Line(text.encode(), 'f', 7), explain)
+    status, reply = check._check_line(caller, check._Line(text.encode(), 'f', 7), explain)
     return status, json.loads(reply)
 
 
@@ -408,12 +378,10 @@ def test_check_of_a_line_with_several_errors_lists_all(caller, change, found, cl
             json.dumps(LINE)[:-1] + ', "x": [{"y": 1, "y": 1}]}',
             'Expected each key once, got `y` twice - at `$.x[0]`',
         ),
-        ('{"a": 1', 'Expected JSON - at `$`: Input data was truncated'),
         ('[' * 100_000, 'Expected JSON - at `$`: maximum recursion depth exceeded'),
         ('{"a": [' + '[' * 900 + ']' * 900 + ']}', 'Expected only keys of the contract, got `$.a`'),
-        ('[1]', 'Expected `object`, got `array` - at `$`'),
     ],
-    ids=['known', 'unknown', 'truncated', 'deep', 'nested', 'array'],
+    ids=['known', 'unknown', 'deep', 'nested'],
 )
 def test_check_of_a_line_that_readers_understand_differently_is_refused(caller, text, error):
     """A duplicate key, or a text that is not JSON, is an error with its place."""
@@ -474,12 +442,10 @@ UNKNOWN = (
 @pytest.mark.parametrize(('command', 'failed'), [('check', 2), ('plan', 1)])
 def test_unknown_input_on_the_command_line_is_an_error(program, command, failed):
     """The command line refuses a misspelled input and names the key that was meant."""
-    status, out, err = program(command, 'asked.json', **{'asked.json': MISSPELT})
+    status, out, err = program(command, 'f', f=MISSPELT)
 
     assert (status, out) == (failed, '')
-    assert err.startswith(
-        f'placement-policy {command}: asked.json:1:88: {UNKNOWN}; correct the file'
-    )
+    assert err.startswith(f'placement-policy {command}: f:1:88: {UNKNOWN}; correct the file')
 
 
 def test_unknown_input_that_a_plugin_of_the_worker_reads_is_accepted(program, monkeypatch):
@@ -492,6 +458,6 @@ def test_unknown_input_that_a_plugin_of_the_worker_reads_is_accepted(program, mo
     registry = Registry([('senlin.policy.deletion-1.1', Draining)])
     monkeypatch.setattr(targets.Registry, 'installed', lambda: registry)
 
-    status, out, _ = program('check', '-f', 'json', 'asked.json', **{'asked.json': MISSPELT})
+    status, out, _ = program('check', '-f', 'json', 'f', f=MISSPELT)
 
     assert (status, json.loads(out)['warnings']) == (0, [])

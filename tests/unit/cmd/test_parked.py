@@ -54,17 +54,18 @@ def test_parked_show_masks_secrets_and_keeps_only_ids_of_the_context(look):
     status, out, _ = look(sent(json.dumps(asked)), 'show', '7')
 
     message = json.loads(out)
+    shown = message.pop('args')['request']
     assert (status, 'secret-' in out, '77123' in out) == (0, False, False)
-    assert {key: value for key, value in message.items() if key.startswith('_context')} == {
+    assert message == {
+        'method': 'policy_check',
         '_context_request_id': 'req-1',
         '_context_global_request_id': 'req-0',
         '_context_user_id': 'u1',
         '_context_project_id': 'p1',
     }
-    assert message['method'] == 'policy_check'
-    assert message['args']['request']['action']['action'] == 'CLUSTER_SCALE_OUT'
-    assert message['args']['request']['credentials'] == {'trust_id': '***'}
-    assert message['args']['request']['action']['inputs'] == {'hook': 'https://***@host/?token=***'}
+    assert shown['action']['action'] == 'CLUSTER_SCALE_OUT'
+    assert shown['credentials'] == {'trust_id': '***'}
+    assert shown['action']['inputs'] == {'hook': 'https://***@host/?token=***'}
 
 
 @pytest.mark.parametrize(
@@ -154,6 +155,7 @@ def test_parked_with_a_hostile_message_shows_what_was_sent_escaped(look, how):
 
 
 PAST, LATER = '2000-01-01T00:00:00', '2999-01-01T00:00:00Z'
+EXPIRED = f'The request expired at {PAST}'
 BEFORE = 'This is a check BEFORE an action, '
 
 
@@ -162,12 +164,8 @@ BEFORE = 'This is a check BEFORE an action, '
     [
         ('policy_check', {'target': 'BEFORE'}, BEFORE),
         ('policy_check', {'target': 'BEFORE', 'expires_at': LATER}, BEFORE),
-        (
-            'policy_check',
-            {'target': 'BEFORE', 'expires_at': PAST},
-            f'The request expired at {PAST}',
-        ),
-        ('policy_check', {'target': 'AFTER', 'expires_at': PAST}, f'The request expired at {PAST}'),
+        ('policy_check', {'target': 'BEFORE', 'expires_at': PAST}, EXPIRED),
+        ('policy_check', {'target': 'AFTER', 'expires_at': PAST}, EXPIRED),
         ('policy_attach', {}, 'The caller of policy_attach has got RequestParked'),
         ('policy_detach', {}, 'The caller of policy_detach has got RequestParked'),
         ('policy_check', {'target': 'AFTER'}, None),

@@ -11,7 +11,7 @@ from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cmd.cli import PlacementPolicy
 from placement_worker.cmd.output import Paint
 from placement_worker.cmd.plan import Plan, plan_lines
-from placement_worker.cmd.plan_changes import Changes, PlaceChange, SkippedPolicy, Victim
+from placement_worker.cmd.plan_changes import Changes, PlaceChange, Victim
 from placement_worker.handlers.in_process import InProcessCaller
 from tests.factories import (
     changed,
@@ -23,7 +23,6 @@ from tests.factories import (
     request,
     zone_policy,
 )
-from tests.unit.cmd.pool_changes import with_pool
 
 CLOUD = {'zones': {'a': True, 'b': True, 'down': False}, 'regions': ['R1', 'R2']}
 GROW = request(
@@ -276,26 +275,6 @@ def test_plan_requests_a_dry_run_with_full_explanation(program, registry):
     assert [(one.dry_run, one.explain) for one in asked] == [(True, 'full')]
 
 
-def test_shown_with_a_pool_lists_members_updates_and_time():
-    """A changed pool has its members, updates and time; an unchanged one has no cost."""
-    assert plan_lines(with_pool(removed=['n2']))[2:-1] == [
-        'Pool p1 (balanced):',
-        '  - n2',
-        '  + n4',
-        '  + n5',
-        '    already there: n1',
-        '    failed: n6: no address',
-        '    api calls: 3',
-        '    2 load-balancer updates, about 6.5 s',
-        '',
-        'Plan: 2 load-balancer updates. Nothing was done.',
-    ]
-    assert plan_lines(with_pool(added=[], updates=0, estimated_s=0))[3:-3] == [
-        '    already there: n1',
-        '    failed: n6: no address',
-    ]
-
-
 SHRINKING = Changes('CLUSTER_SCALE_IN', 'a1', 'BEFORE', 'web', 'OK', 'done', 3, deleted=2)
 
 
@@ -321,14 +300,3 @@ def test_shown_with_escape_characters_aligns_the_columns():
     assert '  - b        1 -> 0  -1' in lines
     assert r'  - n\u001b  a  oldest' in lines
     assert '  - n2       b  oldest' in lines
-
-
-def test_shown_without_a_decision_lists_the_updates_before_the_reasons():
-    """The reasons follow all counts of the plan."""
-    skipped = [SkippedPolicy('p', 'a'), SkippedPolicy('q', 'b')]
-    found = structs.replace(with_pool(), deleted=2, policies=2, skipped=skipped)
-
-    assert plan_lines(found)[-2] == (
-        'Plan: 2 nodes to delete, 2 load-balancer updates; no policy chose the nodes: a; b. '
-        'Nothing was done.'
-    )

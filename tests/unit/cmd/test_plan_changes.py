@@ -2,10 +2,11 @@
 
 import msgspec
 import pytest
+from msgspec import structs
 
 from placement_worker.cmd import plan_changes
 from placement_worker.cmd.plan import plan_lines
-from placement_worker.cmd.plan_changes import PlaceChange, PoolChange
+from placement_worker.cmd.plan_changes import Changes, PlaceChange, PoolChange, SkippedPolicy
 from placement_worker.contract import codec
 from placement_worker.contract.action_data import CREATION, DELETION
 from placement_worker.contract.model import CheckReply, CheckRequest, Decision
@@ -21,7 +22,23 @@ from tests.factories import (
     zone_policy,
 )
 from tests.simulated_octavia import Lab
-from tests.unit.cmd.pool_changes import POOL, with_pool
+
+POOL = {
+    'pool': 'p1',
+    'added': ['n4', 'n5'],
+    'removed': [],
+    'already_there': ['n1'],
+    'failed': {'n6': 'no address'},
+    'api_calls': 3,
+    'updates': 2,
+    'estimated_s': 6.5,
+    'waited_s': 0,
+}
+
+
+def with_pool(**details):
+    change = PoolChange('balanced', {**POOL, **details})
+    return Changes('CLUSTER_SCALE_OUT', 'a1', 'AFTER', 'web', 'OK', 'done', size=5, pools=[change])
 
 
 def test_changes_with_an_unchanged_pool_are_none():
@@ -29,6 +46,37 @@ def test_changes_with_an_unchanged_pool_are_none():
     assert with_pool().any
     assert with_pool(added=[], removed=['n1']).any
     assert not with_pool(added=[]).any
+
+
+def test_shown_with_a_pool_lists_members_updates_and_time():
+    """A changed pool has its members, updates and time; an unchanged one has no cost."""
+    assert plan_lines(with_pool(removed=['n2']))[2:-1] == [
+        'Pool p1 (balanced):',
+        '  - n2',
+        '  + n4',
+        '  + n5',
+        '    already there: n1',
+        '    failed: n6: no address',
+        '    api calls: 3',
+        '    2 load-balancer updates, about 6.5 s',
+        '',
+        'Plan: 2 load-balancer updates. Nothing was done.',
+    ]
+    assert plan_lines(with_pool(added=[], updates=0, estimated_s=0))[3:-3] == [
+        '    already there: n1',
+        '    failed: n6: no address',
+    ]
+
+
+def test_shown_without_a_decision_lists_the_updates_before_the_reasons():
+    """The reasons follow all counts of the plan."""
+    skipped = [SkippedPolicy('p', 'a'), SkippedPolicy('q', 'b')]
+    found = structs.replace(with_pool(), deleted=2, policies=2, skipped=skipped)
+
+    assert plan_lines(found)[-2] == (
+        'Plan: 2 nodes to delete, 2 load-balancer updates; no policy chose the nodes: a; b. '
+        'Nothing was done.'
+    )
 
 
 MEMBERS = nodes(a=2, b=2)

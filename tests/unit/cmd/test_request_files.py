@@ -1,7 +1,5 @@
 """Requests from the documents of files."""
 
-import json
-
 import pytest
 import yaml
 
@@ -80,26 +78,6 @@ def test_misspelled_key_in_the_data_of_a_node_is_an_error_of_each_command(run, c
     assert 'Unknown key `placment` (did you mean `placement`?) - at `$.cluster.nodes[1].' in first
     assert line.endswith('placment:')
     assert caret.index('^') == line.index('placment')
-
-
-@pytest.mark.parametrize('is_action', [True, False])
-def test_misspelled_key_in_the_data_of_a_node_is_an_error_of_a_line(run, is_action):
-    """A line with a misspelled placement of a node is refused as a file is."""
-    wrong = node(9, data={'placment': {'zone': 'a'}})
-    asked = request('NODE_DELETE', [], [node(1)], node=node(1))
-    if is_action:
-        asked['action']['node'] = wrong
-    else:
-        asked['cluster']['nodes'].append(wrong)
-
-    status, out, _ = run('check', '--lines', 'f', f=json.dumps(asked))
-
-    where = '$.action.node' if is_action else '$.cluster.nodes[1]'
-    assert status == 2
-    assert json.loads(out)['error']['message'] == (
-        f'Expected only keys of the contract, got `{where}.data.placment` '
-        '(did you mean `placement`?)'
-    )
 
 
 def described(members=(), context=None, **more):

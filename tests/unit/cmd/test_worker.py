@@ -6,20 +6,6 @@ import sys
 from placement_worker.cmd import worker
 
 
-def test_main_with_help_prints_the_options():
-    """The help of the daemon names its configuration file."""
-    code = 'import sys; sys.argv = ["placement-worker", "--help"]; '
-    code += 'from placement_worker.cmd import worker; sys.exit(worker.main())'
-
-    # In development mode Python shows deprecations of libraries.
-    command = [sys.executable, '-W', 'ignore::DeprecationWarning', '-c', code]
-
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-
-    assert (done.returncode, done.stderr) == (0, '')
-    assert '--config-file' in done.stdout
-
-
 def test_main_with_ctrl_c_during_its_imports_ends_silently():
     """An operator who stops the start sees no traceback."""
     code = (
