@@ -79,6 +79,20 @@ def rows(reply, kind='zones'):
 
 
 @pytest.mark.parametrize(
+    ('zones', 'policy', 'note'),
+    [
+        ({'a': False, 'b': True}, zone_policy('a', 'b'), f'unavailable, {NOTE}'),
+        ({'b': True}, zone_policy('a', 'b'), 'unknown to the cloud'),
+    ],
+)
+def test_note_of_a_cordoned_zone_names_another_cause_as_well(zones, policy, note):
+    """An operator sees that the end of the cordon does not open the zone."""
+    reply = decide(scale_out(policy), cordon(zone='a'), cloud={'zones': zones})
+
+    assert rows(reply)['a']['note'] == note
+
+
+@pytest.mark.parametrize(
     ('policies', 'cordons', 'creation', 'notes'),
     [
         (
@@ -124,66 +138,49 @@ def test_creation_goes_to_the_places_without_a_cordon(policies, cordons, creatio
 NONE_OPEN = f'No availability zone found available: {{}} is {NOTE}'
 
 
+PLANNED = {'creation': {'count': 2, 'regions': {'R1': 2}}}
+
+
 @pytest.mark.parametrize(
-    ('policies', 'cordons', 'reason'),
+    ('policies', 'cordons', 'reason', 'data'),
     [
         (
             [zone_policy('a', 'b')],
             [{'zone': 'a', 'reason': 'fire \x1b[2J'}, {'zone': 'b'}],
             NONE_OPEN.format('zone a') + f' (fire \\u001b[2J), zone b is {NOTE}',
+            {},
         ),
         (
             [region_policy('R1', 'R2')],
             [{'region': 'R2', 'reason': 'flood'}, {'region': 'R1'}],
             f'No region is found usable: region R1 is {NOTE}, region R2 is {NOTE} (flood)',
+            {},
         ),
         (
             [region_policy('R1'), zone_policy('a', 'b')],
             [{'zone': 'a'}, {'zone': 'b'}],
             NONE_OPEN.format('zone a') + f', zone b is {NOTE}',
+            {},
         ),
         (
             [region_policy('R1', 'R2'), zone_policy('b')],
             [{'region': 'R1'}],
             NONE_OPEN.format('region R1'),
+            {},
         ),
-        ([zone_policy('a', 'b')], [{'region': 'R1'}], NONE_OPEN.format('region R1')),
+        ([zone_policy('a', 'b')], [{'region': 'R1'}], NONE_OPEN.format('region R1'), {}),
+        ([zone_policy('a')], [{'region': 'R1'}], NONE_OPEN.format('region R1'), PLANNED),
     ],
-    ids=['zones', 'regions', 'zones of a region', 'region with the zone', 'home region'],
+    ids=['zones', 'regions', 'zones of a region', 'region with the zone', 'home region', 'planned'],
 )
-def test_creation_with_all_places_cordoned_fails_and_names_the_cordons(policies, cordons, reason):
+def test_creation_with_all_places_cordoned_fails_and_names_the_cordons(
+    policies, cordons, reason, data
+):
     """The error names place, end and reason of each cordon, escaped."""
-    reply = decide(scale_out(*policies), *(cordon(**one) for one in cordons))
+    reply = decide(scale_out(*policies, data=data), *(cordon(**one) for one in cordons))
 
     assert reply['action']['data']['status'] == 'ERROR'
     assert reply['action']['data']['reason'] == reason
-
-
-def test_creation_by_foreign_plan_in_cordoned_region_fails():
-    """A region that another policy chose gets no node if all of its zones are cordoned."""
-    asked = scale_out(zone_policy('a', 'b'), data={'creation': {'count': 2, 'regions': {'R1': 2}}})
-
-    reply = decide(asked, cordon(region='R1'))
-
-    assert reply['action']['data']['reason'] == (
-        f'No availability zone found available: region R1 is {NOTE}'
-    )
-
-
-def test_creation_with_unavailable_and_cordoned_zone_notes_both():
-    """An operator sees that the end of the cordon does not open the zone."""
-    cloud = {'zones': {'a': False, 'b': True}}
-
-    reply = decide(scale_out(zone_policy('a', 'b')), cordon(zone='a'), cloud=cloud)
-
-    assert rows(reply)['a']['note'] == f'unavailable, {NOTE}'
-
-
-def test_creation_with_cordoned_unknown_zone_calls_it_unknown():
-    """A cordon does not hide that the cloud does not know a listed zone."""
-    reply = decide(scale_out(zone_policy('a', 'x')), cordon(zone='x'), cloud={'zones': {'a': True}})
-
-    assert rows(reply)['x']['note'] == 'unknown to the cloud'
 
 
 @pytest.mark.parametrize(
@@ -227,37 +224,32 @@ def test_new_node_with_cordoned_zone_in_its_profile_gets_a_region():
     assert len(reply['warnings']) == 1
 
 
-def test_evacuated_zone_is_emptied_before_other_zones_lose_nodes():
-    """Healthy nodes of an evacuated zone leave before healthy nodes of fuller zones."""
-    policies = [zone_policy('a', 'b'), deletion_policy()]
-    asked = scale_in(*policies, members=nodes(a=5, b=3), count=4)
+@pytest.mark.parametrize(
+    ('policies', 'members', 'evacuated', 'deletion'),
+    [
+        ([zone_policy('a', 'b')], nodes(a=5, b=3), {'zone': 'b'}, {'zones': {'a': 1, 'b': 3}}),
+        (
+            [region_policy('R1', 'R2'), deletion_policy()],
+            [node(n, None, 'R2' if n < 5 else 'R1') for n in range(1, 10)],
+            {'region': 'R2'},
+            {'candidates': ['n1', 'n2', 'n3', 'n4']},
+        ),
+        ([zone_policy('a', 'b')], nodes(a=5, b=3), {'region': 'R1'}, {'zones': {'a': 3, 'b': 1}}),
+    ],
+    ids=['zone', 'region', 'all zones'],
+)
+def test_evacuated_place_is_emptied_before_others_lose_nodes(
+    policies, members, evacuated, deletion
+):
+    """Healthy nodes of an evacuated place leave before healthy nodes of fuller places."""
+    asked = scale_in(*policies, members=members, count=4)
 
-    reply = decide(asked, cordon(zone='b', evacuate=True, reason='move'))
+    reply = decide(asked, cordon(**evacuated, evacuate=True, reason='move'))
 
-    assert reply['action']['data']['deletion']['zones'] == {'a': 1, 'b': 3}
-    row = rows(reply)['b']
+    found = reply['action']['data']['deletion']
+    assert {key: found[key] for key in deletion} == deletion
+    row = list(rows(reply, 'zones' if 'zones' in deletion else 'regions').values())[-1]
     assert (row['usable'], row['ideal'], row['note']) == (False, 0, f'{NOTE} (move)')
-
-
-def test_evacuated_region_is_emptied_before_other_regions_lose_nodes():
-    """Nodes of an evacuated region leave first, and the deletion policy chooses them."""
-    members = [node(1, None, 'R2'), *(node(n, None, 'R1') for n in range(2, 6))]
-    policies = [region_policy('R1', 'R2'), deletion_policy()]
-
-    reply = decide(
-        scale_in(*policies, members=members, count=1), cordon(region='R2', evacuate=True)
-    )
-
-    assert reply['action']['data']['deletion']['candidates'] == ['n1']
-
-
-def test_evacuated_zones_alone_give_nodes_as_well():
-    """A scale-in is possible while all zones are evacuated."""
-    asked = scale_in(zone_policy('a', 'b'), members=nodes(a=3, b=1), count=2)
-
-    reply = decide(asked, cordon(region='R1', evacuate=True))
-
-    assert reply['action']['data']['deletion']['zones'] == {'a': 2}
 
 
 @pytest.mark.parametrize(
@@ -310,6 +302,10 @@ def test_decision_with_cordons_is_replayed_with_the_recorded_ones():
     assert replay.differences(changed, REGISTRY) != []
 
 
+FULL = region_policy('R1')
+FULL['spec']['properties']['regions'][0]['cap'] = 1
+
+
 @pytest.mark.parametrize(
     ('policies', 'cordons', 'cloud', 'members', 'reason'),
     [
@@ -344,6 +340,13 @@ def test_decision_with_cordons_is_replayed_with_the_recorded_ones():
             'enough hosts available."; the next probe is possible at 2026-01-01T12:04:00Z',
         ),
         (
+            [FULL],
+            [{'region': 'R1'}],
+            CLOUD,
+            [node(1, 'a', 'R1')],
+            'There is no feasible plan to handle all nodes.',
+        ),
+        (
             [spreading(zone_policy('a', 'b'), mode='strict')],
             [{'zone': 'a'}],
             {'zones': {'a': False, 'b': True}},
@@ -351,7 +354,14 @@ def test_decision_with_cordons_is_replayed_with_the_recorded_ones():
             'Zone b would hold 4 nodes, ideal 2.0, allowed skew 1: zone a is unavailable',
         ),
     ],
-    ids=['unavailable zones', 'one region with a zone', 'no usable zone', 'shortage', 'skew'],
+    ids=[
+        'unavailable zones',
+        'one region with a zone',
+        'no usable zone',
+        'shortage',
+        'cap',
+        'skew',
+    ],
 )
 def test_reason_names_a_cordon_only_if_its_end_would_help(
     policies, cordons, cloud, members, reason
@@ -362,17 +372,6 @@ def test_reason_names_a_cordon_only_if_its_end_would_help(
     reply = decide(asked, *(cordon(**one) for one in cordons), cloud=cloud)
 
     assert reply['action']['data']['reason'] == reason
-
-
-def test_reason_names_no_cordon_of_a_region_that_is_full():
-    """A cap refuses the node, whether the region is cordoned or not."""
-    policy = region_policy('R1')
-    policy['spec']['properties']['regions'][0]['cap'] = 1
-    asked = scale_out(policy, members=[node(1, 'a', 'R1')])
-
-    reply = decide(asked, cordon(region='R1'))
-
-    assert reply['action']['data']['reason'] == 'There is no feasible plan to handle all nodes.'
 
 
 @st.composite
@@ -557,34 +556,25 @@ def test_cordon_of_an_unknown_place_of_a_policy_warns_in_log_and_reply(
 
 
 @pytest.mark.parametrize(
-    ('policies', 'cordon', 'text'),
+    ('policies', 'cordon', 'logged'),
     [
-        ([zone_policy('east-2')], {'zone': 'eastt-1'}, OF_ZONE),
-        ([region_policy('West')], {'region': 'Eats'}, REGION.format('region Eats')),
-        (BOTH, {'zone': 'east-1', 'region': 'Eats'}, REGION.format('zone east-1 of region Eats')),
+        ([zone_policy('east-2')], {'zone': 'eastt-1'}, [OF_ZONE]),
+        ([region_policy('West')], {'region': 'Eats'}, [REGION.format('region Eats')]),
+        (BOTH, {'zone': 'east-1', 'region': 'Eats'}, [REGION.format('zone east-1 of region Eats')]),
+        ([zone_policy('east-1', 'east-2')], {'zone': 'east-1'}, []),
+        ([zone_policy('east-1')], {'zone': 'east-9', 'region': 'West'}, []),
+        ([zone_policy('east-1')], {'region': 'Eats'}, []),
+        (BOTH, {'zone': 'west-1'}, []),
+        ([deletion_policy()], {'zone': 'east-9'}, []),
     ],
 )
 def test_cordon_of_an_unknown_place_of_no_policy_warns_in_the_log_once(
-    warnings, policies, cordon, text
+    warnings, policies, cordon, logged
 ):
-    """A cordon that does not concern the cluster is reported to the operator alone."""
-    assert warnings(policies, cordon) == ([], [text])
-
-
-@pytest.mark.parametrize(
-    ('policies', 'cordon'),
-    [
-        ([zone_policy('east-1', 'east-2')], {'zone': 'east-1'}),
-        ([zone_policy('east-1')], {'zone': 'east-9', 'region': 'West'}),
-        ([zone_policy('east-1')], {'region': 'Eats'}),
-        (BOTH, {'zone': 'west-1'}),
-        ([deletion_policy()], {'zone': 'east-9'}),
-    ],
-    ids=['known', 'other region', 'regions not requested', 'known elsewhere', 'nothing requested'],
-)
-def test_cordon_of_a_place_that_may_be_known_warns_of_nothing(warnings, policies, cordon):
-    """A place in a part of the cloud that the check did not ask is not called unknown."""
-    assert warnings(policies, cordon) == ([], [])
+    """Only the operator learns of a cordon that does not concern the cluster; none is called
+    unknown without a response of its part of the cloud.
+    """
+    assert warnings(policies, cordon) == ([], logged)
 
 
 @pytest.mark.parametrize('policies', [[zone_policy('east-1')], BOTH], ids=['zones', 'both'])

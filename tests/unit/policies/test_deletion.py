@@ -2,7 +2,6 @@
 
 import pytest
 
-from placement_worker.errors import InvalidSpec
 from tests.factories import (
     connected,
     deletion_policy,
@@ -26,31 +25,25 @@ def deleted(reply):
     return reply['action']['data']['deletion']['candidates']
 
 
-def test_deletion_reply_has_victims_and_properties(check):
-    """The reply holds the victims, their number and the properties of the policy."""
+def test_deletion_reply_has_victims_properties_hooks_and_unknown_keys(check):
+    """The reply holds the victims, the properties of the policy, and all keys of earlier data."""
     properties = {
         'grace_period': 7,
         'destroy_after_deletion': False,
         'reduce_desired_capacity': False,
     }
-    policy = deletion_policy(**properties, version='1.0')
+    policy = deletion_policy(**properties, hooks=HOOKS)
+    data = {'deletion': {'count': 2, 'mark': 'x'}, 'other': 1}
 
-    reply = check(request(SCALE_IN, [policy], nodes(a=3), inputs={'count': 2}))
+    reply = check(request(SCALE_IN, [policy], nodes(a=3), data=data))
 
     assert reply['action']['data'] == {
-        'deletion': {'count': 2, 'candidates': ['n1', 'n2'], **properties},
+        'deletion': {'count': 2, 'candidates': ['n1', 'n2'], 'mark': 'x', **properties},
+        'hooks': {**HOOKS, 'params': {'queue': '', 'url': 'http://here/'}},
+        'other': 1,
         'status': 'OK',
         'reason': 'Candidates generated',
     }
-
-
-def test_deletion_keeps_unknown_keys_of_the_data(check):
-    """Keys that the worker does not know stay in the data and in its `deletion`."""
-    data = {'deletion': {'count': 1, 'mark': 'x'}, 'other': 1}
-
-    decided = check(request(SCALE_IN, OLDEST, nodes(a=2), data=data))['action']['data']
-
-    assert (decided['deletion']['mark'], decided['other']) == ('x', 1)
 
 
 @pytest.mark.parametrize(
@@ -70,13 +63,6 @@ def test_named_nodes_are_the_victims_in_their_order(check, action, more, victims
 
     assert (deleted(reply), reply['warnings']) == (victims, [])
     assert 'hooks' not in reply['action']['data']
-
-
-def test_chosen_victims_get_the_configured_hooks(check):
-    """Hooks of the policy are in the reply if the policy chose the victims."""
-    hooks = check(request(SCALE_IN, HOOKED, nodes(a=2)))['action']['data']['hooks']
-
-    assert hooks == {**HOOKS, 'params': {'queue': '', 'url': 'http://here/'}}
 
 
 @pytest.mark.parametrize(
@@ -102,19 +88,6 @@ def test_victims_that_cannot_be_deleted_are_an_error(check, action, more, reason
     ]
 
     assert (data['status'], data['reason'][-len(reason) :]) == ('ERROR', reason)
-
-
-def test_resize_that_grows_is_skipped(check):
-    """The policy skips a resize that adds nodes."""
-    (decision,) = check(request(RESIZE, OLDEST, nodes(a=2), inputs=GROW))['decisions']
-
-    assert (decision['outcome'], decision['reason']) == ('SKIPPED', 'The cluster does not shrink.')
-
-
-def test_property_of_version_1_2_is_unknown_to_earlier_versions(check):
-    """The old versions keep their properties."""
-    with pytest.raises(InvalidSpec, match='unknown field `protection`'):
-        check(request(SCALE_IN, [deletion_policy(protection='strict')], nodes(a=1)))
 
 
 BATCH_JOB = {'until': '9999-12-01', 'reason': 'batch job'}
@@ -187,18 +160,6 @@ def test_strict_with_more_nodes_than_exist_takes_all_as_before(check):
     reply = check(request(SCALE_IN, [STRICT], nodes(a=2), inputs={'count': 5}))
 
     assert deleted(reply) == ['n1', 'n2']
-
-
-@pytest.mark.parametrize('version', ['1.0', '1.1', '1.2'])
-@pytest.mark.parametrize('marked', ['node', 'member'])
-def test_deletion_of_a_protected_node_is_refused(check, version, marked):
-    """A NODE_DELETE of a protected node fails, whichever entry of the request is marked."""
-    one, other = node(1, metadata={'protected': 'true'}), node(1)
-    target, member = (one, other) if marked == 'node' else (other, one)
-
-    reply = check(request('NODE_DELETE', [deletion_policy(version=version)], [member], node=target))
-
-    assert reply['action']['data']['reason'] == REFUSED.format('n1')
 
 
 @pytest.mark.parametrize(

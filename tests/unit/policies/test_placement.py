@@ -369,17 +369,6 @@ def test_creation_is_planned_over_regions_and_their_zones(check, asked, cloud, c
     assert {key: found[key] for key in creation} == creation
 
 
-def test_creation_for_zones_named_by_numbers_finds_them_in_their_regions(check):
-    """A zone whose name the spec writes as a number is usable in the regions that know it."""
-    policies = [REGIONS, zone_policy('1')]
-    policies[1]['spec']['properties'] = {'zones': [{'name': 1}]}
-    regions = {'R1': {'zones': {'1': True}}, 'R2': {'zones': {'2': True}}}
-
-    reply = check(request(OUT, policies, inputs={'count': 2}), regions=regions)
-
-    assert created(reply)['places'] == [{'region_name': 'R1', 'zone': '1', 'count': 2}]
-
-
 def test_creation_whose_usable_regions_are_full_has_no_feasible_plan(check):
     """The share of a region without usable zones does not exceed the caps of the others."""
     reply = check(request(OUT, [capped(2, -1), ZONES], inputs={'count': 3}), regions=R2_IS_OUT)

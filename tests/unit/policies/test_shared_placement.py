@@ -10,7 +10,6 @@ from placement_worker.contract import codec
 from placement_worker.contract.action_data import CREATION, DELETION, ActionData
 from placement_worker.contract.model import CheckRequest, NodePatch, Spec
 from placement_worker.errors import InvalidSpec
-from placement_worker.planning.shortage import Backoff
 from placement_worker.planning.sizing import Size
 from placement_worker.policies import shared_placement
 from placement_worker.policies.base import State
@@ -18,7 +17,7 @@ from placement_worker.policies.places import OnShortage, Spread
 from placement_worker.policies.region_placement import RegionPlacement
 from placement_worker.policies.shared_placement import Task
 from placement_worker.policies.zone_placement import ZonePlacement
-from tests.factories import NOW, node, nodes, request
+from tests.factories import NOW, node, request
 
 
 def made(action, members=(), **more):
@@ -26,41 +25,6 @@ def made(action, members=(), **more):
     asked = codec.decode(request(action, [], members, **more), CheckRequest)
     data = ActionData(asked.action.data)
     return asked, State(data, Snapshot(Inventory(), asked.cluster), 1000, NOW)
-
-
-def test_groups_of_a_deletion_are_unhealthy_never_created_and_healthy():
-    """A deletion counts up to three groups, a creation one; groups without nodes are left out."""
-    members = [*nodes(a=2), node(3, 'a', status='ERROR'), node(4, 'b', created_at=None)]
-    asked, state = made('CLUSTER_SCALE_IN', members)
-
-    def groups(kind, *protected):
-        task = Task(asked, state, Size(kind, 1), Size(kind, 1), protected)
-        held = task.held(state.cloud.by_zone(asked.cluster.nodes), state.cloud.by_zone)
-        return held.groups, held.staying
-
-    assert groups(DELETION) == ([{'a': 1}, {'b': 1}, {'a': 2}], {})
-    assert groups(DELETION, 'n1', 'n4') == ([{'a': 1}, {'a': 1}], {'a': 1, 'b': 1})
-    assert groups(CREATION) == ([{'a': 3, 'b': 1}], {})
-
-
-@pytest.mark.parametrize(
-    'more',
-    [
-        {'data': {'deletion': {'candidates': ['n4', 'n2']}}},
-        {'inputs': {'candidates': ['n4', 'n2']}},
-        {'data': {'deletion': {'candidates': ['n4', 'n2']}}, 'inputs': {'candidates': ['n1']}},
-    ],
-)
-def test_groups_of_a_deletion_begin_with_the_victims_that_are_chosen(more):
-    """A plan removes the nodes that an earlier policy or the action has chosen before others."""
-    members = [*nodes(a=1, b=1), node(3, 'a', status='ERROR'), node(4, 'b', created_at=None)]
-    asked, state = made('CLUSTER_SCALE_IN', members, **more)
-
-    task = Task(asked, state, Size(DELETION, 1), Size(DELETION, 1), ['n2'])
-
-    held = task.held(state.cloud.by_zone(asked.cluster.nodes), state.cloud.by_zone)
-
-    assert (held.groups, held.staying) == ([{'b': 1}, {'a': 1}, {'a': 1}], {'b': 1})
 
 
 @pytest.mark.parametrize(
@@ -97,37 +61,6 @@ def test_plan_that_replaces_places_of_an_earlier_policy_has_a_warning(
         f'policy must run after senlin.policy.{kind}_placement'
     )
     assert warnings == [replaced] * warns
-
-
-PROTECTED = {'metadata': {'protected': 'true'}}
-
-
-def test_task_of_a_deletion_is_limited_to_the_nodes_that_are_not_protected():
-    """A deletion removes no more nodes than may be deleted."""
-    members = [*nodes(a=1), node(2, **PROTECTED), node(3, **PROTECTED)]
-    asked, state = made('CLUSTER_SCALE_IN', members)
-
-    tasks = [Task.of(asked, state, Size(DELETION, count)) for count in (1, 2)]
-
-    assert [task.possible.count for task in tasks] == [1, 1]
-    assert [sorted(task.protected) for task in tasks] == [['n2', 'n3']] * 2
-
-
-@pytest.mark.parametrize(
-    ('size', 'reason'),
-    [
-        (Size(CREATION, 1), None),
-        (Size(DELETION, 0), shared_placement.NOTHING_TO_DO.rstrip('.')),
-        (Size(DELETION, 1), None),
-    ],
-)
-def test_task_without_a_node_to_create_or_to_delete_has_a_reason_to_be_skipped(size, reason):
-    """A policy plans nothing if no node is to change; protected nodes do not hide other errors."""
-    asked, state = made('CLUSTER_RESIZE', [node(1, **PROTECTED)])
-
-    found = Task.of(asked, state, size).skip_reason
-
-    assert (found and found.rstrip('.')) == reason
 
 
 @pytest.mark.parametrize(
@@ -218,19 +151,3 @@ def test_malformed_property_of_version_1_1_is_refused_with_its_path(
         policy_of(registry, kind, '1.0', **{key: {}})
 
     assert str(refused.value) == f'{message} - at `{AT}.{key}{at}`'
-
-
-@KINDS
-@pytest.mark.parametrize(
-    ('version', 'given', 'expected'),
-    [
-        ('1.0', {}, None),
-        ('1.1', {}, Backoff(300, 3600)),
-        ('1.1', {'on_shortage': {'mode': 'ignore'}}, None),
-    ],
-)
-def test_backoff_is_that_of_version_1_1_unless_it_is_ignored(
-    registry, kind, version, given, expected
-):
-    """Version 1.0 and the mode `ignore` never redistribute nodes."""
-    assert policy_of(registry, kind, version, **given).backoff == expected

@@ -58,37 +58,65 @@ def rows(reply, by='zones'):
 ZONES = spreading(redistributing(zone_policy('a', 'b', 'c')), max_skew=9)
 
 
-def test_place_that_refused_a_node_gets_none_until_the_delay_has_passed():
-    """The others take its share; its row says until when, and its failed node is not counted."""
-    members = [*nodes(a=1, b=1, c=1), refused(4, 'a')]
-
-    reply = decide(scale_out(4, ZONES, members=members))
-
-    assert created(reply) == {'b': 2, 'c': 2}
-    row = rows(reply)['a']
-    assert (row['current'], row['final'], row['note']) == (1, 1, UNTIL)
-    assert reply['warnings'] == [f'Zone a is {UNTIL} (1 failed attempt)']
+PROBE = 'short of capacity: one probe'
+IGNORING = redistributing(zone_policy('a', 'b', 'c'), mode='ignore')
 
 
-def test_place_gets_one_node_as_a_probe_after_the_delay():
-    """After the delay one node is created there, however many it is short of."""
-    members = [*nodes(b=3, c=3), refused(7, 'a', minutes=5), refused(8, 'a', minutes=5)]
+@pytest.mark.parametrize(
+    ('policy', 'members', 'creation', 'row', 'warning'),
+    [
+        # The other zones take the share of a full zone, whose failed node is not counted.
+        (ZONES, [refused(7, 'a')], {'b': 2, 'c': 1}, (0, UNTIL), f'{UNTIL} (1 failed attempt)'),
+        # After the delay one node is created in the zone, however many it is short of.
+        (
+            ZONES,
+            [refused(7, 'a', minutes=5), refused(8, 'a', minutes=5)],
+            {'a': 1, 'b': 1, 'c': 1},
+            (0, PROBE),
+            f'{PROBE} (1 failed attempt)',
+        ),
+        # A node that was created after the delay ends the shortage.
+        (
+            ZONES,
+            [refused(7, 'a', minutes=30), node(9, 'a', created_at='2026-01-01T11:50:00Z')],
+            {'a': 3},
+            (1, ''),
+            None,
+        ),
+        # A clock that is wrong delays no node.
+        (
+            ZONES,
+            [refused(7, 'a', minutes=-(10**6))],
+            {'a': 1, 'b': 1, 'c': 1},
+            (0, PROBE),
+            f'{PROBE} (failed at an unknown time or in the future; check the clock of the engine)',
+        ),
+        # Other modes count failed nodes.
+        (zone_policy('a', 'b', 'c'), [refused(7, 'a')], {'a': 3}, (1, ''), None),
+        (IGNORING, [refused(7, 'a')], {'a': 3}, (1, ''), None),
+    ],
+    ids=['waits', 'probe', 'after a probe', 'wrong clock', 'version 1.0', 'ignore'],
+)
+def test_place_that_refused_a_node_gets_none_until_the_delay_has_passed(
+    policy, members, creation, row, warning
+):
+    """After the delay a node is created in the zone as a probe; row and warning say so."""
+    reply = decide(scale_out(3, policy, members=[*nodes(b=3, c=3), *members]))
 
-    reply = decide(scale_out(3, ZONES, members=members))
-
-    assert created(reply) == {'a': 1, 'b': 1, 'c': 1}
-    assert rows(reply)['a']['note'] == 'short of capacity: one probe'
-    assert reply['warnings'] == ['Zone a is short of capacity: one probe (1 failed attempt)']
+    assert created(reply) == creation
+    assert (rows(reply)['a']['current'], rows(reply)['a']['note']) == row
+    assert reply['warnings'] == ([f'Zone a is {warning}'] if warning else [])
 
 
-def test_place_is_filled_after_a_successful_probe():
-    """A node that was created after the delay ends the shortage, though failed nodes remain."""
-    probe = node(9, 'a', created_at='2026-01-01T11:50:00Z')
-    members = [*nodes(b=3, c=3), refused(7, 'a', minutes=30), probe]
+def test_region_short_of_capacity_leaves_its_share_to_the_others():
+    """Region placement alone observes the regions of failed nodes, whatever their zones."""
+    policy = redistributing(region_policy(('R1', 300), 'R2'))
 
-    reply = decide(scale_out(2, ZONES, members=members))
+    reply = decide(scale_out(3, policy, members=[refused(1, 'a', 'R1')]))
 
-    assert (created(reply), reply['warnings']) == ({'a': 2}, [])
+    assert created(reply, 'regions') == {'R2': 3}
+    assert rows(reply, 'regions')['R1']['note'] == UNTIL
+    assert f'Region R1 is {UNTIL} (1 failed attempt)' in reply['warnings']
 
 
 @pytest.mark.parametrize(
@@ -110,21 +138,6 @@ def test_other_nodes_do_not_prove_a_shortage(more):
 
     assert 'a' in created(reply)
     assert reply['warnings'] == []
-
-
-@pytest.mark.parametrize(
-    'policy',
-    [zone_policy('a', 'b', 'c'), redistributing(zone_policy('a', 'b', 'c'), mode='ignore')],
-    ids=['version 1.0', 'ignore'],
-)
-def test_shortage_has_no_effect_in_other_modes(policy):
-    """Version 1.0, and the mode `ignore`, place nodes as before and count failed nodes."""
-    members = [*nodes(b=2, c=2), refused(5, 'a')]
-
-    reply = decide(scale_out(2, policy, members=members))
-
-    assert created(reply) == {'a': 2}
-    assert rows(reply)['a']['current'] == 1
 
 
 def test_deletion_is_planned_without_shortages():
@@ -151,19 +164,6 @@ def test_all_places_short_of_capacity_fail_the_action_with_the_next_probe():
         '"No valid host was found. There are not enough hosts available."; '
         'the next probe is possible at 2026-01-01T12:04:00Z'
     )
-
-
-def test_unknown_time_of_a_failure_allows_a_probe_with_a_warning():
-    """A clock that is wrong delays no node; the operator learns of it."""
-    members = [*nodes(b=3, c=3), refused(7, 'a', minutes=-(10**6))]
-
-    reply = decide(scale_out(3, ZONES, members=members))
-
-    assert created(reply)['a'] == 1
-    assert reply['warnings'] == [
-        'Zone a is short of capacity: one probe '
-        '(failed at an unknown time or in the future; check the clock of the engine)'
-    ]
 
 
 def test_new_node_of_an_action_counts_as_evidence():
@@ -225,18 +225,6 @@ def test_warning_of_a_place_escapes_and_shortens_its_name():
 
     assert warning.startswith('Zone \\u001b[31maaa')
     assert len(warning) < 160
-
-
-def test_region_short_of_capacity_leaves_its_share_to_the_others():
-    """Region placement alone observes the regions of failed nodes, whatever their zones."""
-    policy = spreading(redistributing(region_policy(('R1', 300), 'R2')), max_skew=9)
-    members = [refused(1, 'a', 'R1')]
-
-    reply = decide(scale_out(3, policy, members=members))
-
-    assert created(reply, 'regions') == {'R2': 3}
-    assert rows(reply, 'regions')['R1']['note'] == UNTIL
-    assert reply['warnings'] == [f'Region R1 is {UNTIL} (1 failed attempt)']
 
 
 BOTH = (redistributing(region_policy('R1', 'R2')), redistributing(zone_policy('a', 'b', 'd')))

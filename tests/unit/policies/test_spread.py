@@ -48,23 +48,21 @@ def test_best_effort_spread_carries_out_the_plan_with_a_warning(check):
     assert len(reply['decisions'][0]['details']['skewed']) == 3
 
 
-@pytest.mark.parametrize(('max_skew', 'status'), [(5, 'ERROR'), (6, 'OK')])
-def test_strict_spread_tolerates_the_allowed_skew(check, max_skew, status):
-    """A place exactly at the allowed skew is tolerated, without a warning."""
-    policy = spreading(ZONES, mode='strict', max_skew=max_skew)
-
+@pytest.mark.parametrize(
+    ('policy', 'status'),
+    [
+        (spreading(ZONES, mode='strict', max_skew=5), 'ERROR'),
+        (spreading(ZONES, mode='strict', max_skew=6), 'OK'),
+        (ZONES, 'OK'),
+    ],
+    ids=['beyond', 'allowed', 'version 1.0'],
+)
+def test_strict_spread_tolerates_the_allowed_skew(check, policy, status):
+    """A place exactly at the allowed skew is tolerated, without a warning, as by version 1.0."""
     reply = check(request(SCALE_OUT, [policy], inputs={'count': 18}), zones=LOST)
 
     assert (reply['action']['data']['status'], reply['warnings']) == (status, [])
     assert ('skewed' in reply['decisions'][0]['details']) == (status == 'ERROR')
-
-
-def test_strict_spread_of_version_1_0_is_not_checked(check):
-    """Version 1.0 plans as before, without a warning."""
-    reply = check(request(SCALE_OUT, [ZONES], inputs={'count': 18}), zones=LOST)
-
-    assert (reply['action']['data']['status'], reply['warnings']) == ('OK', [])
-    assert 'skewed' not in reply['decisions'][0]['details']
 
 
 def test_strict_spread_warns_of_the_skew_of_a_deletion(check):
@@ -80,58 +78,44 @@ def test_strict_spread_warns_of_the_skew_of_a_deletion(check):
     ]
 
 
-def test_strict_spread_refuses_a_single_new_node(check):
-    """The creation of one node is checked as that of several."""
-    policy = spreading(ZONES, mode='strict')
+def strict(policy):
+    return spreading(policy, mode='strict')
 
-    reply = check(request('NODE_CREATE', [policy], nodes(az1=3, az3=2), node=node(9)), zones=LOST)
 
-    assert reply['action']['data']['reason'] == (
-        'Zone az2 would hold 0 nodes, ideal 2.0, allowed skew 1: zone az2 is unavailable'
-    )
-    assert reply['nodes'] == {}
+R2_WITHOUT_A = {'R1': {'zones': {'a': True}}, 'R2': {'zones': {'a': False}}}
+UNEQUAL = {'R1': {'zones': {'a': True, 'b': True}}, 'R2': {'zones': {'b': False, 'c': True}}}
 
 
 @pytest.mark.parametrize(
-    ('more', 'regions', 'lost'),
+    ('policies', 'regions', 'reason', 'skewed'),
     [
-        ([], ['R1'], 'is unknown to the cloud'),
+        ([strict(region_policy('R1', 'R2'))], ['R1'], 'is unknown to the cloud', ['R1', 'R2']),
         (
-            [zone_policy('a')],
-            {'R1': {'zones': {'a': True}}, 'R2': {'zones': {'a': False}}},
+            [strict(region_policy('R1', 'R2')), zone_policy('a')],
+            R2_WITHOUT_A,
             'has no usable zone',
+            ['R1', 'R2'],
+        ),
+        (
+            [region_policy('R1', 'R2'), strict(zone_policy('a', 'b', 'c'))],
+            UNEQUAL,
+            'Zone c of region R2 would hold 4 nodes, ideal 2.0, allowed skew 1: zone b is '
+            'unavailable',
+            ['b', 'c'],
         ),
     ],
-    ids=['unknown', 'no zone'],
+    ids=['unknown', 'no zone', 'zones of a region'],
 )
-def test_strict_spread_over_regions_counts_lost_ones(check, more, regions, lost):
-    """A region in which no node can be created keeps its share of the ideal."""
-    policies = [spreading(region_policy('R1', 'R2'), mode='strict'), *more]
+def test_strict_spread_counts_places_in_which_no_node_can_be_created(
+    check, policies, regions, reason, skewed
+):
+    """A lost region or zone keeps its share of the ideal; a zone counts where it is known."""
+    reply = check(request(SCALE_OUT, policies, inputs={'count': 8}), regions=regions)
 
-    reply = check(request(SCALE_OUT, policies, inputs={'count': 4}), regions=regions)
-
-    assert reply['action']['data']['reason'] == (
-        f'Region R1 would hold 4 nodes, ideal 2.0, allowed skew 1: region R2 {lost}'
-    )
-    assert [row['name'] for row in reply['decisions'][0]['details']['skewed']] == ['R1', 'R2']
-
-
-def test_strict_spread_of_zones_counts_the_zones_of_each_region(check):
-    """With a plan by region, a zone counts in the regions that know it."""
-    policies = [region_policy('R1', 'R2'), spreading(zone_policy('a', 'b', 'c'), mode='strict')]
-    regions = {'R1': {'zones': {'a': True, 'b': True}}, 'R2': {'zones': {'b': False, 'c': True}}}
-
-    fits = check(request(SCALE_OUT, policies, inputs={'count': 4}), regions=regions)
-    skewed = check(request(SCALE_OUT, policies, inputs={'count': 8}), regions=regions)
-
-    assert fits['action']['data']['status'] == 'OK'
-    assert skewed['action']['data']['reason'] == (
-        'Zone c of region R2 would hold 4 nodes, ideal 2.0, allowed skew 1: zone b is unavailable'
-    )
-    assert [row['region_name'] for row in skewed['decisions'][1]['details']['skewed']] == [
-        'R2',
-        'R2',
-    ]
+    if not reason.startswith('Zone'):
+        reason = f'Region R1 would hold 8 nodes, ideal 4.0, allowed skew 1: region R2 {reason}'
+    assert reply['action']['data']['reason'] == reason
+    assert [row['name'] for row in reply['decisions'][-1]['details']['skewed']] == skewed
 
 
 REGISTRY = Registry.installed()

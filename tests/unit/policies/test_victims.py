@@ -167,7 +167,6 @@ def test_nodes_of_unknown_place_leave_first(check, policies, members, count, pla
     reply = check(asked, 'ab', REGIONS)
 
     deletion = reply['action']['data']['deletion']
-
     assert {key: deletion[key] for key in planned} == planned
     assert deletion['candidates'] == victims
 
@@ -353,14 +352,6 @@ def test_no_node_leaves_while_one_of_an_earlier_group_stays(
     assert max(leaving) <= min(staying, default=2)
 
 
-def test_removal_counts_of_another_policy_apply_before_the_groups(check):
-    """Removal counts of an earlier policy are kept; the groups count within each place."""
-    cluster = [node(1, 'a'), *(node(n, zone, status='ERROR') for n, zone in ((2, 'a'), (3, 'b')))]
-    data = {'deletion': {'count': 1, 'zones': {'a': 1}}}
-
-    assert deleted(check(request(SCALE_IN, OLDEST, cluster, data=data), 'ab')) == ['n2']
-
-
 @pytest.mark.parametrize(
     ('policies', 'cluster', 'reasons'),
     [
@@ -395,13 +386,12 @@ def member(number, placement, **more):
     return node(1, data={'placement': placement}) | {'id': f'n{number}', 'index': number, **more}
 
 
-def rounds(registry, policy, key, names, step, size, grow='CLUSTER_SCALE_OUT', weights=(1,)):
+def rounds(registry, policy, key, names, step, size, grow='CLUSTER_SCALE_OUT'):
     """Return the number of rounds of growth and shrinkage until each node is replaced, or None."""
     cloud = {'zones': dict.fromkeys(names, True), 'regions': list(names)}
     endpoints = Endpoints(Inventory.parse(cloud, 'test'), registry)
     policies = [policy, deletion_policy('OLDEST_PROFILE_FIRST')]
-    weighted = [name for i, name in enumerate(names) for _ in range(weights[i % len(weights)])]
-    order = [weighted[i % len(weighted)] for i in range(size)]
+    order = [names[i % len(names)] for i in range(size)]
     members = [member(i, {key: name}, profile_created_at=OLD) for i, name in enumerate(order)]
     number, old = size, {one['id'] for one in members}
     for round_number in range(1, 4 * size + 9):
@@ -446,14 +436,3 @@ def test_update_in_larger_steps_takes_at_most_so_many_rounds_more(registry, numb
 
     assert found is not None
     assert found <= math.ceil(size / step) + step
-
-
-@pytest.mark.parametrize('size', [6, 12, 15])
-def test_update_over_unequal_weights_ends_in_steps_of_the_sum_of_weights(registry, size):
-    """Weights 1:2:3 need steps of six, so that each zone gets and gives its share."""
-    policy = zone_policy(('a', 100), ('b', 200), ('c', 300))
-
-    found = rounds(registry, policy, 'zone', 'abc', 6, size, weights=(1, 2, 3))
-
-    assert found is not None
-    assert found <= math.ceil(size / 6) + 6
