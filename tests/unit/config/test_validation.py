@@ -20,11 +20,6 @@ def conf():
     return default_options()
 
 
-def test_validate_accepts_the_defaults(conf):
-    """A worker starts without any option of its own."""
-    validation.validate(conf)
-
-
 @pytest.mark.parametrize(
     ('topics', 'message'),
     [
@@ -211,50 +206,47 @@ def test_validate_of_a_malformed_logging_file_names_it(logging_file, content, ca
     assert str(logging_file) in str(raised.value)
 
 
+COMMANDS = ['--json']
+MORE = 'Unexpected argument more.conf'
+
+
 @pytest.mark.parametrize(
-    ('typed', 'described'),
+    ('typed', 'commands', 'described'),
     [
-        (['--config-flie=w.conf'], 'Unknown option --config-flie (did you mean --config-file?)'),
-        (['--confg', 'w.conf'], 'Unknown option --confg (did you mean --config-file?)'),
-        (['--debug', '--bogus'], 'Unknown option --bogus'),
-        (['--jason'], 'Unknown option --jason (did you mean --json?)'),
-        (['-d', '--config-file'], 'Option --config-file needs a value'),
-        (['--config-file', '--debug'], 'Option --config-file needs a value'),
-        (['--config-file', '--'], 'Option --config-file needs a value'),
-        (['-'], None),
-        (['--config-file', 'w.conf', '--nodebug', '--version', '--help'], None),
-        (['--config-f=w.conf', '-h', '--', 'upgrade', 'check', '--json'], None),
+        (
+            ['--config-flie=w.conf'],
+            COMMANDS,
+            'Unknown option --config-flie (did you mean --config-file?)',
+        ),
+        (['--confg', 'w.conf'], COMMANDS, 'Unknown option --confg (did you mean --config-file?)'),
+        (['--debug', '--bogus'], COMMANDS, 'Unknown option --bogus'),
+        (['--jason'], COMMANDS, 'Unknown option --jason (did you mean --json?)'),
+        *(
+            ([*given, '--config-file', *then], COMMANDS, 'Option --config-file needs a value')
+            for given, then in ((['-d'], []), ([], ['--debug']), ([], ['--']))
+        ),
+        (['-'], COMMANDS, None),
+        (['--config-file', 'w.conf', '--nodebug', '--version', '--help'], COMMANDS, None),
+        (['--config-f=w.conf', '-h', '--', 'upgrade', 'check', '--json'], COMMANDS, None),
+        (['more.conf'], None, MORE),
+        (['--config-file', 'w.conf', 'more.conf'], None, MORE),
+        (['--config-f', 'w.conf', 'more.conf'], None, MORE),
+        (['--debug', 'more.conf'], None, MORE),
+        (['-d', 'more.conf'], None, MORE),
+        ([], None, None),
+        (['--config-file', 'w.conf', '-d'], None, None),
+        (['--config-file=w.conf', '--log-file', 'l'], None, None),
+        (['--shell_completion', 'bash'], None, None),
     ],
 )
-def test_describe_wrong_arguments_of_a_program_with_commands(typed, described):
-    """One sentence names the wrong option without its value; each unique beginning is right."""
+def test_describe_wrong_arguments_names_the_wrong_option_without_its_value(
+    typed, commands, described
+):
+    """Each unique beginning is right, and a program without commands refuses other arguments."""
     usage = described and f'{described}; run "p --help" for the usage'
+    more = [] if commands is None else [commands]
 
-    assert validation.describe_wrong_arguments('p', typed, ['--json']) == usage
-
-
-@pytest.mark.parametrize(
-    'before', [[], ['--config-file', 'w.conf'], ['--config-f', 'w.conf'], ['--debug'], ['-d']]
-)
-def test_describe_wrong_arguments_of_an_argument_without_an_option_names_it(before):
-    """A program without commands refuses a file that no option names."""
-    assert validation.describe_wrong_arguments('p', [*before, 'more.conf']) == (
-        'Unexpected argument more.conf; run "p --help" for the usage'
-    )
-
-
-@pytest.mark.parametrize(
-    'typed',
-    [
-        [],
-        ['--config-file', 'w.conf', '-d'],
-        ['--config-file=w.conf', '--log-file', 'l'],
-        ['--shell_completion', 'bash'],
-    ],
-)
-def test_describe_wrong_arguments_of_values_of_options_is_none(typed):
-    """The value of an option is no argument of its own."""
-    assert validation.describe_wrong_arguments('p', typed) is None
+    assert validation.describe_wrong_arguments('p', typed, *more) == usage
 
 
 @pytest.mark.parametrize(

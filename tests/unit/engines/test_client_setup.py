@@ -23,10 +23,6 @@ def test_ids_of_context_omit_secrets_and_missing_values():
     )
 
     assert client_setup.ids(context) == {'request_id': 'req-1', 'project_id': 'demo'}
-
-
-def test_ids_without_context_are_empty():
-    """A call without a context sends no ids."""
     assert client_setup.ids(None) == {}
 
 

@@ -69,20 +69,6 @@ def test_details_have_a_row_per_listed_and_unlisted_zone(check):
     ]
 
 
-def test_zone_of_a_node_comes_from_its_data_details_or_nova(check):
-    """The zone comes from the node's data, else the server's details, else Nova."""
-    members = [
-        node(1, details={'OS-EXT-AZ:availability_zone': 'a'}),
-        node(2, physical_id='s2'),
-        node(3, physical_id='s3', data={'placement': {'zone': 'b'}}),
-    ]
-    servers = {'s2': {'availability_zone': 'a'}, 's3': {'availability_zone': 'a'}}
-
-    reply = check(request(IN, [ZONES], members), zones=['a', 'b'], servers=servers)
-
-    assert rows(reply, 'zones', 'name', 'current') == [('a', 2), ('b', 1)]
-
-
 @pytest.mark.parametrize(
     ('asked', 'cloud', 'deletion'),
     [
@@ -145,17 +131,6 @@ def test_node_create_with_an_empty_zone_in_its_profile_is_planned(check):
     assert created(reply)['zones'] == {'a': 1}
 
 
-def test_creation_keeps_unknown_keys_of_placement_entries(check):
-    """Keys that an affinity policy wrote to the entries of new nodes stay."""
-    group = {'servergroup': 'g1'}
-    data = {'placement': {'count': 2, 'placements': [group, group]}}
-
-    reply = check(request(OUT, [ZONES], inputs={'count': 2}, data=data), zones=['a', 'b'])
-
-    placements = reply['action']['data']['placement']['placements']
-    assert placements == [{**group, 'zone': 'a'}, {**group, 'zone': 'b'}]
-
-
 def test_earlier_plan_is_replaced_and_unknown_keys_stay(check):
     """A new plan replaces all keys of an earlier one; other keys stay."""
     old = {'zones': {'old': 2}, 'places': [{'region_name': 'old', 'count': 2}]}
@@ -175,23 +150,6 @@ def test_earlier_plan_is_replaced_and_unknown_keys_stay(check):
     }
     placements = reply['action']['data']['placement']['placements']
     assert placements == [{'servergroup': 'g', **placed}, placed]
-
-
-@pytest.mark.parametrize(
-    ('action', 'zones', 'warnings'),
-    [
-        (OUT, {'a': False}, []),
-        (OUT, {'a1': True}, ['The cloud does not know availability zone "a"; it has "a1"']),
-        (IN, {}, ['The cloud does not know availability zone "a"; it has none']),
-    ],
-)
-def test_check_without_a_usable_zone_is_an_error(check, action, zones, warnings):
-    """Without a zone to create in or to delete from the check fails, and names unknown zones."""
-    reply = check(request(action, [A], nodes(a=2)), zones=zones)
-
-    assert reply['action']['data']['reason'] == NO_ZONE
-    assert reply['decisions'][0]['outcome'] == 'FAILED'
-    assert reply['warnings'] == warnings
 
 
 def test_removal_of_more_nodes_than_there_are_warns_of_the_numbers(check):
@@ -249,16 +207,6 @@ def test_regions_are_planned_before_zones_whatever_the_priorities(check, priorit
         {'region_name': 'R1', 'zone': 'a'},
         {'region_name': 'R2', 'zone': 'b'},
     ]
-
-
-def test_infeasible_plan_has_the_possible_number_in_its_details(check):
-    """The details of an infeasible creation say how many nodes are possible in each region."""
-    reply = check(request(OUT, [capped(2, 3)], inputs={'count': 6}), regions=['R1', 'R2'])
-
-    assert reply['action']['data'] == {'status': 'ERROR', 'reason': INFEASIBLE}
-    details = reply['decisions'][0]['details']
-    assert (details['asked'], details['possible'], details['missing']) == (6, 5, 1)
-    assert rows(reply, 'places', 'name', 'cap', 'possible') == [('R1', 2, 2), ('R2', 3, 3)]
 
 
 def resized(number, **more):
@@ -373,7 +321,9 @@ def test_creation_whose_usable_regions_are_full_has_no_feasible_plan(check):
     """The share of a region without usable zones does not exceed the caps of the others."""
     reply = check(request(OUT, [capped(2, -1), ZONES], inputs={'count': 3}), regions=R2_IS_OUT)
 
-    assert reply['action']['data']['reason'] == INFEASIBLE
+    assert reply['action']['data'] == {'status': 'ERROR', 'reason': INFEASIBLE}
+    details = reply['decisions'][0]['details']
+    assert (details['asked'], details['possible'], details['missing']) == (3, 2, 1)
     assert rows(reply, 'places', 'name', 'current', 'cap', 'possible', 'note') == [
         ('R1', 0, 2, 2, ''),
         ('R2', 0, -1, 0, 'no usable zone'),
@@ -414,17 +364,6 @@ def test_deletion_in_a_region_without_usable_zone_keeps_its_weight(check):
     assert found[-1] == ('R2', 'no usable zone', 3, 1, 2)
 
 
-@pytest.mark.parametrize(('zone', 'region'), [('q', 'R2'), ('q:host', 'R2'), ('b', 'R1')])
-def test_node_whose_profile_names_its_zone_goes_to_a_region_that_has_it(check, zone, region):
-    """A new node goes to a region where the zone of its profile is available, listed or not."""
-    members = [node(1, 'a', 'R1' if region == 'R1' else 'R2')]
-    new = node(9, profile=profile(zone=zone))
-
-    reply = check(request(NEW, BOTH, members, node=new), regions=R2_IS_OUT)
-
-    assert reply['nodes'] == {'n9': {'data': {'placement': {'region_name': region, 'zone': zone}}}}
-
-
 def test_named_place_is_recorded_in_the_data_of_the_node(check):
     """Places that the profile names are recorded in the node's data; other keys stay."""
     new = node(9, profile=profile('R1', 'a'), data={'placement': {'servergroup': 'g'}, 'other': 1})
@@ -441,11 +380,45 @@ def test_named_place_is_recorded_in_the_data_of_the_node(check):
     assert reply['nodes'] == {'n9': {'data': {'placement': placed, 'other': 1}}}
 
 
-def test_named_place_of_the_cluster_profile_is_recorded_too(check):
-    """A node without a profile of its own is created from the cluster's."""
-    asked = request(NEW, [zone_policy('b')], node=node(9), profile=profile(zone='a'))
+@pytest.mark.parametrize(
+    ('asked', 'regions', 'placement'),
+    [
+        # A zone of the profile decides about the region, listed or not.
+        *(
+            (
+                request(
+                    NEW, BOTH, regional(**{region: 1}), node=node(9, profile=profile(zone=zone))
+                ),
+                R2_IS_OUT,
+                {'region_name': region, 'zone': zone},
+            )
+            for zone, region in (('q', 'R2'), ('q:host', 'R2'), ('b', 'R1'))
+        ),
+        # A node without a profile of its own is created from the cluster's.
+        (
+            request(NEW, [zone_policy('b')], node=node(9), profile=profile(zone='a')),
+            ONE_ZONE_EACH,
+            {'zone': 'a'},
+        ),
+        # A region that the policy does not list takes any number of nodes.
+        (
+            request(NEW, [capped(0)], regional(R9=4), node=node(9, profile=profile('R9'))),
+            ['R1', 'R9'],
+            {'region_name': 'R9'},
+        ),
+        # Zones are looked up in the region of the profile.
+        (
+            request(NEW, BOTH, node=node(9, profile=profile('R2'))),
+            ONE_ZONE_EACH,
+            {'region_name': 'R2', 'zone': 'b'},
+        ),
+    ],
+)
+def test_place_of_a_node_follows_the_place_that_its_profile_names(check, asked, regions, placement):
+    """A profile that names one of region and zone restricts the other one."""
+    reply = check(asked, regions=regions, home_region='R1')
 
-    assert check(asked, zones=['b'])['nodes'] == {'n9': {'data': {'placement': {'zone': 'a'}}}}
+    assert reply['nodes'] == {'n9': {'data': {'placement': placement}}}
 
 
 @pytest.mark.parametrize(('cap', 'status'), [(-1, 'OK'), (3, 'OK'), (2, 'ERROR'), (0, 'ERROR')])
@@ -463,15 +436,6 @@ def test_named_region_that_is_full_is_an_error(check, cap, status):
         assert reply['decisions'][0]['reason'] == INFEASIBLE
         assert rows(reply, 'places', 'name', 'current', 'cap') == [('R1', 2, cap)]
         assert reply['nodes'] == {}
-
-
-def test_named_region_that_the_policy_does_not_list_has_no_cap(check):
-    """A region that the policy does not list takes any number of nodes."""
-    new = node(9, profile=profile('R9'))
-
-    reply = check(request(NEW, [capped(0)], regional(R9=4), node=new), regions=['R1', 'R9'])
-
-    assert reply['nodes'] == {'n9': {'data': {'placement': {'region_name': 'R9'}}}}
 
 
 @pytest.mark.parametrize('policy', [region_policy('R1'), A])
@@ -501,13 +465,6 @@ def test_zone_of_a_new_node_is_planned_among_the_nodes_of_its_region(check, new,
     reply = check(request(NEW, [ZONES], members, node=new), regions=regions, home_region='R1')
 
     assert created(reply)['zones'] == {zone: 1}
-
-
-def test_zone_of_a_new_node_is_one_that_the_nova_of_its_region_knows(check):
-    """Zones of a new node are asked for in the region that its profile names."""
-    reply = check(request(NEW, BOTH, node=node(9, profile=profile('R2'))), regions=ONE_ZONE_EACH)
-
-    assert reply['nodes'] == {'n9': {'data': {'placement': {'region_name': 'R2', 'zone': 'b'}}}}
 
 
 @pytest.mark.parametrize(

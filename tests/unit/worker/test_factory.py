@@ -33,38 +33,67 @@ def conf(tmp_path, monkeypatch):
     return conf
 
 
-def test_cloud_with_an_inventory_is_the_embedded_cloud(conf):
-    """An embedded cloud needs no service, and its processes share the state of load balancers."""
+def test_cloud_with_an_inventory_is_the_embedded_cloud(conf, tmp_path):
+    """The processes share the state of load balancers, which can outlive the worker."""
     cloud = factory.create_clouds(conf)
 
     assert isinstance(cloud, Inventory)
     assert cloud.load_balancer.state is None
     assert factory.create_clouds(conf, '/state').load_balancer.state == '/state'
-
-
-def test_cloud_whose_description_names_a_state_file_keeps_it(conf, tmp_path):
-    """Load balancers can outlive the worker."""
     (tmp_path / 'cloud.yaml').write_text('load_balancer: {state: kept.json}')
-
     assert factory.create_clouds(conf, '/state').load_balancer.state.endswith('kept.json')
 
 
 @pytest.mark.parametrize(
-    ('option', 'value', 'message'),
+    ('create', 'option', 'value', 'message'),
     [
-        ('inventory_file', None, 'needs inventory_file'),
-        ('inventory_file', 'wrong.yaml', r'^\[cloud\] inventory_file: .*zones'),
-        ('inventory_file', 'gone', r'^\[cloud\] .*gone.*; create it, or correct the path$'),
-        ('backend', 'openstack', 'auth_type is not set'),
+        (factory.create_clouds, 'cloud.inventory_file', None, '.*needs inventory_file'),
+        (factory.create_clouds, 'cloud.inventory_file', 'wrong.yaml', '{}: .*zones'),
+        (
+            factory.create_clouds,
+            'cloud.inventory_file',
+            'gone',
+            r'\[cloud\] .*gone.*; create it, or correct the path$',
+        ),
+        (factory.create_clouds, 'cloud.backend', 'openstack', '.*auth_type is not set'),
+        (
+            factory.create_cordons,
+            'placement.cordon_file',
+            'gone',
+            r'{}: Cannot read the cordon file: gone: No such file or directory; create it, and '
+            r'write \[\] for no cordons$',
+        ),
+        (
+            factory.create_cordons,
+            'placement.cordon_file',
+            'wrong.yaml',
+            '{}: Invalid cordon file: wrong.yaml: Expected `array`, got `object`',
+        ),
+        (
+            factory.create_recorder,
+            'decision_log.file',
+            'none/d.jsonl',
+            'Cannot write {}: none/d.jsonl: No such file or directory; create its folder and let '
+            'the user of the worker write to it$',
+        ),
+        (
+            factory.create_recorder,
+            'decision_log.file',
+            '/',
+            'Cannot write {}: /: Is a directory; name a file in that folder$',
+        ),
     ],
 )
-def test_cloud_that_cannot_be_created_names_the_option(conf, tmp_path, option, value, message):
-    """The error names the option that is missing or wrong, and the remedy."""
+def test_object_that_cannot_be_created_names_the_option(
+    conf, tmp_path, create, option, value, message
+):
+    """The error names the option that is missing or wrong, the file, the cause and the remedy."""
+    group, name = option.split('.')
     (tmp_path / 'wrong.yaml').write_text('zones: 7')
-    conf.set_override(option, value, group='cloud')
+    conf.set_override(name, value, group=group)
 
-    with pytest.raises(ConfigurationError, match=message):
-        factory.create_clouds(conf)
+    with pytest.raises(ConfigurationError, match='^' + message.format(rf'\[{group}\] {name}')):
+        create(conf)
 
 
 def test_cordons_and_recorder_without_a_file_are_none(conf):
@@ -81,35 +110,6 @@ def test_cordons_are_those_of_the_file(conf, tmp_path):
     assert [one.zone for one in factory.create_cordons(conf).in_force(NOW)] == ['a']
 
 
-@pytest.mark.parametrize(
-    ('text', 'message'),
-    [
-        (
-            None,
-            'Cannot read the cordon file: {path}: No such file or directory; create it, and write '
-            '[] for no cordons',
-        ),
-        (
-            '- zone: a',
-            'Invalid cordon file: {path}: Object missing required field `until` - at `$[0]` (line '
-            '1, column 3)',
-        ),
-    ],
-    ids=['missing', 'invalid'],
-)
-def test_cordons_of_an_unusable_file_raise_an_error_with_the_remedy(conf, tmp_path, text, message):
-    """A worker does not start without the cordons that its operator wants."""
-    path = tmp_path / 'cordons.yaml'
-    if text is not None:
-        path.write_text(text)
-    conf.set_override('cordon_file', str(path), group='placement')
-
-    with pytest.raises(ConfigurationError) as raised:
-        factory.create_cordons(conf)
-
-    assert str(raised.value) == f'[placement] cordon_file: {message.format(path=path)}'
-
-
 def test_recorder_creates_its_file_and_records_the_host_of_the_worker(conf, tmp_path):
     """A file that cannot be written is found at the start, and each line names its worker."""
     conf.set_override('file', str(tmp_path / 'd.jsonl'), group='decision_log')
@@ -120,28 +120,6 @@ def test_recorder_creates_its_file_and_records_the_host_of_the_worker(conf, tmp_
     endpoints.policy_check(request('CLUSTER_SCALE_OUT', []), 'req-1')
 
     assert json.loads((tmp_path / 'd.jsonl').read_text())['host'] == 'host-1'
-
-
-@pytest.mark.parametrize(
-    ('file', 'message'),
-    [
-        (
-            'none/d.jsonl',
-            'No such file or directory; create its folder and let the user of the worker write to '
-            'it',
-        ),
-        ('', 'Is a directory; name a file in that folder'),
-    ],
-)
-def test_recorder_that_cannot_write_names_file_cause_and_remedy(conf, tmp_path, file, message):
-    """The error names the option, the file, the cause and what to do."""
-    path = tmp_path / file
-    conf.set_override('file', str(path), group='decision_log')
-
-    with pytest.raises(ConfigurationError) as raised:
-        factory.create_recorder(conf)
-
-    assert str(raised.value) == f'Cannot write [decision_log] file: {path}: {message}'
 
 
 @pytest.mark.parametrize(

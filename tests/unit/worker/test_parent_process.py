@@ -15,7 +15,7 @@ from stevedore import extension
 
 from placement_worker.policies import plugin_checks
 from placement_worker.policies.plugin_checks import NAMESPACE
-from placement_worker.worker import factory, parent_process
+from placement_worker.worker import parent_process
 from tests.config_files import Options
 from tests.waiting import first_line
 
@@ -78,19 +78,6 @@ def test_run_with_a_configuration_that_cannot_work_returns_2_and_prints_the_caus
     assert start(text) == (2, f'placement-worker: {message}\n')
 
 
-def test_run_with_a_decision_log_that_cannot_be_written_returns_2_and_prints_the_cause(
-    start, monkeypatch
-):
-    """A worker that cannot record its decisions does not serve."""
-    monkeypatch.setattr(factory, 'declare_queues', lambda _: None)
-
-    assert start(f'{CLOUD}[decision_log]\nfile = /nonexistent/d.jsonl\n') == (
-        2,
-        'placement-worker: Cannot write [decision_log] file: /nonexistent/d.jsonl: No such file or '
-        'directory; create its folder and let the user of the worker write to it (read: w.conf)\n',
-    )
-
-
 @pytest.mark.parametrize('wrong', ['[placement]\ncordon_file = none\n', ''])
 def test_run_with_another_option_that_cannot_work_creates_no_decision_log(start, tmp_path, wrong):
     """A first start by root leaves no file that the user of the worker cannot write.
@@ -109,16 +96,6 @@ def test_run_with_a_missing_file_returns_2_and_names_the_option(capsys):
     assert capsys.readouterr().err == (
         f'placement-worker: {os.path.abspath("gone.conf")}: no such file; check --config-file\n'
     )
-
-
-def test_run_that_fails_leaves_no_folder_behind(start, tmp_path, monkeypatch):
-    """The private folder of a worker is removed with it."""
-    monkeypatch.setattr('tempfile.tempdir', str(tmp_path / 'temporary'))
-    (tmp_path / 'temporary').mkdir()
-
-    start(CLOUD)
-
-    assert list((tmp_path / 'temporary').iterdir()) == []
 
 
 @pytest.mark.usefixtures('_isolated')
