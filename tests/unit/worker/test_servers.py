@@ -3,6 +3,7 @@
 import os
 import threading
 from types import SimpleNamespace
+from unittest.mock import Mock, call
 
 import pytest
 from oslo_messaging._drivers import base
@@ -15,36 +16,11 @@ from placement_worker.worker.servers import Server, Servers, WorkerProcess
 from tests.unit.late_ack.fakes import Connection, Driver
 
 
-class RecordingServer:
-    """An RPC server that records its calls."""
-
-    def __init__(self, *, connected):
-        self.listener = object() if connected else None
-        self.calls = []
-
-    def start(self, override_pool_size):
-        self.calls.append(('start', override_pool_size))
-
-    def stop(self):
-        self.calls.append('stop')
-
-    def wait(self):
-        self.calls.append('wait')
-
-
-class RecordingTransport:
-    """A transport, and the sender: both end with one call."""
-
-    def __init__(self, blocked=None):
-        self.closed = False
-        self._blocked = blocked
-
-    def cleanup(self):
-        if self._blocked:
-            self._blocked.wait()
-        self.closed = True
-
-    close = cleanup
+def server(threads=1, listener=None):
+    """Return a server that records its calls; without a listener it has not reached its broker."""
+    return Server(
+        Mock(spec_set=['listener', 'start', 'stop', 'wait'], listener=listener), threads, 60
+    )
 
 
 @pytest.fixture
@@ -55,44 +31,32 @@ def blocked():
     event.set()
 
 
-def test_start_gives_each_server_its_number_of_threads():
-    """Each queue has a thread pool of its own."""
-    one, other = RecordingServer(connected=False), RecordingServer(connected=False)
-
-    Servers([Server(one, 8, 60), Server(other, 1, 60)], [], []).start()
-
-    assert (one.calls, other.calls) == ([('start', 8)], [('start', 1)])
-
-
 def test_stop_waits_for_servers_with_a_broker_alone():
-    """A server that has not reached its broker has no requests and would wait for ever."""
-    connected, waiting = RecordingServer(connected=True), RecordingServer(connected=False)
-    sender, transport = RecordingTransport(), RecordingTransport()
+    """Each server has its threads; one without a broker has no requests and would never stop."""
+    connected, waiting = server(8, listener=object()), server(1)
+    sender, transport = Mock(spec_set=['close']), Mock(spec_set=['cleanup'])
+    servers = Servers([connected, waiting], [transport], [sender])
 
-    Servers([Server(connected, 1, 60), Server(waiting, 1, 60)], [transport], [sender]).stop()
+    servers.start()
+    heartbeats = Servers([waiting], [], []).heartbeats()
+    servers.stop()
 
-    assert connected.calls == ['stop', 'wait']
-    assert waiting.calls == []
-    assert sender.closed
-    assert transport.closed
+    start, stop = call.start, [call.stop(), call.wait()]
+    assert connected.rpc_server.mock_calls == [start(override_pool_size=8), *stop]
+    assert waiting.rpc_server.mock_calls == [start(override_pool_size=1)]
+    assert heartbeats == [None]
+    assert (sender.mock_calls, transport.mock_calls) == ([call.close()], [call.cleanup()])
 
 
 def test_stop_does_not_wait_for_a_transport_without_its_broker(monkeypatch, blocked):
     """A worker can be stopped while its broker is away."""
     monkeypatch.setattr(module, 'CLOSE_S', 0.01)
-    transport, lost = RecordingTransport(), RecordingTransport(blocked)
+    transport, closed = Mock(spec_set=['cleanup']), []
+    lost = SimpleNamespace(cleanup=lambda: closed.append(blocked.wait()))
 
-    Servers([Server(RecordingServer(connected=False), 1, 60)], [transport, lost], []).stop()
+    Servers([server()], [transport, lost], []).stop()
 
-    assert transport.closed
-    assert not lost.closed
-
-
-def test_heartbeats_of_servers_without_a_listener_are_none():
-    """The watchdog does not report a process ready whose servers still look for their broker."""
-    servers = Servers([Server(RecordingServer(connected=False), 1, 60)], [], [])
-
-    assert servers.heartbeats() == [None]
+    assert (transport.mock_calls, closed) == ([call.cleanup()], [])
 
 
 class ListeningServer:
@@ -110,48 +74,22 @@ def test_long_requests_are_logged_by_the_bound_of_their_queue(caplog):
     """A request of the slow topic may take longer than one of the first topic."""
     now = [100]
     fast, slow = (ListeningServer(lambda: now[0]) for _ in range(2))
-    waiting = RecordingServer(connected=False)
-    servers = Servers([Server(fast, 1, 60), Server(slow, 1, 600), Server(waiting, 1, 60)], [], [])
+    servers = Servers([Server(fast, 1, 60), Server(slow, 1, 600), server()], [], [])
 
     now[0] = 170
     servers.log_long_requests()
 
-    (line,) = caplog.messages
-    assert line == 'm has been in flight for 70 s (request unknown, topic t)'
+    assert caplog.messages == ['m has been in flight for 70 s (request unknown, topic t)']
 
 
 def test_requests_in_flight_of_all_servers_are_a_line_each():
     """The report of a process lists the requests of all topics."""
     servers = Servers([Server(ListeningServer(lambda: 100), 1, 60) for _ in range(2)], [], [])
-    idle = Servers([Server(RecordingServer(connected=False), 1, 60)], [], [])
+    idle = Servers([server()], [], [])
 
     line = 'm has been in flight for 0 s (request unknown, topic t)'
     assert servers.requests_in_flight() == f'{line}\n{line}'
     assert idle.requests_in_flight() == 'none'
-
-
-class RecordingServers:
-    """Servers of a process that record what happens to them."""
-
-    def __init__(self, number, stopping):
-        assert (number, stopping.is_set()) == (0, False)
-        self.stopping = stopping
-        self.calls = []
-
-    def start(self):
-        self.calls.append('start')
-
-    def stop(self):
-        self.calls.append(('stop', self.stopping.is_set()))
-
-    def log_long_requests(self):
-        self.calls.append('log')
-
-    def requests_in_flight(self):
-        return 'a request'
-
-    def heartbeats(self):
-        return [Heartbeat(50, None, None)]
 
 
 @pytest.fixture
@@ -160,40 +98,51 @@ def table():
 
 
 @pytest.fixture
-def worker(table, monkeypatch):
+def servers():
+    """Servers of a process that record what happens to them."""
+    recording = Mock(spec_set=[name for name in vars(Servers) if not name.startswith('_')])
+    recording.heartbeats.return_value = [Heartbeat(50, None, None)]
+    return recording
+
+
+@pytest.fixture
+def worker(table, servers, monkeypatch):
     """A process that is neither forked nor repeats anything."""
     monkeypatch.setattr(
         'cotyledon.Service.__init__', lambda service, number: setattr(service, 'worker_id', number)
     )
-    return WorkerProcess(0, 'configuration', RecordingServers, table)
+    created = []
+    worker = WorkerProcess(0, 'configuration', lambda *how: created.append(how) or servers, table)
+    ((number, worker.stopping),) = created
+    assert (number, worker.stopping.is_set()) == (0, False)
+    return worker
 
 
-def test_run_publishes_heartbeats_and_starts_the_servers(worker, table, monkeypatch):
+def test_run_publishes_heartbeats_and_starts_the_servers(worker, servers, table, monkeypatch):
     """The watchdog sees a process that waits for its broker, and hanging requests are logged."""
-    repeated, sections = [], []
-    monkeypatch.setattr(module.watchdog, 'repeat_in_thread', lambda *call: repeated.append(call))
-    monkeypatch.setattr(
-        guru_meditation.Report, 'register_section', lambda *section: sections.append(section)
-    )
+    repeat, register = Mock(), Mock()
+    monkeypatch.setattr(module.watchdog, 'repeat_in_thread', repeat)
+    monkeypatch.setattr(guru_meditation.Report, 'register_section', register)
 
     worker.run()
-    ((publish, interval_s),) = repeated
+    ((publish, interval_s),) = (repeated.args for repeated in repeat.mock_calls)
     publish()
 
-    assert worker._servers.calls == ['start', 'log']
-    assert [(title, section()) for title, section in sections] == [
-        ('Requests in flight', 'a request')
-    ]
+    assert servers.mock_calls == [call.start(), call.heartbeats(), call.log_long_requests()]
+    assert register.mock_calls == [call('Requests in flight', servers.requests_in_flight)]
     assert interval_s == 2
     assert table.read(60)[0].pid == os.getpid()
     assert table.read(60)[0].poll_age_s == 10
 
 
-def test_terminate_ends_all_waits_before_it_stops_the_servers(worker, table):
+def test_terminate_ends_all_waits_before_it_stops_the_servers(worker, servers, table):
     """A reply that waits for its destination does not delay the end of the process."""
+    stopping = []
+    servers.stop.side_effect = lambda: stopping.append(worker.stopping.is_set())
+
     worker.terminate()
 
-    assert worker._servers.calls == [('stop', True)]
+    assert stopping == [True]
     assert table.read(60)[0].unserved_s is None
 
 

@@ -58,16 +58,18 @@ def failed(name, zone, reason, age_s=10):
     )
 
 
-def test_new_members_are_spread_over_zones(worker):
-    """The first members of a group go to different zones."""
-    assert sorted(chooser(worker).zones([], 3)) == ['az1', 'az2', 'az3']
-
-
-def test_new_member_goes_to_the_emptiest_zone(worker):
-    """The zones of existing members count, and the worker looks up none of them."""
-    members = [member('a', 'az1'), member('b', 'az3')]
-
-    assert chooser(worker).zones(members, 1) == ['az2']
+@pytest.mark.parametrize(
+    ('members', 'count', 'zones'),
+    [
+        ([], 3, ['az1', 'az2', 'az3']),
+        ([member('a', 'az1'), member('b', 'az3')], 1, ['az2']),
+        ([member('a', 'az1'), failed('b', 'az2', 'lost'), member('c', 'az3')], 1, ['az2']),
+    ],
+    ids=['new', 'emptiest', 'created again'],
+)
+def test_new_member_goes_to_the_emptiest_zone(worker, members, count, zones):
+    """Existing members count, except those that Heat replaces; the worker looks up none of them."""
+    assert sorted(chooser(worker).zones(members, count)) == zones
     assert all(node.physical_id is None for node in worker.requests[0].cluster.nodes)
 
 
@@ -122,13 +124,6 @@ def test_members_to_place_know_the_failures_of_victims(worker):
     asked.victims([failed('a', 'az2', FULL), member('b', 'az1')], 1)
 
     assert 'az2' not in asked.zones([member('b', 'az1')], 3)
-
-
-def test_unhealthy_member_is_created_again_in_the_emptiest_zone(worker):
-    """A member that Heat replaces takes no room, so a balanced group stays balanced."""
-    members = [member('a', 'az1'), failed('b', 'az2', 'lost'), member('c', 'az3')]
-
-    assert chooser(worker).zones(members, 1) == ['az2']
 
 
 @pytest.mark.parametrize(
