@@ -95,22 +95,6 @@ def test_validate_timeouts_of_an_embedded_cloud_ignores_the_lookup_budget(conf):
     validation.validate_timeouts(conf)
 
 
-def test_validate_files_reads_the_current_content(tmp_path):
-    """A file that became invalid is reported before it changes a running worker."""
-    file = tmp_path / 'a.conf'
-    file.write_text('[worker]\nthreads = 3\n')
-    options.set_defaults()
-    conf = Options()
-    options.register(conf)
-    conf(['--config-file', str(file)])
-    file.write_text('[worker]\nthreads = many\n')
-
-    with pytest.raises(cfg.ConfigFileValueError):
-        validation.validate_files(conf)
-
-    assert conf.worker.threads == 3
-
-
 FILE = """\
 [loggers]
 keys = root, own
@@ -304,16 +288,3 @@ def test_describe_error_of_a_malformed_file_names_file_and_line(tmp_path, conten
 
     text = validation.describe_error(raised.value)
     assert text.startswith(described.replace('FILE', str(file)))
-
-
-def test_sources_names_the_files_or_the_option_that_names_one(tmp_path):
-    """A worker that cannot start says what it read, or how to name a file."""
-    (tmp_path / 'a.conf').touch()
-    conf = Options()
-    conf([])
-    assert validation.sources(conf) == (
-        'no configuration file was read; --config-file FILE names one'
-    )
-
-    conf(['--config-file', str(tmp_path / 'a.conf')])
-    assert validation.sources(conf) == f'read: {tmp_path}/a.conf'

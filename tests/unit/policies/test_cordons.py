@@ -411,30 +411,23 @@ POLICIES = st.sampled_from(
 )
 
 
-@settings(max_examples=200)
-@given(given=cordons(), members=clusters(), policies=POLICIES, count=st.integers(1, 9))
+@settings(max_examples=300)
+@given(
+    given=cordons(),
+    members=clusters(),
+    policies=POLICIES | POLICIES.map(lambda policies: [*map(redistributing, policies)]),
+    count=st.integers(1, 9),
+)
 def test_no_node_is_created_in_a_cordoned_place(given, members, policies, count):
-    """No placement names a place that a cordon in force covers."""
+    """Neither a placement nor a place to try next is one that a cordon in force covers."""
     reply = decide(scale_out(*policies, members=members, count=count), *given)
 
     placements = reply['action']['data'].get('placement', {}).get('placements', [])
     assert placements or reply['action']['data']['status'] == 'ERROR'
-    for place in placements:
+    alternatives = reply['action']['data'].get('creation', {}).get('alternatives', ())
+    for place in [*placements, *(place for one in alternatives for place in one['retry'])]:
         at = place.get('region_name', 'R1'), place.get('zone')
         assert not any(one.covers(*at) for one in cordons_in_force(given, NOW))
-
-
-@settings(max_examples=100)
-@given(given=cordons(), members=clusters(), policies=POLICIES)
-def test_no_retry_is_advised_in_a_cordoned_place(given, members, policies):
-    """The alternatives of version 1.1, which engines try without asking again, are open places."""
-    reply = decide(scale_out(*map(redistributing, policies), members=members), *given)
-
-    creation = reply['action']['data'].get('creation', {})
-    for one in creation.get('alternatives', ()):
-        for place in one['retry']:
-            at = place.get('region_name', 'R1'), place.get('zone')
-            assert not any(found.covers(*at) for found in cordons_in_force(given, NOW))
 
 
 @settings(max_examples=200)

@@ -467,22 +467,6 @@ def test_zone_of_a_new_node_is_planned_among_the_nodes_of_its_region(check, new,
     assert created(reply)['zones'] == {zone: 1}
 
 
-@pytest.mark.parametrize(
-    ('cloud', 'more'), [({'home_region': 'R1'}, {}), ({}, {'profile': profile('R1')})]
-)
-def test_growing_an_existing_cluster_counts_its_nodes_in_their_region(check, cloud, more):
-    """Nodes without placement data count in the region of their profile, or in the home region."""
-    policies = [region_policy('R1'), zone_policy('a', ('b', 200), 'c')]
-    regions = {'R1': {'zones': dict.fromkeys('abc', True)}}
-
-    reply = check(
-        request(OUT, policies, nodes(b=4), inputs={'count': 4}, **more), (), regions, **cloud
-    )
-
-    assert rows(reply, 'regions', 'name', 'final') == [('R1', 8)]
-    assert rows(reply, 'zones', 'name', 'final', number=1) == [('a', 2), ('b', 4), ('c', 2)]
-
-
 SENTENCE = 'The place of {} of {} is unknown; the plan does not count them: {}'
 LOST = [*nodes(a=2), node(3), node(6), node(4, data={'placment': {'zone': 'a'}}), node(5)]
 

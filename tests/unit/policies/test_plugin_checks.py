@@ -390,15 +390,3 @@ def test_policy_under_test_fails_if_it_changes_what_it_receives(change):
 
     with pytest.raises(WorkerFailed, match='AssertionError: check must not change what it receive'):
         InProcessCaller(CLOUD, types).policy_check(ASKED)
-
-
-def test_policy_under_test_decides_together_with_the_installed_types():
-    """A test needs one registry for its policy and those of this package."""
-    types = testing.registry_of({'test.good-1.0': variant()})
-
-    reply = InProcessCaller(CLOUD, types).policy_check(ASKED)
-
-    assert [one.policy_type for one in reply.decisions] == [
-        'test.good-1.0',
-        'senlin.policy.zone_placement-1.0',
-    ]

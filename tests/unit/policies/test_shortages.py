@@ -188,19 +188,6 @@ def test_strict_spread_names_a_zone_short_of_capacity():
     )
 
 
-def test_reply_lists_the_places_to_try_next():
-    """Each planned zone has the others in the order of preference, without those in shortage."""
-    members = [*nodes(a=2, b=1), refused(9, 'c')]
-
-    reply = decide(scale_out(3, ZONES, members=members))
-
-    assert created(reply) == {'a': 1, 'b': 2}
-    assert created(reply, 'alternatives') == [
-        {'place': {'zone': 'a'}, 'retry': [{'zone': 'b'}]},
-        {'place': {'zone': 'b'}, 'retry': [{'zone': 'a'}]},
-    ]
-
-
 @pytest.mark.parametrize(
     'policy',
     [
@@ -262,16 +249,17 @@ A, B, D = ({'zone': zone} for zone in 'abd')
 
 
 @pytest.mark.parametrize(
-    ('policies', 'alternatives'),
+    ('policies', 'members', 'alternatives'),
     [
-        (BOTH, [(IN_R1 | A, IN_R1 | B), (IN_R2 | A, IN_R2 | D)]),
-        (BOTH[:1], [(IN_R1, IN_R2), (IN_R2, IN_R1)]),
+        ([ZONES], [*nodes(a=2, b=1), refused(9, 'c')], [(A, B), (B, A)]),
+        (BOTH, [], [(IN_R1 | A, IN_R1 | B), (IN_R1 | B, IN_R1 | A), (IN_R2 | A, IN_R2 | D)]),
+        (BOTH[:1], [], [(IN_R1, IN_R2), (IN_R2, IN_R1)]),
     ],
-    ids=['both', 'regions'],
+    ids=['zones', 'both', 'regions'],
 )
-def test_alternatives_of_regions_are_regions_or_zones_of_the_same_region(policies, alternatives):
-    """A zone of a region is replaced by another zone there; region placement names regions."""
-    reply = decide(scale_out(2, *policies, members=[]))
+def test_reply_lists_the_places_to_try_next(policies, members, alternatives):
+    """A zone of a region is replaced by another zone there, and no place is short of capacity."""
+    reply = decide(scale_out(3, *policies, members=members))
 
     assert created(reply, 'alternatives') == [
         {'place': place, 'retry': [other]} for place, other in alternatives
@@ -389,11 +377,24 @@ def test_deletion_without_new_evidence_records_nothing(asked):
     assert decide(asked)['cluster'] is None
 
 
-def test_failed_probe_doubles_the_recorded_attempts():
-    """The next attempt after a recorded one is the second in a row."""
-    before = record('a', at='2026-01-01T11:50:00Z')
-
-    assert recorded(decide(removal(known=[before]))) == [record('a', attempts=2)]
+@pytest.mark.parametrize(
+    ('asked', 'attempts'),
+    [
+        # The next attempt after a recorded one is the second in a row.
+        (removal(known=[record('a', at='2026-01-01T11:50:00Z')]), 2),
+        # The node of an action replaces the member with its id.
+        (
+            removal(
+                refused(4, 'a', minutes=20), action='NODE_DELETE', node=refused(4, 'a'), inputs={}
+            ),
+            1,
+        ),
+    ],
+    ids=['failed probe', 'newer version of a node'],
+)
+def test_failed_probe_doubles_the_recorded_attempts(asked, attempts):
+    """Each failure of a place counts once."""
+    assert recorded(decide(asked)) == [record('a', attempts=attempts)]
 
 
 def test_ended_records_are_removed_with_a_deletion():
@@ -450,14 +451,6 @@ def test_record_is_added_to_the_patch_of_a_policy():
     patch = patch_after_deletion(decoded, {}, ClusterPatch(OTHER), [Backoff(300, 3600)], NOW)
 
     assert patch.data == {**OTHER, 'placement_failures': [record('a')]}
-
-
-def test_newer_version_of_a_node_is_no_second_attempt():
-    """The node of an action replaces the member with its id."""
-    members = [refused(4, 'a', minutes=20)]
-    asked = request('NODE_DELETE', [TWO_ZONES], members, node=refused(4, 'a', minutes=1))
-
-    assert [one['attempts'] for one in recorded(decide(asked))] == [1]
 
 
 def test_record_of_another_region_does_not_concern_a_new_node():

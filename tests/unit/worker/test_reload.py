@@ -69,13 +69,6 @@ def test_reload_names_options_as_a_file_does(conf, messages, monkeypatch):
     ]
 
 
-def test_reload_of_an_unchanged_file_says_that_no_option_changed(conf, messages):
-    """An operator who edited another file sees that nothing changed."""
-    reload.reload(conf)
-
-    assert messages() == ['Reloaded the mutable options; changed options: none']
-
-
 def test_reload_in_a_process_logs_no_change_that_its_parent_logs(conf, file, caplog):
     """A reload adds one line to the log per change, however many processes the worker has."""
     caplog.set_level(logging.INFO)

@@ -10,13 +10,11 @@ from oslo_log import formatters, log
 
 from placement_worker import errors
 from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.errors import ConfigurationError
 from placement_worker.handlers.service import Endpoints
 from placement_worker.worker import log_escaping, startup
 from tests import hostile_requests
 from tests.config_files import Options
 
-INVALID = 'Value for option [DEFAULT] {} from {{}}'
 FILE, FOLDER = ['--config-file=worker.conf'], ['--config-dir=.', '--nodebug']
 
 
@@ -79,31 +77,6 @@ def test_configure_with_an_ambiguous_abbreviation_leaves_the_report_to_oslo_conf
 def test_describe_error_returns_one_printable_line(exc, text):
     """Texts of errors neither break lines nor control the terminal."""
     assert startup.describe_error(exc) == text
-
-
-@pytest.mark.parametrize(
-    ('exc', 'line'),
-    [
-        (
-            ConfigurationError('[worker] topic is empty'),
-            'placement-worker: [worker] topic is empty (no configuration file was read; '
-            '--config-file FILE names one)\n',
-        ),
-        (
-            FileNotFoundError(2, 'No such file', 'a.conf'),
-            'placement-worker: a.conf: No such file\n',
-        ),
-    ],
-    ids=['configuration', 'system'],
-)
-def test_report_failure_prints_one_line_and_the_files_of_a_configuration_error(exc, line, capsys):
-    """A configuration error names the files to correct; an error of the system names its own."""
-    conf = Options()
-    conf([])
-
-    startup.report_failure(conf, exc)
-
-    assert capsys.readouterr() == ('', line)
 
 
 REQUESTS = dict(hostile_requests.requests())
