@@ -6,7 +6,7 @@ import pytest
 
 from placement_worker.decisions import cluster_history
 from placement_worker.decisions.records import InvalidLine
-from tests.factories import bind, deletion_policy, node, nodes, request, zone_policy
+from tests.factories import deletion_policy, node, nodes, request, zone_policy
 from tests.unit.decisions.conftest import shrinking
 
 
@@ -45,35 +45,22 @@ def test_clusters_of_two_logs_are_read_from_the_latest_checks(clusters, decide):
     ]
 
 
-def test_victims_of_the_latest_action_are_left_out(clusters, decide):
-    """A zone that the latest action empties has no nodes any more."""
-    line, reply = decide(shrinking(1, *nodes(a=1, b=1)))
-    (victim,) = reply['action']['data']['deletion']['candidates']
-
-    (found,) = clusters([line])
-
-    assert [one.id for one in found.cluster.nodes] == [{'n1': 'n2', 'n2': 'n1'}[victim]]
-
-
-def test_node_of_a_node_delete_is_left_out(clusters, decide):
-    """The action of a single node deletes it, although no policy names a victim."""
-    members = nodes(a=2)
-
-    (found,) = clusters([decide(_of('web', members, 'NODE_DELETE', node=members[0]))[0]])
-
-    assert [one.id for one in found.cluster.nodes] == ['n2']
-
-
-def test_victims_of_a_refused_action_stay(clusters, decide):
-    """A check that ends in ERROR changes no cluster."""
-    line, reply = decide(shrinking(1, *nodes(a=1)))
-    record = json.loads(line)
-    record['reply']['action']['data'] |= {'status': 'ERROR'}
-    assert reply['action']['data']['deletion']['candidates'] == ['n1']
+@pytest.mark.parametrize(
+    ('action', 'more', 'status', 'left'),
+    [
+        ('CLUSTER_SCALE_IN', {'inputs': {'count': 1}, 'policies': [deletion_policy()]}, 'OK', 1),
+        ('CLUSTER_SCALE_IN', {'inputs': {'count': 1}, 'policies': [deletion_policy()]}, 'ERROR', 2),
+        ('NODE_DELETE', {'node': node(1)}, 'OK', 1),
+    ],
+)
+def test_victims_of_the_latest_action_are_left_out(action, more, status, left, clusters, decide):
+    """The nodes that the latest action deletes have left, unless its check ended in ERROR."""
+    record = json.loads(decide(_of('web', nodes(a=2), action, **more))[0])
+    record['reply']['action']['data'] |= {'status': status}
 
     (found,) = clusters([json.dumps(record).encode()])
 
-    assert [one.id for one in found.cluster.nodes] == ['n1']
+    assert [one.id for one in found.cluster.nodes] == ['n1', 'n2'][-left:]
 
 
 @pytest.mark.parametrize(
@@ -167,23 +154,6 @@ def test_read_of_an_action_leaves_out_the_checks_of_other_actions(decide, read):
     assert read('act-', [line]) == ([], [])
 
 
-@pytest.mark.parametrize('name', ['c1', 'web'])
-def test_read_of_a_cluster_returns_its_checks_and_attachments(decide, read, name):
-    """The decisions about a cluster are found by its id and by its name."""
-    lines = [
-        decide(shrinking(1, *nodes(a=2), dry_run=True))[0],
-        decide(bind(deletion_policy()), method='policy_attach')[0],
-    ]
-
-    found = read(name, lines)
-
-    assert found.of_action == []
-    assert [(one.action, one.action_id, one.status, one.dry_run) for one in found.of_cluster] == [
-        ('CLUSTER_SCALE_IN', 'act-1', 'OK', True),
-        ('policy_attach', None, 'OK', False),
-    ]
-
-
 @pytest.mark.parametrize(
     ('change', 'created', 'deleted'),
     [
@@ -213,12 +183,3 @@ def test_summary_of_a_check_has_the_nodes_that_its_action_deletes_or_acts_on(dec
     ]
 
     assert [one.nodes for one in read('web', lines).of_cluster] == [['n1'], ['n9']]
-
-
-def test_read_leaves_out_malformed_lines(decide, read):
-    """A damaged line does not hide the other decisions."""
-    line, _ = decide(shrinking(1, *nodes(a=2)))
-    edited = line.replace(b'"candidates":["n1"]', b'"candidates":"n1"')
-
-    assert edited != line
-    assert len(read('act-1', [b'act-1\n', edited, line]).of_action) == 1

@@ -19,20 +19,6 @@ def mask(data):
 @pytest.mark.parametrize(
     'key',
     [
-        'pass', 'PASS', 'Pass', 'db_pass', 'DB_PASS', 'db-pass', 'dbPass', 'pass_1', 'os.pass',
-        'ssh_key', 'sshKey', 'SSH-KEY', 'ssh_keys', 'aws_access_key', 'password', 'adminPass',
-        'pwd', 'pw', 'DB_PW', 'dbPw', 'auth', 'basic_auth', 'httpAuth', 'AUTH', 'authorization',
-        'Authorization', 'cookie', 'Set-Cookie',
-    ],
-)  # fmt: skip
-def test_masked_with_the_name_of_a_secret_hides_its_value(key):
-    """The name of a secret hides its value, however its words are joined."""
-    assert mask({key: 's1'}) == {key: MASK}
-
-
-@pytest.mark.parametrize(
-    'key',
-    [
         'compass', 'bypass', 'passive', 'keyboard', 'passed_over', 'encompass', 'Passenger',
         'PASSIVE', 'key', 'monkey', 'key_name', 'underpass', 'BYPASS', 'basic', 'auth_url',
         'os-auth-type', 'author', 'unauthorized', 'upward',
@@ -109,6 +95,13 @@ def test_masked_with_a_pair_of_name_and_value_hides_the_value_of_a_secret(pair, 
             f'see amqp://{MASK}@h:5672/ or http://h:80/a@b',
         ),
         ('https://user:s1@h/a', f'https://{MASK}@h/a'),
+        ('https://user:p@w@host/', f'https://{MASK}@host/'),
+        ('https://host/hook?token=s1', f'https://host/hook?token={MASK}'),
+        (
+            'https://host/?V=2&api_key=s1&n=1#access_token=s2',
+            f'https://host/?V=2&api_key={MASK}&n=1#access_token={MASK}',
+        ),
+        ('https://host?mail=a@b', 'https://host?mail=a@b'),
         ('the password is not in here', 'the password is not in here'),
     ],
 )
@@ -145,30 +138,16 @@ def test_masked_with_a_long_hostile_text_takes_linear_time(part):
 @pytest.mark.parametrize(
     'key',
     [
-        'password', 'adminPassword', 'SECRET', 'trust_id', 'x-auth-token', 'privateKey',
+        'pass', 'PASS', 'Pass', 'db_pass', 'DB_PASS', 'db-pass', 'dbPass', 'pass_1', 'os.pass',
+        'ssh_key', 'sshKey', 'SSH-KEY', 'ssh_keys', 'aws_access_key', 'pw', 'DB_PW', 'dbPw',
+        'auth', 'basic_auth', 'httpAuth', 'AUTH', 'authorization', 'Authorization', 'cookie',
+        'Set-Cookie', 'password', 'adminPassword', 'SECRET', 'trust_id', 'x-auth-token',
+        'privateKey',
         'api_key', 'apikey', 'X-Api-Key', 'pwd', 'DB_PWD', 'adminPass', 'passphrase', 'user-data',
     ],
 )  # fmt: skip
-def test_masked_hides_values_by_name_at_any_depth(key):
-    """A text or a number under the name of a secret is masked at any depth."""
+def test_masked_with_the_name_of_a_secret_hides_its_values_at_any_depth(key):
+    """A text or a number is masked, however the words of the name are joined."""
     assert mask({'a': [{key: 's1', 'b': 1}]}) == {'a': [{key: MASK, 'b': 1}]}
     values = mask({key: {'a': ['s1', 2, 2.5, None, True, '']}})
     assert values == {key: {'a': [MASK] * 3 + [None, True, '']}}
-
-
-@pytest.mark.parametrize(
-    ('url', 'shown'),
-    [
-        ('https://user:pw@host/', 'https://***@host/'),
-        ('https://user:p@w@host/', 'https://***@host/'),
-        ('https://host/hook?token=s1', 'https://host/hook?token=***'),
-        (
-            'https://host/?V=2&api_key=s1&n=1#access_token=s2',
-            'https://host/?V=2&api_key=***&n=1#access_token=***',
-        ),
-        ('https://host?mail=a@b', 'https://host?mail=a@b'),
-    ],
-)
-def test_masked_hides_credentials_of_urls(url, shown):
-    """User, password and secret parameters of a URL are masked."""
-    assert mask({'url': url}) == {'url': shown}

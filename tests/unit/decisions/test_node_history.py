@@ -1,8 +1,6 @@
 """The history of a node in decision logs."""
 
-import gzip
 import json
-from importlib import metadata
 
 import pytest
 
@@ -62,32 +60,11 @@ def test_created_node_has_no_plan_of_a_dry_run(decide, history):
     assert history('n1', [decide(shrinking(1, *nodes(a=2), dry_run=True))[0]]) == []
 
 
-def test_single_created_node_has_its_own_plan(decide, history):
-    """The check of a NODE_CREATE names the place of its node."""
-    new = node(1, created_at=None)
-    line, _ = decide(request('NODE_CREATE', [zone_policy('a', 'b')], node=new))
-
-    (event,) = history('n1', [line])
-
-    assert (event.event, event.text) == ('placed', 'in zone a')
-
-
 def test_node_is_found_by_its_name(decide, history):
     """A name works like an id."""
     line, _ = decide(shrinking(1, node(1, 'a', name='web-1'), node(2, 'a', name='web-2')))
 
     assert [event.node for event in history('web-2', [line])] == ['n2']
-
-
-def test_compressed_and_invalid_logs_are_read(decide, tmp_path, registry):
-    """Malformed lines are reported before the events of all other lines."""
-    line, _ = decide(shrinking(1, *nodes(a=2)))
-    (tmp_path / 'log.gz').write_bytes(gzip.compress(b'"n1"\n{"no": "n2"}\n' + line))
-
-    invalid, event = node_history.events_of_node([str(tmp_path / 'log.gz')], 'n1', registry)
-
-    assert isinstance(invalid, InvalidLine)
-    assert (invalid.number, event.event) == (1, 'chosen')
 
 
 def test_lines_without_the_node_are_not_decoded(decide, history):
@@ -224,20 +201,6 @@ def test_failed_check_counts_if_it_names_the_node(decide, history):
     assert [event.event for event in history('n12', [line])] == ['failed']
 
 
-def test_event_names_cluster_policies_request_version_and_place_of_the_node(decide, history):
-    """An operator sees which policies decided, for which request, and where the node was."""
-    line, _ = decide(shrinking(1, *nodes(a=2)))
-
-    (event,) = history('n1', [line])
-
-    assert event.version == metadata.version('placement-worker')
-    assert (event.cluster, event.place, event.request_id) == ('web', 'zone a', 'req-1')
-    assert event.policies == [
-        'zone_placement (senlin.policy.zone_placement-1.0): 1 node leaves 1 zone',
-        'deletion (senlin.policy.deletion-1.1): Candidates generated',
-    ]
-
-
 class Newest(Good):
     """A plugin that chooses the last two members."""
 
@@ -262,15 +225,6 @@ def test_victim_and_spared_node_have_rank_and_reason(decide, history):
     assert (second.event, second.text) == ('chosen', 'rank 2 (oldest in a) among 2 victims')
     assert (third.event, third.text) == ('spared', 'rank 3 (oldest) after 2 victims')
     assert {row['name'] for row in third.places} == {'a', 'b'}
-
-
-def test_victim_of_a_missing_policy_has_its_rank_in_the_list(decide, history):
-    """A decision that cannot be made again still names its victims and the policy."""
-    line, _ = decide(shrinking(1, *nodes(a=2)))
-
-    (event,) = history('n1', [line.replace(b'policy.deletion', b'policy.removed')])
-
-    assert event.text == 'rank 1 (chosen by deletion: Candidates generated) among 1 victim'
 
 
 def test_node_spared_by_a_health_floor_has_its_rank_and_the_floor(history):
@@ -366,10 +320,6 @@ def test_rows_that_a_later_policy_changed_have_the_counts_of_the_reply():
         zone_row('c', 1, 4),
         {'name': 'd', 'planned': 1, 'note': 'of a later policy'},
     ]
-
-
-def test_rows_of_a_deletion_count_down():
-    """The final count is smaller than the current one."""
     assert planned({'deletion': {'count': 1, 'zones': {'a': 1}}}, [zone_row('a', 2, 1)]) == [
         zone_row('a', 1, 2, '2 before a later policy')
     ]

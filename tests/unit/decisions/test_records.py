@@ -12,7 +12,7 @@ import pytest
 
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.ports import OctaviaSettings
-from placement_worker.contract.model import BindRequest, CheckRequest, Package
+from placement_worker.contract.model import CheckRequest, Package
 from placement_worker.decisions.records import (
     MALFORMED,
     DecisionLog,
@@ -54,24 +54,6 @@ def test_record_holds_request_answers_version_and_reply(decide):
         {'asked': 'home_region', 'of': [], 'answer': None},
         {'asked': 'regions', 'of': [], 'answer': ['R1', 'R2']},
     ]
-
-
-def test_record_holds_the_answers_about_zones_and_servers(decide):
-    """The responses of the cloud are recorded in the order of the calls."""
-    asked = request(
-        'CLUSTER_SCALE_IN', [zone_policy('a', 'b')], [*nodes(a=1), node(2, physical_id='s1')]
-    )
-
-    line, _ = decide(asked)
-
-    asked_for = {answer['asked']: answer for answer in json.loads(line)['cloud']}
-    server = {'OS-EXT-AZ:availability_zone': 'b', 'addresses': {}}
-    assert asked_for['zones'] == {'asked': 'zones', 'of': [None], 'answer': {'a': True, 'b': True}}
-    assert asked_for['servers'] == {
-        'asked': 'servers',
-        'of': [None, ['s1']],
-        'answer': {'s1': server},
-    }
 
 
 def test_record_that_cannot_be_encoded_is_reported_and_raises_nothing(caplog):
@@ -162,40 +144,6 @@ def test_append_to_a_deleted_folder_is_logged_once(tmp_path, caplog):
         f'Failed to write the decision log: {folder / "log"}: No such file or directory',
         f'The decision log can be written again: {folder / "log"}',
     ]
-
-
-def test_append_to_a_full_disk_is_logged(caplog):
-    """A full disk is logged, and the append does not raise."""
-    log = LogFile('/dev/full')
-
-    log.append(b'1\n')
-
-    assert 'Failed to write the decision log: ' in caplog.text
-
-
-def test_log_file_that_cannot_be_created_raises(tmp_path):
-    """A log file that cannot be created raises when it is opened."""
-    with pytest.raises(OSError, match='No such file'):
-        LogFile(str(tmp_path / 'none' / 'log'))
-
-
-@pytest.mark.parametrize(
-    ('method', 'kind'), [('policy_check', CheckRequest), ('policy_attach', BindRequest)]
-)
-def test_decoded_record_has_the_type_of_its_method(method, kind, decide, tmp_path):
-    """A check and an attachment are decoded as different requests, with their replies."""
-    policy = deletion_policy('OLDEST_FIRST')
-    asked = bind(policy) if kind is BindRequest else request('CLUSTER_SCALE_IN', [policy])
-
-    line, reply = decide(asked, method=method)
-    path = tmp_path / 'log'
-    path.write_bytes(line)
-
-    ((_, found),) = entries(str(path))
-    record = decoded(found)
-
-    assert isinstance(record.request, kind)
-    assert json.loads(msgspec.json.encode(record.reply)) == reply
 
 
 def test_decoded_damaged_line_raises_its_error():

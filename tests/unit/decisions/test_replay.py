@@ -13,9 +13,8 @@ from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.ports import ApiError
 from placement_worker.contract.rpc import Limits
 from placement_worker.decisions import replay
-from placement_worker.decisions.records import DecisionLog, Entry
+from placement_worker.decisions.records import Entry
 from placement_worker.decisions.replay import Difference
-from placement_worker.handlers.service import Endpoints
 from placement_worker.policies.base import INTERFACE, Outcome, Policy, on
 from placement_worker.policies.registry import Registry
 from tests.factories import (
@@ -29,7 +28,6 @@ from tests.factories import (
     refused,
     region_policy,
     request,
-    spreading,
     zone_policy,
 )
 from tests.simulated_octavia import Lab, patched
@@ -78,20 +76,6 @@ def test_replay_gives_the_same_reply_without_a_cloud(decide, registry, method, a
     assert (reply if 'status' in reply else reply['action']['data'])['status'] == status
     assert entry(line).method == method
     assert replay.differences(entry(line), registry) == []
-
-
-def test_replay_of_a_shortage_gives_the_same_records(decide, registry):
-    """Recorded failures are read and written on replay as they were at the recorded time."""
-    policies = [redistributing(zone_policy('a', 'b'), max_s=600), deletion_policy()]
-    for action in ('CLUSTER_SCALE_IN', 'CLUSTER_SCALE_OUT'):
-        asked = request(action, policies, [*nodes(a=1), refused(2, 'a')], inputs={'count': 1})
-        asked['cluster']['data'] = {
-            'placement_failures': [{'zone': 'b', 'at': '2026-01-01T11:55:00Z', 'attempts': 2}]
-        }
-        line, reply = decide(asked, now=lambda: NOW)
-
-        assert (reply['cluster'] is None) == (action == 'CLUSTER_SCALE_OUT')
-        assert replay.differences(entry(line), registry) == []
 
 
 def test_replay_of_an_expired_request_expires(decide, registry):
@@ -238,19 +222,6 @@ def test_replay_of_a_health_floor_uses_the_recorded_statuses(registry):
     assert replay.differences(entry(lines[0]), registry) == []
 
 
-@pytest.mark.parametrize(('mode', 'status'), [('strict', 'ERROR'), ('best_effort', 'OK')])
-def test_replay_of_a_skewed_plan_gives_the_same_reply(registry, mode, status):
-    """The refusal or the warning of `spread` depends on recorded responses alone."""
-    cloud, lines = Inventory.parse({'zones': {'a': True, 'b': False}}, 'test'), []
-    endpoints = Endpoints(cloud, registry, recorder=DecisionLog(lines.append))
-    policy = spreading(zone_policy('a', 'b'), mode=mode)
-
-    reply = endpoints.policy_check(request('CLUSTER_SCALE_OUT', [policy], inputs={'count': 4}))
-
-    assert reply['action']['data']['status'] == status
-    assert replay.differences(entry(lines[0]), registry) == []
-
-
 @pytest.mark.parametrize('status', [409, 429, 500, 503, None])
 def test_replay_of_any_failure_of_octavia_gives_the_same_reply(registry, status):
     """A failure of Octavia at any call is replayed with the same reply."""
@@ -302,18 +273,6 @@ def test_differences_name_each_path(decide, registry):
         Difference('$.action.data.placement.placements[3]', {'zone': 'a'}, '(nothing)'),
         Difference('$.decisions[0].reason', 'as before', '3 nodes go to 2 zones'),
     ]
-
-
-def test_differences_of_an_earlier_malformed_placement_name_its_path(decide, registry):
-    """A request that an earlier version decided in spite of its placement is refused now."""
-    line, _ = decide(shrinking())
-    asked = json.loads(line)['request']
-    asked['cluster']['nodes'][1]['data'] = {'placement': 'a'}
-
-    (difference,) = replay.differences(changed(line, request=asked), registry)
-
-    text = 'Expected `object | null`, got `str` - at `$.cluster.nodes[1].data.placement`'
-    assert difference.now == {'error': {'type': 'InvalidRequest', 'message': text}}
 
 
 def test_differences_include_order_and_type(decide, registry):

@@ -140,18 +140,6 @@ def test_requests_that_end_with_an_error_report_the_error(registry, events):
     ]
 
 
-def test_check_with_a_failing_listener_has_the_same_reply(registry):
-    """A listener that fails at every event changes no reply."""
-
-    asked = request('CLUSTER_SCALE_OUT', [zone_policy('a')], inputs={'count': 1})
-    replies = [
-        Endpoints(CLOUD, registry, *listeners, clock=lambda: 0.0).policy_check(asked)
-        for listeners in ((), (Broken(),))
-    ]
-
-    assert replies[0] == replies[1]
-
-
 def octavia(**settings):
     """Return an embedded Octavia, the id of its load balancer, and the id of that one's pool."""
     api = Inventory.parse({'load_balancer': settings}, 'test').octavia(None)
@@ -207,22 +195,6 @@ def test_load_balancer_conflict_reports_the_wait_for_the_other_change(events):
 
 
 EVENT = LoadBalancerUpdated()
-
-
-def test_listeners_with_an_event_pass_it_to_each_in_order():
-    """Each listener receives each event, in the order of the listeners."""
-    received = []
-
-    class Named:
-        def __init__(self, name):
-            self.name = name
-
-        def handle(self, event):
-            received.append((self.name, event))
-
-    Listeners(Named('first'), Named('second')).handle(EVENT)
-
-    assert received == [('first', EVENT), ('second', EVENT)]
 
 
 def test_listeners_with_a_failing_listener_log_it_and_go_on(caplog):

@@ -2,9 +2,7 @@
 
 import json
 
-import pytest
-
-from placement_worker.health.liveness_file import LivenessFile, write_json
+from placement_worker.health.liveness_file import LivenessFile
 
 
 def test_write_replaces_the_file_and_leaves_no_other(tmp_path):
@@ -57,9 +55,3 @@ def test_file_without_a_path_is_never_written(tmp_path, monkeypatch):
     file.remove()
 
     assert list(tmp_path.iterdir()) == []
-
-
-def test_write_json_into_a_missing_folder_raises(tmp_path):
-    """Callers decide how to report the failure."""
-    with pytest.raises(OSError, match='No such file'):
-        write_json(str(tmp_path / 'none' / 'file'), {})

@@ -41,57 +41,37 @@ def run_probe(*arguments):
 
 
 @pytest.mark.parametrize(
-    ('content', 'failure'),
+    ('ready', 'content', 'failure'),
     [
-        (state(), None),
-        (state(60), None),
-        (state(61), 'FILE was written 61 s ago (limit 60 s)'),
-        (state(-61), 'FILE has a time 61 s in the future; check the clock of this host'),
-        (state(alive=False, reasons=['a', 'b']), 'The worker is not alive: a; b'),
-        (state(alive='no'), 'The worker is not alive: no reason given'),
-        ('', MALFORMED),
-        ('[]', MALFORMED),
-        ({'checked_at': 'noon', 'alive': True}, MALFORMED),
-        ({'checked_at': '2026-01-01T12:00:00', 'alive': True}, MALFORMED),
-        ({'alive': True}, MALFORMED),
+        (False, state(), None),
+        (False, state(60), None),
+        (False, state(61), 'FILE was written 61 s ago (limit 60 s)'),
+        (False, state(-61), 'FILE has a time 61 s in the future; check the clock of this host'),
+        (False, state(alive=False, reasons=['a', 'b']), 'The worker is not alive: a; b'),
+        (False, state(alive='no'), 'The worker is not alive: no reason given'),
+        (False, '', MALFORMED),
+        (False, '[]', MALFORMED),
+        (False, {'checked_at': 'noon', 'alive': True}, MALFORMED),
+        (False, {'checked_at': '2026-01-01T12:00:00', 'alive': True}, MALFORMED),
+        (False, {'alive': True}, MALFORMED),
+        (True, state(ready=True), None),
+        (True, state(ready=False, missing=['a', 'b']), 'The worker is not ready: a; b'),
+        (True, state(alive=False, ready=True, reasons=['c']), 'The worker is not alive: c'),
+        (True, state(), MALFORMED),
     ],
 )
-def test_failure_of_liveness_is_none_only_for_a_fresh_file_of_a_live_worker(
-    tmp_path, content, failure
-):
-    """Old, malformed and negative states fail the liveness probe with a reason."""
+def test_failure_is_none_only_for_a_fresh_file_of_a_live_worker(tmp_path, ready, content, failure):
+    """Old, malformed and negative states fail with a reason; readiness is asked for apart."""
     file = write(tmp_path, content)
 
-    assert probe.failure(file, 60, NOON) == (failure and failure.replace('FILE', file))
+    assert probe.failure(file, 60, NOON, ready=ready) == (failure and failure.replace('FILE', file))
 
 
-@pytest.mark.parametrize(
-    ('content', 'failure'),
-    [
-        (state(ready=True), None),
-        (state(ready=False, missing=['a', 'b']), 'The worker is not ready: a; b'),
-        (state(alive=False, ready=True, reasons=['c']), 'The worker is not alive: c'),
-        (state(), MALFORMED),
-    ],
-)
-def test_failure_of_readiness_is_none_only_for_a_worker_that_is_alive_and_ready(
-    tmp_path, content, failure
-):
-    """A worker without a broker passes the liveness probe and fails the readiness probe."""
-    file = write(tmp_path, content)
-
-    assert probe.failure(file, 60, NOON, ready=True) == (failure and failure.replace('FILE', file))
-
-
-def test_failure_of_a_folder_asks_for_the_file(tmp_path):
-    """A folder says nothing about the worker."""
+def test_failure_without_a_readable_file_names_the_option(tmp_path):
+    """A missing file points to a worker that is not running or to another path."""
     assert probe.failure(str(tmp_path), 60, NOON) == (
         f'{tmp_path}: Is a directory; name a readable file, that of [worker] liveness_file'
     )
-
-
-def test_failure_without_a_file_names_the_option(tmp_path):
-    """A missing file points to a worker that is not running or to another path."""
     assert probe.failure(str(tmp_path / 'none'), 60, NOON).endswith(
         'none: No such file or directory: placement-worker is not running or has not reached its '
         'broker yet, or its [worker] liveness_file names another file'
@@ -116,20 +96,6 @@ def test_command_of_a_failed_probe_exits_with_1_and_prints_a_line(tmp_path):
     assert unready.stderr == f'placement-worker-status readiness: {malformed}\n'
     assert old.stderr.startswith(f'placement-worker-status liveness: {file} was written ')
     assert old.stderr.count('\n') == 1
-
-
-@pytest.mark.parametrize('arguments', [['liveness'], ['liveness', '--file', 'f', '--max-age', '0']])
-def test_command_with_wrong_arguments_exits_with_2(arguments):
-    """The exit status distinguishes wrong arguments from a worker that is not alive."""
-    assert run_probe(*arguments).returncode == 2
-
-
-def test_command_without_arguments_prints_the_usage():
-    """The program lists its commands."""
-    done = run_probe()
-
-    assert done.returncode == 0
-    assert 'upgrade check' in done.stdout
 
 
 def test_command_imports_nothing_of_the_package_but_the_probe(tmp_path):

@@ -308,56 +308,27 @@ def process(folder, number, *events):
     subprocess.run([sys.executable, '-W', 'ignore', '-c', code], check=True)
 
 
-def test_metrics_of_all_processes_are_added_up(exporter, tmp_path):
-    """Prometheus reads the sum over the processes."""
-    process(tmp_path, 0, LoadBalancerUpdated())
-    process(tmp_path, 1, LoadBalancerUpdated(), LoadBalancerUpdated())
-
-    assert scraped(exporter)['load_balancer_updates_total'] == 3
-
-
-def test_process_that_replaces_a_dead_one_continues_its_counters(exporter, tmp_path):
-    """A process with the number of a dead one continues in its files."""
-    process(tmp_path, 0, LoadBalancerUpdated())
-    files = sorted(tmp_path.iterdir())
-    exporter.process_died(None, 0, 1)
-    process(tmp_path, 0, LoadBalancerUpdated())
-
-    assert scraped(exporter)['load_balancer_updates_total'] == 2
-    assert sorted(tmp_path.iterdir()) == files
-
-
-def test_requests_in_flight_of_a_dead_process_are_reset(exporter, tmp_path):
-    """A dead process has no request in flight, and its counters stay."""
+def test_metrics_of_all_processes_are_added_up_across_the_death_of_one(exporter, tmp_path):
+    """A process that takes the place of a dead one continues its counters in the same files."""
     process(tmp_path, 0, MessageTaken('t'), LoadBalancerUpdated())
-    assert scraped(exporter)['requests_in_work'] == 1
-
+    process(tmp_path, 1, LoadBalancerUpdated(), LoadBalancerUpdated())
+    files = sorted(tmp_path.iterdir())
+    before = scraped(exporter)
     exporter.process_died(None, 0, 1)
-
-    assert scraped(exporter)['requests_in_work'] == 0
-    assert scraped(exporter)['load_balancer_updates_total'] == 1
-
-
-def test_death_of_a_process_is_counted_by_the_parent(exporter, tmp_path):
-    """A process that keeps dying is visible, also if it handles no request."""
-    process(tmp_path, 0)
-    assert scraped(exporter)['process_deaths_total'] == 0
-
-    exporter.process_died(None, 0, 1)
-    process(tmp_path, 0)
-    exporter.process_died(None, 0, 1)
-
-    assert scraped(exporter)['process_deaths_total'] == 2
-
-
-def test_versions_and_start_time_of_several_processes_are_those_of_the_parent(exporter, tmp_path):
-    """Prometheus reads the version and the start time once per worker."""
+    after = scraped(exporter)
     process(tmp_path, 0, LoadBalancerUpdated())
-    process(tmp_path, 1, LoadBalancerUpdated())
+    replaced = scraped(exporter)
 
-    found = scraped(exporter)
-    assert found['build_info'] == 1
-    assert 0 < found['process_start_time_seconds'] < time.time()
+    names = (
+        'load_balancer_updates_total', 'requests_in_work', 'process_deaths_total', 'build_info',
+    )  # fmt: skip
+    assert [[found[name] for name in names] for found in (before, after, replaced)] == [
+        [3, 1, 0, 1],
+        [3, 0, 1, 1],
+        [4, 0, 1, 1],
+    ]
+    assert 0 < replaced['process_start_time_seconds'] < time.time()
+    assert sorted(tmp_path.iterdir()) == files
 
 
 def test_close_of_the_exporter_frees_the_port_and_calls_back(tmp_path, monkeypatch, closed):
