@@ -170,26 +170,6 @@ def check(configured):
     return lambda text: upgrade.permissions_result(configured(text))
 
 
-@pytest.mark.parametrize(
-    'text',
-    [
-        '',
-        '[DEFAULT]\nlog_file = w.log\nlog_dir = {folder}\n[worker]\nliveness_file = '
-        '{folder}/liveness\n',
-        '[decision_log]\nfile = {folder}/d.jsonl\n[metrics]\nport = 9100\nfolder = '
-        '{folder}/metrics\n',
-    ],
-)
-def test_files_in_a_writable_folder_pass(check, text):
-    """The result names the user whose permissions were judged."""
-    result = check(text)
-
-    assert (result.code, result.details) == (
-        Code.SUCCESS,
-        f'Checked the permissions of user {upgrade._own_name()}',
-    )
-
-
 def test_a_folder_that_the_unit_creates_is_a_warning(check, tmp_path, monkeypatch):
     """/run/placement-worker does not exist before the first start."""
     monkeypatch.setattr(upgrade, 'UNIT_FOLDERS', (str(tmp_path / 'run'),))
@@ -215,21 +195,38 @@ def test_folders_that_the_unit_creates_are_those_of_the_check():
     assert folders == upgrade.UNIT_FOLDERS
 
 
-NO = '[decision_log]\nfile = {folder}/no/d\n[worker]\nliveness_file = {folder}/no/liveness\n'
+PASSED = f'Checked the permissions of user {upgrade._own_name()}$'
 
 
 @pytest.mark.parametrize(
     ('text', 'code', 'details'),
     [
+        ('', 0, PASSED),
+        (
+            '[DEFAULT]\nlog_file = w.log\nlog_dir = {folder}\n'
+            '[worker]\nliveness_file = {folder}/liveness\n',
+            0,
+            PASSED,
+        ),
+        (
+            '[decision_log]\nfile = {folder}/d.jsonl\n'
+            '[metrics]\nport = 9100\nfolder = {folder}/metrics\n',
+            0,
+            PASSED,
+        ),
+        ('[metrics]\nport = 9100\nfolder = {folder}/a/b/c\n', 0, PASSED),
         ('[decision_log]\nfile = {folder}/no/d\n', 2, r'\[decision_log\] file: folder '),
         ('[decision_log]\nfile = {folder}/no/such/d\n', 2, r'\[decision_log\] file: folder '),
         ('[DEFAULT]\nlog_file = {folder}/no/log\n', 2, r'\[DEFAULT\] log_file: folder '),
         ('[DEFAULT]\nlog_dir = {folder}/no\n', 2, r'\[DEFAULT\] log_dir: folder '),
         ('[worker]\nliveness_file = {folder}/no/f\n', 1, r'\[worker\] liveness_file: folder '),
         ('[oslo_reports]\nlog_dir = {folder}/no\n', 1, r'\[oslo_reports\] log_dir: folder '),
-        (NO, 2, r'\[decision_log\] file: folder .*; \[worker\] liveness_file: folder '),
+        (
+            '[decision_log]\nfile = {folder}/no/d\n[worker]\nliveness_file = {folder}/no/f\n',
+            2,
+            r'\[decision_log\] file: folder .*; \[worker\] liveness_file: folder ',
+        ),
         ('[DEFAULT]\nlog_file = {folder}\n', 2, r'\[DEFAULT\] log_file: \S+ is a folder; name a'),
-        ('[metrics]\nport = 9100\nfolder = {folder}/a/b/c\n', 0, 'Checked '),
     ],
 )
 def test_a_file_that_cannot_be_written_fails_if_a_start_needs_it(check, text, code, details):
@@ -256,86 +253,61 @@ def test_the_own_user_needs_no_rights_of_root():
     assert os.getresuid() == before
 
 
-HEAT = '[trustee]\nusername = {}\n'
-SENLIN = '[authentication]\nservice_username = {}\n'
+PASSWORD = 'auth_type = password\nusername = common\n'
+OTHER_SECTION = f'auth_section = keystone\n[keystone]\nauth_url = http://keystone\n{PASSWORD}'
+HEAT = '[trustee]\nusername = common\n'
+OTHER_HEAT = '[trustee]\nusername = heat\n'
+SENLIN = '[authentication]\nservice_username = common\n'
 
 
 @pytest.fixture
-def worker(configured):
-    """Return a function that reads the configuration of a worker with some [service_auth]."""
-    return lambda text: configured(f'[service_auth]\nauth_url = http://keystone\n{text}')
+def trustee(configured, tmp_path):
+    """Return a function that compares a [service_auth] with the files of engines."""
 
+    def result(service_auth, *engines):
+        files = [tmp_path / f'engine{number}' for number in range(len(engines))]
+        for file, text in zip(files, engines, strict=True):
+            file.write_text(text)
+        conf = configured(f'[service_auth]\nauth_url = http://keystone\n{service_auth}')
+        return upgrade.trustee_result(conf, list(map(str, files)))
 
-@pytest.fixture
-def engine(tmp_path):
-    """Return a function that writes the configuration of an engine, and returns its path."""
-
-    def write(name, text):
-        file = tmp_path / name
-        file.write_text(text)
-        return str(file)
-
-    return write
-
-
-@pytest.fixture
-def conf(worker):
-    return worker('auth_type = password\nusername = common\n')
-
-
-def test_common_user_of_two_engines_passes(conf, engine):
-    """Workers can serve two engines whose trustee is their service user."""
-    files = [
-        engine('heat.conf', HEAT.format('common')), engine('senlin.conf', SENLIN.format('common')),
-    ]  # fmt: skip
-
-    result = upgrade.trustee_result(conf, files)
-
-    assert (result.code, result.details) == (
-        Code.SUCCESS, 'User common is the trustee of each engine',
-    )  # fmt: skip
-
-
-def test_other_trustee_of_one_engine_fails_with_both_users(conf, engine):
-    """The failure names the file, the option and both users, and no other engine."""
-    heat = engine('heat.conf', HEAT.format('heat'))
-    senlin = engine('senlin.conf', SENLIN.format('common'))
-
-    result = upgrade.trustee_result(conf, [heat, senlin])
-
-    assert result.code == Code.FAILURE
-    assert result.details.startswith(
-        f'[service_auth] username is common, but {heat}: [trustee] username is heat. A trust'
-    )
+    return result
 
 
 @pytest.mark.parametrize(
-    ('service_auth', 'code'),
+    ('service_auth', 'engines', 'code', 'words'),
     [
+        (PASSWORD, [HEAT, SENLIN], Code.SUCCESS, 'User common is the trustee of each engine'),
+        (OTHER_SECTION, [HEAT], Code.SUCCESS, 'User common is the trustee of each engine'),
         (
-            'auth_section = keystone\n[keystone]\nauth_url = http://keystone\n'
-            'auth_type = password\nusername = heat\n',
-            Code.SUCCESS,
+            PASSWORD,
+            [OTHER_HEAT, SENLIN],
+            Code.FAILURE,
+            '[service_auth] username is common, but FOLDER/engine0: [trustee] username is heat. '
+            'A trust',
         ),
-        ('auth_type = password\nuser_id = 5\n', Code.WARNING),
+        ('auth_type = password\nuser_id = 5\n', [HEAT], Code.WARNING, 'has no username'),
     ],
 )
-def test_service_user_of_another_section_or_without_a_name(worker, engine, service_auth, code):
-    """`auth_section` names another section; a user that is given by its id is not compared."""
-    result = upgrade.trustee_result(
-        worker(service_auth), [engine('heat.conf', HEAT.format('heat'))]
-    )
+def test_trustee_other_than_the_service_user_fails_with_both_users(
+    trustee, tmp_path, service_auth, engines, code, words
+):
+    """Workers can serve engines whose trustee is their service user; an id is not compared."""
+    result = trustee(service_auth, *engines)
 
     assert result.code == code
-    assert ('has no username' in result.details) is (code == Code.WARNING)
+    assert words.replace('FOLDER', str(tmp_path)) in result.details
+    assert 'engine1' not in result.details
 
 
-def test_file_without_a_trustee_or_that_is_missing_is_refused(conf, engine, tmp_path):
+def test_file_without_a_trustee_or_that_is_missing_is_refused(trustee, configured):
     """A file of another program is refused with the names of the options."""
     with pytest.raises(ConfigurationError, match=r'neither \[trustee\] username nor'):
-        upgrade.trustee_result(conf, [engine('nova.conf', '[DEFAULT]\n')])
+        trustee(PASSWORD, '[DEFAULT]\n')
     with pytest.raises(cfg.ConfigFilesNotFoundError, match=r'none\.conf'):
-        upgrade.trustee_result(conf, [str(tmp_path / 'none.conf')])
+        upgrade.trustee_result(
+            configured(f'[service_auth]\nauth_url = http://keystone\n{PASSWORD}'), ['none.conf']
+        )
 
 
 REQUIREMENTS = ['oslo.messaging<19,>=17.1', 'kombu>=5.5', 'amqp', 'pytest>=99; extra == "test"']
@@ -368,14 +340,6 @@ def test_unmet_with_other_versions_names_them(present, found):
         return present[name]
 
     assert upgrade.unmet_requirements(REQUIREMENTS, installed) == found
-
-
-def test_unmet_of_this_package_is_empty_here():
-    """The requirements of this package bound oslo.messaging and are met here."""
-    requirements = metadata.requires('placement-worker')
-
-    assert [one for one in requirements if one.startswith('oslo.messaging<19,>=17.1')]
-    assert upgrade.unmet_requirements(requirements, metadata.version) == []
 
 
 @pytest.mark.parametrize(
