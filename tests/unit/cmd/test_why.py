@@ -1,7 +1,6 @@
 """placement-policy why."""
 
 import json
-import re
 from importlib import metadata
 from pathlib import Path
 
@@ -65,21 +64,6 @@ def test_why_as_jsonl_prints_one_line_per_event(run, line):
 
     (event,) = map(json.loads, out.splitlines())
     assert (event['event'], event['node'], event['request_id']) == ('spared', 'n2', 'req-1')
-
-
-def test_usage_of_why_names_all_options_after_the_name(run):
-    """A command line in the order of the usage is valid: --log takes all words behind it."""
-    _, out, _ = run('why', '--help')
-
-    usage, _, details = out.partition('\n\n')
-    options = re.findall(r'^  (--?\w+)', details, re.MULTILINE)
-    assert re.findall(r'NAME|--?\b\w+', usage.partition(' why ')[2]) == [
-        '-h',
-        'NAME',
-        '--log',
-        '-f',
-    ]
-    assert sorted(options) == ['--log', '-f', '-h']
 
 
 def test_why_of_an_unknown_node_exits_with_1(run, line):

@@ -13,8 +13,6 @@ from placement_worker.contract.model import (
 )
 from placement_worker.decisions import node_history
 from placement_worker.decisions.records import InvalidLine
-from placement_worker.policies.base import BEFORE, Outcome, on
-from placement_worker.policies.registry import Registry
 from tests.factories import (
     NOW,
     bind,
@@ -30,7 +28,6 @@ from tests.factories import (
 )
 from tests.simulated_octavia import Lab, patched
 from tests.unit.decisions.conftest import recorded, shrinking
-from tests.unit.policies.good_policy import Good
 
 
 def test_created_node_has_the_plan_of_its_action(decide, history):
@@ -201,19 +198,6 @@ def test_failed_check_counts_if_it_names_the_node(decide, history):
     assert [event.event for event in history('n12', [line])] == ['failed']
 
 
-class Newest(Good):
-    """A plugin that chooses the last two members."""
-
-    interface = (2, 0)
-    name = 'test.newest'
-    targets = on(BEFORE, 'CLUSTER_SCALE_IN')
-
-    def check(self, request, state):
-        chosen = [node.id for node in request.cluster.nodes[:-3:-1]]
-        data = {**state.data, 'deletion': {'count': 2, 'candidates': chosen}}
-        return Outcome('APPLIED', 'The newest nodes', data=data, warnings=['Only two'])
-
-
 def test_victim_and_spared_node_have_rank_and_reason(decide, history):
     """A log without explanations is explained by deciding again."""
     members = [node(1, 'a'), node(2, 'a'), node(3, 'b', status='ERROR')]
@@ -225,6 +209,15 @@ def test_victim_and_spared_node_have_rank_and_reason(decide, history):
     assert (second.event, second.text) == ('chosen', 'rank 2 (oldest in a) among 2 victims')
     assert (third.event, third.text) == ('spared', 'rank 3 (oldest) after 2 victims')
     assert {row['name'] for row in third.places} == {'a', 'b'}
+
+
+def test_victim_of_a_missing_policy_has_its_rank_in_the_list(decide, history):
+    """A decision that cannot be made again still names its victims and the policy."""
+    line, _ = decide(shrinking(1, *nodes(a=2)))
+
+    (event,) = history('n1', [line.replace(b'policy.deletion', b'policy.removed')])
+
+    assert event.text == 'rank 1 (chosen by deletion: Candidates generated) among 1 victim'
 
 
 def test_node_spared_by_a_health_floor_has_its_rank_and_the_floor(history):
@@ -251,6 +244,8 @@ def test_protected_node_is_spared_with_end_and_reason(decide, history):
     (event,) = history('n3', [line])
 
     assert (event.event, event.text) == ('spared', 'protected until 2999-01-01 (batch job)')
+    unknown = 'The place of 1 of 3 nodes is unknown; the plan does not count them: n3'
+    assert event.warnings == [unknown]
 
 
 @pytest.mark.parametrize('rows', [5, [5], [{'rank': 1}], [{'id': 5, 'rank': 1}]])
@@ -263,22 +258,6 @@ def test_victim_in_a_record_with_edited_rows_has_its_rank(decide, history, rows)
     (event,) = history('n1', [json.dumps(line).encode()])
 
     assert event.text == 'rank 1 among 1 victim'
-
-
-@pytest.mark.parametrize('behind', [[], [zone_policy('a', 'b'), deletion_policy()]])
-def test_victim_that_a_plugin_chose_has_the_reason_of_the_plugin(decide, history, behind):
-    """The event names the plugin and its reason, also after its package was removed."""
-    installed = Registry([*Registry.installed().types.items(), ('test.newest-1.0', Newest)])
-    policies = [{'id': 'p0', 'name': 'victims', 'spec': {'type': 'test.newest', 'version': 1}}]
-    asked = request('CLUSTER_SCALE_IN', [*policies, *behind], nodes(a=2, b=2), inputs={'count': 2})
-    line, _ = decide(asked, registry=installed)
-
-    (event,) = history('n4', [line])
-
-    assert event.event == 'chosen'
-    assert event.text == 'rank 1 (chosen by victims: The newest nodes) among 2 victims'
-    assert event.policies[0] == 'victims (test.newest-1.0): The newest nodes'
-    assert event.warnings == ['Only two']
 
 
 @pytest.mark.parametrize('name', ['n1', 'n3'])

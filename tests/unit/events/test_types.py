@@ -79,17 +79,6 @@ def test_check_with_a_failing_policy_reports_the_policy_as_failed(endpoints, eve
     assert outcome(ended) == ('BEFORE', 'CLUSTER_SCALE_OUT', 'ERROR', 3.0, None)
 
 
-def test_check_after_its_expiry_reports_an_end_without_policies(endpoints, events):
-    """An expired check ends in ERROR and consults no policy."""
-    endpoints.policy_check(
-        request('NODE_CREATE', [], node=node(1), expires_at='2020-01-01T00:00:00Z')
-    )
-
-    started, ended = events.received
-    assert isinstance(started, CheckStarted)
-    assert outcome(ended) == ('BEFORE', 'NODE_CREATE', 'ERROR', 1.0, None)
-
-
 def test_bindings_report_start_and_end(endpoints, events):
     """Attaching and detaching a policy each report a start, and an end with the outcome."""
     cluster = request('NODE_CREATE', [])['cluster']

@@ -82,82 +82,50 @@ def create(heartbeats, clock, systemd=None, file=None, thresholds=THRESHOLDS):
     return Watchdog(heartbeats, thresholds, manager, file, monotonic=clock, clock=lambda: NOON)
 
 
-def test_check_reports_each_loss_and_each_return_of_the_broker_once(
+def test_check_reports_each_change_once_and_the_liveness_each_time(
     heartbeats, clock, systemd, caplog
 ):
-    """The log and systemd receive one message per change of the readiness."""
+    """READY=1 waits for all processes; WATCHDOG=1 stops as soon as one is not alive."""
     caplog.set_level(logging.INFO)
     manager, received = systemd
     watchdog = create(heartbeats, clock, manager)
-    serve(heartbeats, clock, 0, 1)
-    watchdog.check()
+
+    def reported():
+        """Return whether the worker is alive, and what two checks log and send."""
+        caplog.clear()
+        alive = watchdog.check()
+        assert watchdog.check() is alive
+        return alive, caplog.messages, received()
+
+    alive = ['WATCHDOG=1'] * 2
+    serve(heartbeats, clock, 0)
+    assert reported() == (True, [], alive)
+
+    serve(heartbeats, clock, 1)
+    assert reported() == (True, ['All 2 processes serve'], ['READY=1', *alive])
+
     lost = [Heartbeat(clock(), None, clock() - 25), Heartbeat(clock(), None, None)]
     heartbeats.publish(0, lost, clock())
-    assert watchdog.check()
-    assert watchdog.check()
-    serve(heartbeats, clock, 0, 1)
-    watchdog.check()
-
     reason = 'process 100 has had no broker connection for 25.0 s (limit 20 s)'
-    assert caplog.messages == [
-        'All 2 processes serve',
-        f'The worker is not ready: {reason}',
-        'The worker is ready again',
-    ]
-    assert [one for one in received() if one != 'WATCHDOG=1'] == [
-        'READY=1',
-        f'STATUS=Not ready: {reason}',
-        'STATUS=Ready',
-    ]
+    message = f'The worker is not ready: {reason}'
+    assert reported() == (True, [message], [f'STATUS=Not ready: {reason}', *alive])
 
-
-def test_check_notifies_systemd_of_readiness_once_and_of_liveness_each_time(
-    heartbeats, clock, systemd
-):
-    """READY=1 waits for all processes; WATCHDOG=1 stops as soon as one is not alive."""
-    manager, received = systemd
-    watchdog = create(heartbeats, clock, manager)
     serve(heartbeats, clock, 0)
-    assert watchdog.check()
-    assert received() == ['WATCHDOG=1']
-
-    serve(heartbeats, clock, 1)
-    assert watchdog.check()
-    assert received() == ['READY=1', 'WATCHDOG=1']
+    assert reported() == (True, ['The worker is ready again'], ['STATUS=Ready', *alive])
 
     clock.now += 31
+    reasons = [f'process {pid} last polled 31.0 s ago (limit 30 s)' for pid in (100, 101)]
+    assert reported() == (False, [f'The worker is not alive: {"; ".join(reasons)}'], [])
+
     serve(heartbeats, clock, 0)
     assert not watchdog.check()
-    assert received() == []
-
     serve(heartbeats, clock, 1)
-    assert watchdog.check()
-    assert received() == ['WATCHDOG=1']
+    assert reported() == (True, ['The worker is alive again'], alive)
 
     watchdog.begin_stop()
     clock.now += 31
     assert watchdog.check()
     assert received() == ['STOPPING=1', 'WATCHDOG=1']
-
-
-def test_check_logs_each_change_of_the_liveness_once_with_the_reasons(heartbeats, clock, caplog):
-    """A worker that is not alive for hours does not flood the log."""
-    caplog.set_level(logging.INFO)
-    watchdog = create(heartbeats, clock)
-    serve(heartbeats, clock, 0, 1)
-    watchdog.check()
-    clock.now += 31
-    watchdog.check()
-    watchdog.check()
-    serve(heartbeats, clock, 0, 1)
-    watchdog.check()
-
-    assert caplog.messages == [
-        'All 2 processes serve',
-        'The worker is not alive: process 100 last polled 31.0 s ago (limit 30 s); '
-        'process 101 last polled 31.0 s ago (limit 30 s)',
-        'The worker is alive again',
-    ]
 
 
 def test_check_writes_the_state_of_all_processes_and_close_deletes_it(heartbeats, clock, tmp_path):
@@ -200,19 +168,6 @@ def test_check_of_a_single_process_logs_the_singular_and_writes_no_pid_before_it
     assert caplog.messages == ['The process serves']
 
 
-def test_check_that_cannot_write_its_file_notifies_systemd_all_the_same(
-    heartbeats, clock, systemd, tmp_path
-):
-    """A full disk does not make systemd restart the worker."""
-    manager, received = systemd
-    watchdog = create(heartbeats, clock, manager, file=str(tmp_path / 'none' / 'liveness'))
-
-    watchdog.check()
-    watchdog.check()
-
-    assert received() == ['WATCHDOG=1', 'WATCHDOG=1']
-
-
 def test_start_checks_at_once_and_close_ends_the_checks(heartbeats, clock, tmp_path):
     """Probes find a liveness file as soon as the worker has started."""
     file = tmp_path / 'liveness'
@@ -238,64 +193,43 @@ def test_interval_fits_twice_into_each_timeout(
     assert watchdog.interval_s == interval_s
 
 
-def test_process_with_several_servers_has_the_oldest_times_of_all(heartbeats):
-    """A single server that hangs is not hidden by the others; a new process has time to start."""
-    heartbeats.start_process(1, 4711)
-    servers = [Heartbeat(998, 990, None), Heartbeat(995, 980, 970), Heartbeat(999, None, 975)]
-    heartbeats.publish(1, servers, NOW)
-
-    new, busy = heartbeats.read(NOW)
-
-    assert new == ProcessState(0, math.inf, 0, None, None)
-    assert busy == ProcessState(
-        4711, unserved_s=None, poll_age_s=5, request_age_s=20, disconnected_s=30
-    )
+SERVES = [Heartbeat(NOW, None, None)]
+SEVERAL = [Heartbeat(998, 990, None), Heartbeat(995, 980, 970), Heartbeat(999, None, 975)]
 
 
-def test_process_with_a_server_that_waits_for_its_broker_does_not_serve(heartbeats):
-    """A process serves only while all its servers listen."""
-    heartbeats.publish(0, [None, None], NOW)
-    heartbeats.publish(1, [Heartbeat(NOW, None, None), None], NOW)
+@pytest.mark.parametrize(
+    ('history', 'at', 'state'),
+    [
+        ([], NOW, ProcessState(0, math.inf, 0, None, None)),
+        # A single server that hangs is not hidden by the others.
+        ([4711, (NOW, SEVERAL)], NOW, ProcessState(4711, None, 5, 20, 30)),
+        # A process serves only while all its servers listen.
+        ([(NOW, [*SERVES, None])], NOW, ProcessState(0, math.inf, 0, None, None)),
+        ([(NOW, [None, None])], NOW, ProcessState(0, math.inf, 0, None, None)),
+        ([(NOW, SERVES), (NOW + 10, [None]), (NOW + 20, [None])], NOW + 20,
+         ProcessState(0, 10, 0, None, None)),
+        # Processes that die as soon as they start do not look alive.
+        ([4711, (NOW, [Heartbeat(NOW, 900, 900)]), 4712], NOW + 31,
+         ProcessState(4712, 31, 31, None, None)),
+        # Attempts to reach the broker do not prolong the time without service.
+        ([(NOW, SERVES), 4712, (NOW + 10, [None])], NOW + 12,
+         ProcessState(4712, 12, 2, None, None)),
+        # The parent may read while a heartbeat is published.
+        ([(NOW, [Heartbeat(NOW + 1, NOW + 1, None)])], NOW, ProcessState(0, None, 0, 0, None)),
+    ],
+)  # fmt: skip
+def test_state_of_a_process_has_the_oldest_times_of_its_servers(heartbeats, history, at, state):
+    """The starts and heartbeats of a process change its own state alone."""
+    for event in history:
+        if isinstance(event, int):
+            heartbeats.start_process(1, event)
+        else:
+            heartbeats.publish(1, event[1], event[0])
 
-    processes = heartbeats.read(NOW)
+    other, process = heartbeats.read(at)
 
-    assert [one.unserved_s for one in processes] == [math.inf, math.inf]
-    assert [one.poll_age_s for one in processes] == [0, 0]
-
-
-def test_process_that_replaces_a_dead_one_keeps_the_age_of_the_last_poll(heartbeats):
-    """Processes that die as soon as they start do not look alive."""
-    heartbeats.start_process(0, 4711)
-    heartbeats.publish(0, [Heartbeat(NOW, 900, 900)], NOW)
-
-    heartbeats.start_process(0, 4712)
-
-    assert heartbeats.read(NOW + 31)[0] == ProcessState(4712, 31, 31, None, None)
-
-
-def test_process_that_takes_the_place_of_another_is_unserved_since_its_last_poll(heartbeats):
-    """Readiness gives it some time, which attempts to reach the broker do not prolong."""
-    heartbeats.publish(0, [Heartbeat(NOW, None, None)], NOW)
-    heartbeats.start_process(0, 4712)
-    heartbeats.publish(0, [None], NOW + 10)
-
-    assert heartbeats.read(NOW + 12)[0] == ProcessState(4712, 12, 2, None, None)
-
-
-def test_process_that_loses_its_servers_is_unserved_from_then_on(heartbeats):
-    """The first heartbeat without a server counts."""
-    heartbeats.publish(0, [Heartbeat(NOW, None, None)], NOW)
-    heartbeats.publish(0, [None], NOW + 10)
-    heartbeats.publish(0, [None], NOW + 20)
-
-    assert heartbeats.read(NOW + 20)[0].unserved_s == 10
-
-
-def test_age_of_a_time_in_the_future_is_zero(heartbeats):
-    """A heartbeat that is published while the parent reads has no negative age."""
-    heartbeats.publish(0, [Heartbeat(NOW + 1, NOW + 1, None)], NOW)
-
-    assert heartbeats.read(NOW)[0] == ProcessState(0, None, 0, 0, None)
+    assert process == state
+    assert other == ProcessState(0, math.inf, at - NOW, None, None)
 
 
 @pytest.mark.parametrize(
@@ -390,17 +324,13 @@ def test_repeat_does_not_keep_the_process_alive():
 
 
 def test_from_environment_removes_the_address_and_keeps_the_watchdog_timeout():
-    """cotyledon finds no address, so it cannot send READY=1 too early."""
+    """cotyledon cannot send READY=1 too early, and a malformed timeout does not end the worker."""
     environment = {'NOTIFY_SOCKET': '@abstract', 'WATCHDOG_USEC': '3000000'}
 
     systemd = Systemd.from_environment(environment)
 
     assert 'NOTIFY_SOCKET' not in environment
     assert systemd.watchdog_s == 3
-
-
-def test_from_environment_with_a_malformed_timeout_has_no_watchdog():
-    """A malformed WATCHDOG_USEC does not end the worker."""
     assert Systemd.from_environment({'WATCHDOG_USEC': '3s'}).watchdog_s is None
 
 
@@ -412,13 +342,6 @@ def test_notify_reaches_a_socket_of_the_abstract_namespace():
         Systemd('@placement-worker-test').notify('READY=1')
 
         assert datagrams.recv(100) == b'READY=1'
-
-
-def test_notify_without_systemd_sends_and_logs_nothing(caplog):
-    """A worker that systemd did not start needs no service manager."""
-    Systemd.from_environment({}).notify('READY=1')
-
-    assert caplog.messages == []
 
 
 def test_notify_without_a_receiver_logs_a_warning(tmp_path, caplog):

@@ -270,16 +270,11 @@ def test_is_free_on_an_address_of_another_host_raises_an_error():
 
 
 @pytest.fixture
-def closed():
-    """Return a list that gets an entry when the exporter is closed."""
-    return []
-
-
-@pytest.fixture
-def exporter(tmp_path, monkeypatch, closed):
+def exporter(tmp_path, monkeypatch):
+    """Return an exporter that adds a file `closed` to its folder when it is closed."""
     monkeypatch.setattr(values, 'ValueClass', values.ValueClass)
     monkeypatch.setenv('PROMETHEUS_MULTIPROC_DIR', str(tmp_path))
-    exporter = Exporter(0, '127.0.0.1', str(tmp_path), lambda: closed.append('closed'))
+    exporter = Exporter(0, '127.0.0.1', str(tmp_path), (tmp_path / 'closed').touch)
     yield exporter
     exporter.close()
 
@@ -331,14 +326,12 @@ def test_metrics_of_all_processes_are_added_up_across_the_death_of_one(exporter,
     assert sorted(tmp_path.iterdir()) == files
 
 
-def test_close_of_the_exporter_frees_the_port_and_calls_back(tmp_path, monkeypatch, closed):
+def test_close_of_the_exporter_frees_the_port_and_calls_back(exporter, tmp_path):
     """A closed exporter no longer responds, and reports that it is closed."""
-    monkeypatch.setattr(values, 'ValueClass', values.ValueClass)
-    monkeypatch.setenv('PROMETHEUS_MULTIPROC_DIR', str(tmp_path))
-    exporter = Exporter(0, '127.0.0.1', str(tmp_path), lambda: closed.append('closed'))
+    assert list(tmp_path.glob('closed')) == []
 
     exporter.close()
 
-    assert closed == ['closed']
+    assert (tmp_path / 'closed').exists()
     with pytest.raises(OSError, match='refused'):
         scraped(exporter)

@@ -1,6 +1,5 @@
 """The steps of a run, their history in bounded memory, and the greedy rule beside it."""
 
-import itertools
 import json
 import subprocess
 import sys
@@ -83,16 +82,6 @@ def test_play_explains_the_given_number_of_steps(run):
     explained = [bool(record.checks[0].decisions[0].details) for record in records]
     assert explained == [True, True, False]
     assert records[1].checks[0].decisions[1].details['victims'][0]['reason'] == 'oldest in a'
-
-
-def test_play_of_a_million_repetitions_yields_steps_one_by_one(load, registry):
-    """Repeated steps are played one by one and never held in memory."""
-    scenario = load([{'repeat': 1_000_000, 'steps': [{'scale_out': 2}, {'scale_in': 2}]}])
-
-    records = list(itertools.islice(play(scenario, registry), 5))
-
-    assert scenario.length == 2_000_000
-    assert [record.size for record in records] == [0, 2, 0, 2, 0]
 
 
 class Raising(Good):
