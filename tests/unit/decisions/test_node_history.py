@@ -30,13 +30,20 @@ from tests.simulated_octavia import Lab, patched
 from tests.unit.decisions.conftest import recorded, shrinking
 
 
+def growth(decide, members, created, **more):
+    """Return the checks before and after a scale-out that creates the last members."""
+    policies = [zone_policy('a', 'b')]
+    inputs = {'count': len(created)}
+    before = members[: -len(created)]
+    data = {'creation': {**inputs, 'nodes': created}}
+    asked = request('CLUSTER_SCALE_OUT', policies, before, inputs=inputs, **more)
+    done = request('CLUSTER_SCALE_OUT', policies, members, target='AFTER', data=data)
+    return decide(asked)[0], decide(done)[0]
+
+
 def test_created_node_has_the_plan_of_its_action(decide, history):
     """The plan of a scale-out is found by its action, although it does not name the node."""
-    policies = [zone_policy('a', 'b')]
-    planned, _ = decide(request('CLUSTER_SCALE_OUT', policies, nodes(a=2), inputs={'count': 1}))
-    data = {'creation': {'count': 1, 'nodes': ['n3']}}
-    members = [*nodes(a=2), node(3, 'b')]
-    created, _ = decide(request('CLUSTER_SCALE_OUT', policies, members, target='AFTER', data=data))
+    planned, created = growth(decide, nodes(a=2, b=1), ['n3'])
 
     (event,) = history('n3', [created], [planned])
 
@@ -47,11 +54,8 @@ def test_created_node_has_the_plan_of_its_action(decide, history):
 
 def test_created_node_has_no_plan_of_a_dry_run(decide, history):
     """A dry run changes nothing: it is no second plan of the node, and no event of a victim."""
-    asked = request('CLUSTER_SCALE_OUT', [zone_policy('a', 'b')], nodes(a=2), inputs={'count': 1})
-    tried, planned = decide({**asked, 'dry_run': True})[0], decide(asked)[0]
-    data = {'creation': {'count': 1, 'nodes': ['n3']}}
-    members = [*nodes(a=2), node(3, 'b')]
-    created, _ = decide(request('CLUSTER_SCALE_OUT', [], members, target='AFTER', data=data))
+    planned, created = growth(decide, nodes(a=2, b=1), ['n3'])
+    tried, _ = growth(decide, nodes(a=2, b=1), ['n3'], dry_run=True)
 
     assert [event.event for event in history('n3', [tried, planned, created])] == ['placed']
     assert history('n1', [decide(shrinking(1, *nodes(a=2), dry_run=True))[0]]) == []
@@ -73,13 +77,9 @@ def test_lines_without_the_node_are_not_decoded(decide, history):
 
 def test_two_created_nodes_of_the_same_name_have_an_event_each(decide, history):
     """No node hides another node that the same action has created under the same name."""
-    policies = [zone_policy('a', 'b')]
-    planned, _ = decide(request('CLUSTER_SCALE_OUT', policies, [], inputs={'count': 2}))
-    data = {'creation': {'count': 2, 'nodes': ['n1', 'n2']}}
     members = [node(1, 'a', name='web'), node(2, 'b', name='web')]
-    created, _ = decide(request('CLUSTER_SCALE_OUT', policies, members, target='AFTER', data=data))
 
-    found = history('web', [planned, created])
+    found = history('web', growth(decide, members, ['n1', 'n2']))
 
     places = [(event.node, event.text) for event in found]
     assert places == [('n1', 'in zone a'), ('n2', 'in zone b')]

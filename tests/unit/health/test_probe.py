@@ -78,13 +78,6 @@ def test_failure_without_a_readable_file_names_the_option(tmp_path):
     )
 
 
-def test_command_of_a_live_worker_exits_with_0_and_prints_nothing(tmp_path):
-    """A probe that succeeds is silent."""
-    done = run_probe('liveness', '--file', write(tmp_path, current_state()))
-
-    assert (done.returncode, done.stdout, done.stderr) == (0, '', '')
-
-
 def test_command_of_a_failed_probe_exits_with_1_and_prints_a_line(tmp_path):
     """A probe that fails prints its reason on one line of standard error."""
     file = write(tmp_path, current_state())

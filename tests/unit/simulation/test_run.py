@@ -248,18 +248,19 @@ def test_places_are_unique_and_in_order():
 
 
 @pytest.mark.parametrize(
-    ('outages', 'periods'),
+    ('outages', 'cordons', 'periods'),
     [
-        (['', 'a', 'a', '', ''], [Outage('a', 1, 2)]),
-        (['a', 'ab', 'b'], [Outage('a', 0, 1), Outage('b', 1, 2)]),
-        (['a', '', 'a'], [Outage('a', 0, 0), Outage('a', 2, 2)]),
+        (['', 'a', 'a', '', ''], '', [Outage('a', 1, 2)]),
+        (['a', 'ab', 'b'], '', [Outage('a', 0, 1), Outage('b', 1, 2)]),
+        (['a', '', 'a'], '', [Outage('a', 0, 0), Outage('a', 2, 2)]),
+        (['', 'a'], 'a', [Outage('a', 0, 1, True), Outage('a', 1, 1)]),
     ],
 )
-def test_outages_of_each_place_have_a_first_and_a_last_step(outages, periods):
-    """Outages may overlap; a place that was available in between has two of them."""
+def test_outages_of_each_place_have_a_first_and_a_last_step(outages, cordons, periods):
+    """Outages and cordons may overlap; a place that was available in between has two of them."""
     timeline = Timeline()
     for number, places in enumerate(outages):
-        timeline.add(record(number, outages=list(places)))
+        timeline.add(record(number, outages=list(places), cordons=list(cordons)))
 
     assert timeline.outages == periods
 
@@ -274,15 +275,6 @@ def test_timeline_of_a_long_run_is_bounded_and_counts_all():
     assert (len(long.outages), long.outage_count) == (MOST_MARKS, 500)
     assert (len(long.flags), long.flag_count) == (MOST_MARKS, 1000)
     assert long.flags[1].number == 1
-
-
-def test_cordon_and_outage_of_one_place_are_periods_of_their_own():
-    """A zone that is lost while it is cordoned has both in the legend."""
-    timeline = Timeline()
-    timeline.add(record(0, cordons=['zone a']))
-    timeline.add(record(1, cordons=['zone a'], outages=['zone a']))
-
-    assert timeline.outages == [Outage('zone a', 0, 1, True), Outage('zone a', 1, 1)]
 
 
 MEASURED = (
