@@ -68,11 +68,7 @@ def test_checks_after_a_failed_broker_are_not_run(checks, url):
 @pytest.mark.parametrize(
     ('text', 'check', 'words'),
     [
-        (
-            '[oslo_messaging_tracing]\ntracing_enabled = true\n',
-            'libraries',
-            'tracing_enabled needs ',
-        ),
+        ('[oslo_messaging_tracing]\ntracing_enabled = 1\n', 'libraries', 'tracing_enabled needs '),
         (
             '[DEFAULT]\nlog_config_append = /nofile\n',
             'configuration',

@@ -39,10 +39,8 @@ def test_why_shows_event_and_plan(run, line):
         '    policy zone_placement (senlin.policy.zone_placement-1.0): 1 node leaves 1 zone',
         '    policy deletion (senlin.policy.deletion-1.1): Candidates generated',
     ]
-    assert [row.split()[1:3] for row in table if ' a ' in row or ' b ' in row] == [
-        ['a', '|'],
-        ['b', '|'],
-    ]
+    places = [row.split()[1:3] for row in table if ' a ' in row or ' b ' in row]
+    assert places == [['a', '|'], ['b', '|']]
 
 
 def test_why_of_a_new_node_says_which_places_are_usable(run, recorded):
@@ -51,11 +49,8 @@ def test_why_of_a_new_node_says_which_places_are_usable(run, recorded):
 
     _, out, _ = run('why', 'n2', '--log', 'log', log=recorded(asked, a=True, b=False))
 
-    assert [row.split('|')[4].strip() for row in out.splitlines() if '|' in row] == [
-        'usable',
-        'yes',
-        'no',
-    ]
+    usable = [row.split('|')[4].strip() for row in out.splitlines() if '|' in row]
+    assert usable == ['usable', 'yes', 'no']
 
 
 def test_why_as_jsonl_prints_one_line_per_event(run, line):
@@ -118,15 +113,8 @@ def test_why_with_hostile_text_in_a_log_shows_it_escaped(run, line, form, name):
     """A decision log with requests of an attacker cannot control the terminal."""
     evil = msgspec.json.encode(hostile_requests.TEXT).decode()[1:-1]
 
-    status, out, err = run(
-        'why',
-        name,
-        '--log',
-        'log',
-        '-f',
-        form,
-        log=line.replace('req-1', evil).replace('act-1', evil),
-    )
+    log = line.replace('req-1', evil).replace('act-1', evil)
+    status, out, err = run('why', name, '--log', 'log', '-f', form, log=log)
 
     assert (status, err, hostile_requests.raw(out)) == (0, '', [])
     assert 'evil' in out

@@ -7,24 +7,6 @@ from placement_worker.simulation.engine import Engine
 from tests.factories import deletion_policy, redistributing, zone_policy
 from tests.unit.simulation.conftest import held
 
-SHORT = redistributing(zone_policy('a', 'b', 'c'), initial_s=120)
-
-
-def test_play_with_an_exhausted_zone_keeps_failed_nodes_and_probes_the_zone(run):
-    """The zone refuses a node, waits, refuses a probe, and is filled after a successful one."""
-    grow = [{'scale_out': 3}]
-    steps = [*grow, {'exhaust': 'b'}, *grow * 4, {'restore_zone': 'b'}, *grow * 3]
-
-    records = run(steps, [SHORT, deletion_policy()])
-
-    refused = [sum(check.refused for check in record.checks) for record in records]
-    assert refused == [0, 0, 1, 0, 1, 0, 0, 0, 0, 0]
-    assert [held(record)['b'] for record in records] == [1, 1, 1, 1, 1, 1, 1, 1, 2, 5]
-    assert [record.failed for record in records] == [0, 0, 1, 1, 2, 2, 2, 2, 2, 2]
-    assert [record.outages for record in records[1:6]] == [['b (no capacity)']] * 5
-    assert records[2].checks[0].created == 2
-    assert not records[6].outages
-
 
 def test_play_replaces_a_failed_node_in_the_zone_with_room(run):
     """After one failure no replacement goes to the full zone, though the failed node is gone."""

@@ -9,10 +9,7 @@ import pytest
 
 from placement_worker import errors
 from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.contract.action_data import CREATION, DELETION
 from placement_worker.handlers.service import Endpoints
-from placement_worker.planning.places import Held, Place
-from placement_worker.planning.sizing import Size
 from placement_worker.policies.registry import Registry
 from placement_worker.simulation.measures import Standing
 from placement_worker.simulation.run import (
@@ -22,31 +19,12 @@ from placement_worker.simulation.run import (
     Moment,
     Outage,
     Timeline,
-    greedy_plan,
     greedy_registry,
-    moments,
     play,
 )
 from tests.factories import deletion_policy, region_policy, request, spreading, zone_policy
 from tests.unit.policies.good_policy import Good
-from tests.unit.simulation.conftest import ZONES, held, record
-
-
-def test_play_of_scaling_steps_distributes_nodes_by_policy(run):
-    """Growth, shrinkage and resizes follow the decisions of the policies."""
-    records = run([{'scale_out': 7}, {'scale_in': 2}, {'resize': 9}, {'resize': {'number': 6}}])
-
-    shown = [
-        (record.what, list(held(record).values()), check.created, check.deleted)
-        for record in records
-        for check in record.checks
-    ]
-    assert shown == [
-        ('scale out by 7', [3, 2, 2], 7, 0),
-        ('scale in by 2', [2, 1, 2], 0, 2),
-        ('resize to 9', [3, 3, 3], 4, 0),
-        ('resize to 6', [2, 2, 2], 0, 3),
-    ]
+from tests.unit.simulation.conftest import ZONES, record
 
 
 def test_play_with_another_seed_fails_other_nodes(load, registry):
@@ -59,20 +37,6 @@ def test_play_with_another_seed_fails_other_nodes(load, registry):
 
     assert failed(seed=1) == failed(seed=1)
     assert failed(seed=1) != failed(seed=2)
-
-
-def test_play_of_a_failed_check_changes_nothing(run):
-    """A failed check leaves the cluster unchanged, and a step can expect it."""
-    policies = [region_policy('R1', 'R2')]
-    steps = [{'caps': {'R1': 2, 'R2': 2}}, {'scale_out': 5}, {'scale_out': 5, 'expect': 'ERROR'}]
-    steps += [{'scale_out': 4, 'expect': 'ERROR'}]
-
-    _, failed, expected, wrong = run(steps, policies, cloud={'regions': ['R1', 'R2']})
-
-    assert (failed.status, failed.size, failed.as_expected) == ('ERROR', 0, False)
-    assert failed.checks[0].reason == 'There is no feasible plan to handle all nodes.'
-    assert (expected.status, expected.as_expected) == ('ERROR', True)
-    assert (wrong.status, wrong.size, wrong.as_expected) == ('OK', 4, False)
 
 
 def test_play_explains_the_given_number_of_steps(run):
@@ -119,38 +83,6 @@ def test_play_of_a_policy_that_fails_names_step_type_and_package(load, policy, e
 # The greedy rule
 
 
-def plan(kind, count, weights, current=(), caps=()):
-    """Return the change of each place."""
-    caps = caps or [-1] * len(weights)
-    places = [Place(str(i), *pair) for i, pair in enumerate(zip(weights, caps, strict=True))]
-    located = {str(i): count for i, count in enumerate(current)}
-    return [row.planned for row in greedy_plan(Size(kind, count), places, Held([located])).rows]
-
-
-@pytest.mark.parametrize(
-    ('kind', 'count', 'weights', 'current', 'moved'),
-    [
-        (CREATION, 4, [1, 1, 1], [], [2, 2, 0]),
-        (CREATION, 3, [1, 1, 1], [], [1, 1, 1]),
-        (CREATION, 5, [1, 3], [], [1, 4]),
-        (CREATION, 2, [1, 1], [5, 0], [0, 2]),
-        (DELETION, 2, [1, 1, 1], [2, 2, 2], [1, 1, 0]),
-        (DELETION, 3, [3, 1], [6, 4], [0, 3]),
-    ],
-)
-def test_greedy_plan_fills_the_heaviest_place_and_empties_the_lightest(
-    kind, count, weights, current, moved
-):
-    """A place changes up to its share by weight: rounded up for growth, down for shrinkage."""
-    assert plan(kind, count, weights, current) == moved
-
-
-def test_greedy_plan_for_growth_beyond_a_cap_fails():
-    """A cap fails the plan even if other places have room."""
-    with pytest.raises(errors.NoFeasiblePlan, match='no feasible plan'):
-        plan(CREATION, 6, [1, 1], caps=[2, -1])
-
-
 def test_greedy_registry_refuses_no_plan_because_of_its_skew(registry):
     """Senlin's rule does not know `spread`, and so it cannot refuse a plan."""
     policies = [region_policy('R1', 'R2'), zone_policy('a', 'b')]
@@ -163,18 +95,6 @@ def test_greedy_registry_refuses_no_plan_because_of_its_skew(registry):
     assert reply['action']['data']['creation']['places'] == [
         {'region_name': 'R1', 'zone': 'a', 'count': 6}
     ]
-
-
-def test_moments_of_a_comparison_have_both_rules(load, registry):
-    """The real chain decides by the installed rule, and beside it by the greedy one."""
-    scenario = load([{'scale_out': 4}])
-
-    _, moment = moments(scenario, registry, compared=True)
-    _, alone = moments(scenario, registry)
-
-    assert held(moment.worker) == held(alone.worker) == {'a': 2, 'b': 1, 'c': 1}
-    assert held(moment.other) == {'a': 2, 'b': 2, 'c': 0}
-    assert alone.other is None
 
 
 # The history

@@ -129,19 +129,6 @@ def test_play_spares_protected_nodes_until_their_protection_ends(run):
     assert held(records[2]) == {'a': 2, 'b': 0, 'c': 0}
 
 
-def test_play_closes_a_cordoned_zone_until_its_cordon_ends(run):
-    """A cordon keeps new nodes out of its zone, empties it first, and ends by itself."""
-    cordon = {'zone': 'a', 'minutes': 4, 'reason': 'move', 'evacuate': True}
-    steps = [{'scale_out': 6}, {'cordon': cordon}, {'scale_out': 2}, {'scale_in': 2}]
-    records = run([*steps, {'scale_in': 1}, {'scale_out': 3}])
-
-    assert records[1].what == 'zone a is cordoned and evacuated for 4 minutes (move)'
-    assert [held(record)['a'] for record in records[2:]] == [2, 0, 0, 2]
-    assert [record.cordons for record in records] == [[], *[['zone a']] * 4, []]
-    assert [record.outages for record in records] == [[]] * 6
-    assert [one.usable for one in records[2].standings] == [False, True, True]
-
-
 def test_play_opens_a_place_before_its_cordon_ends(run):
     """An operator may remove a cordon, of a zone of a region as well."""
     place = {'zone': 'a', 'region': 'R1'}
