@@ -5,7 +5,6 @@ import threading
 import pytest
 
 from placement_worker.cloud.ports import (
-    ApiError,
     UnreachableCloud,
     bound_request_id,
     current_request_id,
@@ -25,14 +24,6 @@ def test_unreachable_cloud_raises_cause_at_each_use(use):
         getattr(UnreachableCloud(cause), use)
 
     assert failed.value is cause
-
-
-def test_api_error_has_status_and_delay_or_neither():
-    """An error carries the HTTP status and the requested delay, if there was a response."""
-    error, silent = ApiError('Slow down', 429, 3.0), ApiError('The connection broke')
-
-    assert (str(error), error.status, error.retry_after_s) == ('Slow down', 429, 3.0)
-    assert (silent.status, silent.retry_after_s) == (None, None)
 
 
 @pytest.mark.parametrize(

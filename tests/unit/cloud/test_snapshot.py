@@ -1,8 +1,6 @@
 """The location of nodes, and the lookups that a check makes for it."""
 
-import threading
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -12,7 +10,6 @@ from placement_worker.contract import codec
 from placement_worker.contract.model import Cluster, Node, ServerDetails
 from tests.factories import node
 
-WAIT_S = 60
 SERVERS = {'s1': {'availability_zone': 'of-nova'}, 's2': {}}
 DETAILS = {'OS-EXT-AZ:availability_zone': 'details'}
 
@@ -122,16 +119,6 @@ def test_stated_place_comes_from_the_first_source_that_names_it(placement, more,
     assert stated_place(member) == place
 
 
-def test_places_that_the_request_names_need_no_lookup():
-    """A check whose nodes all name region and zone asks the cloud for nothing."""
-    cluster = made(node(1, 'a', physical_id='s1'), node(2, 'b', 'Data'), own=profile('Cluster'))
-    snapshot = Snapshot(object(), cluster)
-
-    assert snapshot.regions_of(cluster.nodes) == {'Cluster': 1, 'Data': 1}
-    assert snapshot.zones_of(cluster.nodes) == {'a': 1, 'b': 1}
-    assert sizes(snapshot.by_place(cluster.nodes, regions=['Data'])) == {('Data', 'b'): 1}
-
-
 def test_zone_of_node_looks_up_servers_in_its_region_alone():
     """A service of another region that does not respond must not fail the lookup."""
     cluster = made(
@@ -175,57 +162,6 @@ def test_lookups_of_one_check_are_made_once():
         ('zones', None),
         'regions',
     ]
-
-
-def test_counts_of_many_nodes_equal_single_lookups():
-    """Counts per region and zone agree with the location of each single node."""
-    cluster = made(
-        node(1, 'a', 'R1'), node(2, 'b', 'R1'), node(3, 'a', 'R2'), node(4, physical_id='s4')
-    )
-    snapshot = Snapshot(Counting(), cluster)
-
-    assert snapshot.regions_of(cluster.nodes) == Counter(map(snapshot.region_of, cluster.nodes))
-    assert snapshot.zones_of(cluster.nodes) == Counter(map(snapshot.zone_of, cluster.nodes))
-    in_r1 = snapshot.by_place(cluster.nodes, regions=['R1', 'R9'])
-    assert sizes(in_r1) == {('R1', 'a'): 1, ('R1', 'b'): 1}
-
-
-def test_zones_cannot_be_changed_by_a_policy():
-    """All policies of a check see the same zones."""
-    snapshot = Snapshot(Counting(), made())
-
-    with pytest.raises(TypeError, match='does not support item assignment'):
-        snapshot.zones(None)['az1'] = False
-
-
-class Slow(Counting):
-    """A cloud that responds when all threads of a barrier have sent their request."""
-
-    def __init__(self, barrier):
-        super().__init__()
-        self.barrier = barrier
-
-    def regions(self):
-        self.barrier.wait(WAIT_S)
-        return super().regions()
-
-    def servers(self, region, server_ids):
-        self.barrier.wait(WAIT_S)
-        return super().servers(region, server_ids)
-
-
-def test_lookup_of_one_check_does_not_block_another():
-    """Two checks can wait for the same kind of lookup at the same time."""
-    barrier = threading.Barrier(2)
-    cluster = made(node(1, physical_id='s1'))
-
-    def ask(snapshot):
-        return snapshot.zone_of(cluster.nodes[0]), list(snapshot.regions)
-
-    with ThreadPoolExecutor() as threads:
-        results = list(threads.map(ask, [Snapshot(Slow(barrier), cluster) for _ in range(2)]))
-
-    assert results == [('zone of None', ['R1'])] * 2
 
 
 @pytest.mark.parametrize('region', [None, 'Home', 'Other'])

@@ -57,22 +57,6 @@ def test_left_s_is_bounded_by_deadline_and_limit(ends, limit_s, left_s):
         assert time_budget.left_s(limit_s) == left_s
 
 
-def test_left_s_without_deadline_is_limit():
-    """The limit applies alone if no deadline is set."""
-    assert time_budget.left_s(5) == 5
-    assert time_budget.left_s(None) is None
-
-
-def test_time_budget_elapses_with_its_clock(clock):
-    """The remaining seconds of a budget decrease to 0 and not below."""
-    budget = TimeBudget(10, clock)
-
-    clock.sleep(4)
-    assert budget.left_s() == 6
-    clock.sleep(10)
-    assert budget.left_s() == 0
-
-
 @pytest.mark.parametrize(('expires_in_s', 'seconds'), [(20, 10), (4, 4), (-1, 0)])
 def test_time_budget_ends_with_its_request(clock, expires_in_s, seconds):
     """A request that expires earlier than the limit shortens the budget."""
@@ -205,26 +189,3 @@ def test_wait_growing_stays_near_due_time(attempt, due):
 def test_wait_retry_after_is_at_least_requested_delay(exc, wait_s):
     """The longer one of the requested delay and the own wait applies."""
     assert time_budget.wait_retry_after(tenacity.wait_fixed(2))(after(1, exc)) == wait_s
-
-
-@pytest.mark.parametrize(
-    ('status', 'is_transient', 'has_unknown_outcome'),
-    [
-        (None, True, True),
-        (429, True, False),
-        (500, True, True),
-        (501, False, False),
-        (502, True, True),
-        (503, True, False),
-        (400, False, False),
-        (404, False, False),
-        (409, False, False),
-    ],
-)
-def test_classification_of_error_follows_status(status, is_transient, has_unknown_outcome):
-    """The status decides whether to retry, and whether to check the state before."""
-    error = ApiError('', status)
-
-    assert time_budget.is_transient(error) is is_transient
-    assert time_budget.has_unknown_outcome(error) is has_unknown_outcome
-    assert not time_budget.is_transient(ValueError('x'))

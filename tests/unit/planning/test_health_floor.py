@@ -36,34 +36,6 @@ def test_required_of_a_percentage_is_rounded_up_exactly(min_online, members, req
 
 
 @pytest.mark.parametrize(
-    ('min_online', 'online', 'leaving', 'left'),
-    [
-        (2, 4, {'a': 1, 'b': 1, 'c': 1}, ['a', 'b']),
-        (4, 4, {'a': 1, 'b': 0, 'c': 1}, ['b']),
-        (0, 4, {'a': 1, 'b': 1, 'c': 1}, ['a', 'b', 'c']),
-        (3, 1, {'b': 1}, ['a', 'c']),
-        (2, 4, {'a': 2, 'b': 1, 'c': 1}, ['a']),
-        (3, 4, {'a': 2, 'b': 1, 'c': 1}, ['b']),
-    ],
-)
-def test_kept_victims_leave_in_order_as_far_as_the_floor_allows(min_online, online, leaving, left):
-    """Victims leave in their order; one without an online member always does."""
-    floor = Floor(POOL, min_online, 5, online, leaving)
-
-    assert kept(['a', 'b', 'c'], [floor]) == left
-
-
-def test_kept_victims_fit_the_floors_of_all_pools():
-    """A victim stays if the floor of any pool needs it, and then uses no room of the others."""
-    first = Floor('p1', 2, 4, 4, {'a': 1, 'b': 1, 'c': 1})
-    second = Floor('p2', 3, 4, 4, {'a': 1, 'b': 1})
-
-    assert kept(['a', 'b', 'c'], [first, second]) == ['a', 'c']
-    assert reached(['a', 'b', 'c'], [first, second]) == first
-    assert reached(['a', 'c'], [first, second]) is None
-
-
-@pytest.mark.parametrize(
     ('numbers', 'left', 'nodes', 'reason'),
     [
         (

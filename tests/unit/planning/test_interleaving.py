@@ -40,10 +40,3 @@ def test_every_prefix_spreads_regions_and_their_places(groups):
             assert not total or ahead < total
             for place, count in counts.items():
                 assert prefix.count((group, place)) * total - length * count < total
-
-
-def test_equal_regions_alternate_whatever_their_zones():
-    """Regions with equal counts alternate, whichever zones they have."""
-    ordered = interleave_groups({'R1': {'a': 1, 'b': 1}, 'R2': {'c': 1, 'd': 1}})
-
-    assert [region for region, _ in ordered] == ['R1', 'R2', 'R1', 'R2']

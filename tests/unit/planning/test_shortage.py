@@ -226,7 +226,6 @@ IN_SENLIN = 'Failed in creating server: Server:s1 transitioned to failure state 
     'fault',
     [
         'No valid host was found. There are not enough hosts available.',
-        'No valid host was found. ',
         'NoValidHost',
         'Exceeded maximum number of retries. Exhausted all hosts available for retrying build '
         'failures for instance 6f0c.',
@@ -254,7 +253,6 @@ def test_text_of_nova_means_no_capacity_in_any_sentence(fault, sentence):
         'No valid host was found. VolumeSizeExceedsAvailableQuota: Requested volume or snapshot '
         'exceeds allowed gigabytes quota. Requested 9G, quota is 5G and 0G has been consumed.',
         "No valid host was found. Maximum number of volumes allowed (5) exceeded for quota 'x'.",
-        'Image 6f0c could not be found.',
         IN_SENLIN.format('Build of instance s1 aborted: Failed to allocate the network'),
         'Failed in creating server: Server:s1 transitioned to failure state ERROR.',
     ],

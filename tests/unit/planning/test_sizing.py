@@ -212,25 +212,6 @@ CAPACITY, PERCENTAGE = 'CHANGE_IN_CAPACITY', 'CHANGE_IN_PERCENTAGE'
 
 
 @pytest.mark.parametrize(
-    ('number', 'bounds', 'words'),
-    [
-        (2, {'max_size': 4}, "add 2 nodes; the cluster's max_size (4) limits it to add 1 node"),
-        (1, {'max_size': 2}, "add 1 node; the cluster's max_size (2) reverses it to remove 1 node"),
-        (
-            -2,
-            {'min_size': 3},
-            "remove 2 nodes; the cluster's min_size (3) limits it to change nothing",
-        ),
-    ],
-)
-def test_warning_of_a_resize_names_the_bound_that_changes_it(number, bounds, words):
-    """A resize that a bound limits or reverses has a warning with the bound and both changes."""
-    inputs = {'adjustment_type': CAPACITY, 'number': number}
-
-    assert warnings('CLUSTER_RESIZE', inputs=inputs, **bounds) == [f'The resize asks to {words}']
-
-
-@pytest.mark.parametrize(
     ('number', 'expected'), [(50, 'add 50%'), (0.5, 'add 0.5%'), (-100, 'remove 100%')]
 )
 def test_warning_of_a_percentage_of_no_nodes_says_that_it_is_0(number, expected):
@@ -268,42 +249,6 @@ def test_warning_of_another_resize_is_none(members, adjustment, number, more):
     inputs = {'adjustment_type': adjustment, 'number': number}
 
     assert warnings('CLUSTER_RESIZE', members=members, inputs=inputs, **more) == []
-
-
-@pytest.mark.parametrize(
-    ('members', 'data', 'expected'),
-    [
-        (3, {'deletion': {'count': 2}}, []),
-        (3, {'deletion': {'count': 3}}, ['all 3 nodes']),
-        (1, {'deletion': {'candidates': ['n1']}}, ['the only node']),
-        (3, {'deletion': {'count': 9, 'candidates': ['n1']}}, []),
-        (0, {'deletion': {'count': 1}}, []),
-    ],
-)
-def test_warning_of_an_action_that_empties_the_cluster(members, data, expected):
-    """An action that removes every node has a warning; victims count before the asked number."""
-    found = warnings('CLUSTER_SCALE_IN', data, members)
-
-    assert found == [f'The action removes {which} of the cluster' for which in expected]
-
-
-@pytest.mark.parametrize(
-    ('action', 'min_size', 'left'),
-    [
-        ('CLUSTER_SCALE_IN', 2, []),
-        ('CLUSTER_SCALE_IN', 3, ['2 nodes']),
-        ('CLUSTER_RESIZE', 3, []),
-    ],
-)
-def test_warning_of_an_action_below_min_size_says_that_the_engine_must_refuse(
-    action, min_size, left
-):
-    """Removing one node too many has a warning, except for actions that the engine accepts."""
-    assert warnings(action, {'deletion': {'count': 1}}, data=DELETE_2, min_size=min_size) == [
-        f"The action leaves {nodes}, fewer than the cluster's min_size (3): the engine must "
-        'refuse it'
-        for nodes in left
-    ]
 
 
 def test_warning_of_an_action_that_replaces_all_nodes_or_is_invalid_is_none():

@@ -36,15 +36,6 @@ def shrunk(places, held, count, first=HEALTHY, **more):
     return skew_of(DELETION, places, [*first, held], count, **more)
 
 
-def test_nodes_in_an_unavailable_or_unknown_place_count():
-    """The nodes that a listed place holds are part of the size, even if the place is lost."""
-    lost = [A, LOST, Place('az3', known=False, available=False)]
-    found = grown(lost, {'az1': 1, 'az2': 4, 'az3': 3}, 1)
-
-    assert [one.ideal for one in found.standings] == [3, 3, 3]
-    assert not found.beyond
-
-
 STRANGE = Place('az2', known=False, available=False)
 LOST_TOO = Place('az3', available=False)
 NO_ZONE, NO_ZONES = (Place(name, available=False, note='no usable zone') for name in ('az2', 'az3'))

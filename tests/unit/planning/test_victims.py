@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from placement_worker.contract import codec
 from placement_worker.contract.action_data import Deletion
 from placement_worker.contract.model import Node, NodeMetadata, NodePatch
-from placement_worker.errors import InvalidInput, NoFeasiblePlan
+from placement_worker.errors import InvalidInput
 from placement_worker.planning import victims
 from placement_worker.planning.victims import (
     UNKNOWN,
@@ -143,39 +143,6 @@ def test_choice_takes_as_many_from_each_location_as_planned(count, deletion, exp
 
     assert ids(choice.victims) == expected
     assert ids(choice.spared) == [n.id for n in PLACED if n.id not in expected]
-
-
-@pytest.mark.parametrize(
-    ('count', 'deletion', 'reason'),
-    [
-        (2, {'zones': {'b': 2}}, '2 nodes are to leave b, which holds 1.'),
-        (1, {'zones': {'c': 1}}, '1 node is to leave c, which holds 0.'),
-        (4, {'zones': {'b': 1}}, '3 nodes are to leave (no known place), which holds 2.'),
-        (2, {'places': [place('R2', 2, 'a')]}, '2 nodes are to leave R2 / a, which holds 1.'),
-    ],
-)
-def test_choice_from_a_location_with_too_few_nodes_is_refused(count, deletion, reason):
-    """A location with fewer nodes than planned raises an error that names it and both numbers."""
-    with pytest.raises(NoFeasiblePlan) as refused:
-        chosen(PLACED, count, **deletion)
-
-    assert str(refused.value) == reason
-
-
-def test_reasons_of_victims_are_counted():
-    """Each victim has one of a few reasons; an unhealthy one is not chosen for its place."""
-    members = made(
-        node(1, status='ERROR'), node(2, created_at=None), node(3), node(4), node(5, tainted=True)
-    )
-    choice = victims.Choice(members, [], frozenset({'n1', 'n3'}))
-
-    assert list(victims.reason_counts(choice, 'YOUNGEST_FIRST').items()) == [
-        ('never created', 1),
-        ('place unknown', 1),
-        ('unhealthy', 2),
-        ('youngest', 1),
-    ]
-    assert victims.reason(members[3], 'OLDEST_FIRST', place='az1') == 'oldest in az1'
 
 
 BOTH = [place('R1', 1, 'a'), place('R2', 2)]
@@ -397,15 +364,3 @@ def test_too_few_victims_names_the_protected_nodes():
         'n5 is protected'
     )
     assert victims.too_few_victims(0, 12, many).endswith(', n9 is protected and 2 more')
-
-
-def test_unparsed_protections_names_nodes_and_values():
-    """One sentence names all nodes whose protection cannot be parsed."""
-    parsed = {'n1': Protection()}
-    invalid = {'n2': parse_protection('maybe'), 'n3': parse_protection(7)}
-
-    assert victims.unparsed_protections(parsed) == []
-    assert victims.unparsed_protections(parsed | invalid) == [
-        'Cannot parse `protected`, so these nodes stay protected: n2 (got `"maybe"`), n3 '
-        '(got `7`); expected `true`, `false`, a time in ISO 8601, or `{until, reason}`'
-    ]

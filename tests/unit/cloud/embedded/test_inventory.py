@@ -4,7 +4,6 @@ import pytest
 
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.ports import Network, Subnet
-from placement_worker.contract.model import Address, Credentials, ServerDetails
 from placement_worker.errors import InvalidInventory
 
 
@@ -12,10 +11,8 @@ from placement_worker.errors import InvalidInventory
     ('description', 'region', 'zones'),
     [
         ({'zones': {'a': True}}, None, {'a': True}),
-        ({'zones': {'a': True}}, 'R1', {'a': True}),
         ({'zones': {'a': True}, 'regions': ['R1']}, 'R1', {'a': True}),
         ({'zones': {'a': True}, 'regions': ['R1']}, 'R2', {}),
-        ({'zones': {'a': True}, 'regions': {'R1': {}}}, 'R1', {'a': True}),
         ({'zones': {'a': True}, 'regions': {'R1': {'zones': {'b': False}}}}, 'R1', {'b': False}),
         ({'zones': {'a': True}, 'regions': {'R1': {'zones': {'b': False}}}}, None, {'a': True}),
         ({'regions': {'R1': {'zones': {'b': True}}, 'R2': {}}}, None, {'b': True}),
@@ -55,19 +52,6 @@ def test_load_of_invalid_file_names_file_and_cause(text, message, tmp_path, monk
     assert str(refused.value).startswith(message)
 
 
-def test_parse_with_wrong_value_in_map_names_map():
-    """An error about a value in a map names the path of the map."""
-    regions = {name: {'zones': {'a': True, 'c.1': name}} for name in ('R1', 'R2')}
-
-    with pytest.raises(InvalidInventory) as refused:
-        Inventory.parse({'regions': regions}, 'cloud')
-
-    assert str(refused.value) == (
-        'cloud does not describe a cloud: Expected `bool`, got `str` - at '
-        '`$.regions[...].zones[...]`'
-    )
-
-
 def test_subnet_of_unknown_network_is_refused():
     """A subnet must name a network of the description."""
     raw = {'subnets': {'s': {'id': 'sub1', 'network': 'gone'}}}
@@ -91,15 +75,6 @@ def test_subnet_is_found_by_name_and_by_id(key):
     assert cloud.subnet(None, 'gone') is cloud.network(None, 'gone') is None
 
 
-def test_servers_returns_known_servers_only():
-    """A lookup of servers omits ids that the description does not contain."""
-    addresses = {'private': [{'addr': '10.0.0.5', 'version': 4}]}
-    raw = {'servers': {'s1': {'availability_zone': 'az1', 'addresses': addresses}}}
-    found = Inventory.parse(raw, 'cloud').servers(None, ['s1', 's2'])
-
-    assert found == {'s1': ServerDetails('az1', {'private': [Address('10.0.0.5', 4)]})}
-
-
 def test_load_balancer_region_is_home_region_or_first_one():
     """Load balancers are created in the home region, or else in the first region."""
     raw = {'regions': ['R1', 'R2']}
@@ -107,13 +82,6 @@ def test_load_balancer_region_is_home_region_or_first_one():
     assert Inventory.parse(raw, 'cloud').load_balancer_region == 'R1'
     assert Inventory.parse({**raw, 'home_region': 'R2'}, 'cloud').load_balancer_region == 'R2'
     assert Inventory.parse({}, 'cloud').load_balancer_region is None
-
-
-def test_clouds_are_the_same_for_all_users():
-    """All users see the same embedded cloud."""
-    cloud = Inventory.parse({}, 'cloud')
-
-    assert cloud.acting_for(Credentials(), 'p1') is cloud.acting_as_service() is cloud
 
 
 def test_with_state_in_keeps_path_of_description(tmp_path):

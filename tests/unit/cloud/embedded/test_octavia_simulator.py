@@ -1,8 +1,5 @@
 """The calls of the simulated Octavia, injected faults, and the stores of its objects."""
 
-import os
-import subprocess
-import sys
 import threading
 
 import pytest
@@ -34,21 +31,6 @@ def test_find_with_several_filters_returns_objects_that_match_all(octavia, built
     assert [one['name'] for one in octavia.find('loadbalancer', tags=['mine'])] == ['lb', 'other']
     assert [one['name'] for one in octavia.find('loadbalancer', tags=['x', 'mine'])] == ['other']
     assert octavia.find('loadbalancer', name='lb', tags=['x']) == []
-
-
-def test_find_in_other_region_returns_nothing(clock):
-    """Regions do not share load balancers, and equal calls give equal ids."""
-
-    def made():
-        store = MemoryStore()
-        first = OctaviaSimulator(Settings(), store, None, 'R1', now=clock).create(
-            'loadbalancer', {'name': 'a'}
-        )
-        other = OctaviaSimulator(Settings(), store, None, 'R2', now=clock)
-        return first['id'], other.find('loadbalancer')
-
-    assert made() == made()
-    assert made()[1] == []
 
 
 @pytest.mark.parametrize(
@@ -143,22 +125,9 @@ def test_show_of_flavor_or_zone_applies_faults(clock, kind):
     assert octavia.show(kind, 'f')['name'] == 'f'
 
 
-COUNT = 'with store.changing() as state: state["n"] = state.get("n", 0) + 1'
-
-
 @pytest.fixture(params=['memory', 'file'])
 def store(request, tmp_path):
     return MemoryStore() if request.param == 'memory' else FileStore(str(tmp_path / 'state.json'))
-
-
-def test_change_is_visible_to_next_block(store):
-    """A block sees the changes of the block before."""
-    with store.changing() as state:
-        assert state == {}
-        state['x'] = {'y': [1, None, 'z']}
-
-    with store.changing() as state:
-        assert state == {'x': {'y': [1, None, 'z']}}
 
 
 def test_changes_by_threads_are_serialized(store):
@@ -177,22 +146,6 @@ def test_changes_by_threads_are_serialized(store):
 
     with store.changing() as state:
         assert state == {'n': 200}
-
-
-def test_changes_by_processes_are_serialized(tmp_path):
-    """No change is lost if several processes use a file, and no temporary file remains."""
-    path = str(tmp_path / 'state.json')
-    code = (
-        'import sys; from placement_worker.cloud.embedded.octavia_simulator import FileStore\n'
-        'store = FileStore(sys.argv[1])\n'
-        f'for _ in range(100):\n    {COUNT}'
-    )
-    running = [subprocess.Popen([sys.executable, '-c', code, path]) for _ in range(3)]
-    assert [process.wait() for process in running] == [0, 0, 0]
-
-    with FileStore(path).changing() as state:
-        assert state == {'n': 300}
-    assert sorted(os.listdir(tmp_path)) == ['state.json', 'state.json.lock']
 
 
 def test_interrupted_change_of_file_is_discarded(tmp_path):

@@ -11,7 +11,7 @@ from placement_worker.contract.model import Credentials
 from placement_worker.errors import ServiceFailed
 from placement_worker.events.types import CloudCalled
 from tests.events import Events, SteppingClock
-from tests.unit.cloud.fake_services import TOKENS, TRUST, ZONES, respond
+from tests.unit.cloud.fake_services import TOKENS, respond
 
 CLOUD = Inventory.parse({'zones': {'a': True}, 'regions': ['R1']}, 'test')
 LB, POOL = 'load-balancer', {'lb_algorithm': 'ROUND_ROBIN'}
@@ -136,19 +136,6 @@ def test_call_that_gets_no_token_is_reported_as_a_failure_of_keystone(
         calls[call]()
 
     assert events.received == [ACTING, CloudCalled('identity', 'acting_for', 'ServiceFailed', 1.0)]
-
-
-def test_call_that_fails_in_its_own_service_keeps_the_service_and_the_operation(
-    events, make_clouds, services
-):
-    """An outage of Nova is not counted as one of Keystone."""
-    cloud = timed(make_clouds(max_attempts=1), events).acting_for(TRUST, 'project-a')
-    services.fail(ZONES, respond(503))
-
-    with pytest.raises(ServiceFailed):
-        cloud.zones('RegionOne')
-
-    assert events.received == [ACTING, CloudCalled('compute', 'zones', 'ServiceFailed', 1.0)]
 
 
 @pytest.mark.parametrize(('status', 'outcome'), [(503, '503'), (0, 'none')])

@@ -1,15 +1,13 @@
 """The cloud of a project: credentials, lookups, and those that checks share."""
 
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from placement_worker.cloud import time_budget
 from placement_worker.cloud.ports import Network, Subnet
 from placement_worker.contract.model import Address, Credentials, ServerDetails
-from placement_worker.errors import CredentialsRefused, InvalidInput, OutOfTime, ServiceFailed
+from placement_worker.errors import CredentialsRefused, InvalidInput, ServiceFailed
 from tests.unit.cloud.fake_services import (
     MANY,
     REGION_LIST,
@@ -44,35 +42,6 @@ def test_concurrent_lookups_of_project_send_one_request(clouds, services, fault)
     else:
         assert results == [{'az1': True, 'az2': False}] * MANY
         assert services.count(ZONES) == 1
-
-
-@pytest.mark.parametrize('path', [TOKENS, ZONES])
-def test_shared_lookup_out_of_time_is_repeated_by_others(clouds, services, path):
-    """A check with little time left does not fail the checks that wait for its lookup."""
-    if path == ZONES:
-        clouds.acting_for(TRUST, 'project-a')
-    services.fail(path, hang)
-
-    def zones(left_s):
-        with time_budget.until(time.monotonic() + left_s):
-            return clouds.acting_for(TRUST, 'project-a').zones(None)
-
-    def hurried_zones():
-        while True:
-            try:
-                return zones(0.5)
-            except OutOfTime:  # on a busy machine perhaps before the request
-                if services.count(path):
-                    raise
-
-    with ThreadPoolExecutor() as threads:
-        hurried = threads.submit(hurried_zones)
-        wait_for(lambda: services.count(path))
-        waiting = [threads.submit(zones, WAIT_S) for _ in range(3)]
-
-        assert [one.result(WAIT_S) for one in waiting] == [{'az1': True, 'az2': False}] * 3
-        with pytest.raises(OutOfTime, match='unavailable after 1 attempt'):
-            hurried.result(WAIT_S)
 
 
 def test_lookups_of_other_project_or_region_are_not_shared(clouds, services):
@@ -134,32 +103,25 @@ def test_shared_listing_without_wanted_servers_is_repeated(clouds, services):
     assert services.count(SERVERS) == 1 + 3
 
 
-def test_zones_and_regions_are_cached_if_configured(make_clouds, services):
-    """Zones and regions are cached for the configured time, and servers are not."""
-    clouds = make_clouds(validity_ttl_s=60)
+@pytest.mark.parametrize(
+    ('options', 'counts'), [({}, [2, 2, 2]), ({'validity_ttl_s': 60}, [1, 1, 2])]
+)
+def test_zones_and_regions_are_cached_only_if_configured(make_clouds, services, options, counts):
+    """Zones and regions are cached for the configured time; servers and failures never are."""
+    clouds = make_clouds(**options)
     services.servers = [server('s1')]
+    services.fail(ZONES, respond(403))
+    with pytest.raises(ServiceFailed):
+        clouds.acting_for(TRUST, 'project-a').zones(None)
+    services.seen.clear()
+
     for _ in range(2):
         cloud = clouds.acting_for(TRUST, 'project-a')
         cloud.zones(None)
         cloud.regions()
         cloud.servers(None, ['s1'])
 
-    counts = [services.count(path) for path in (ZONES, REGION_LIST, SERVERS)]
-    assert counts == [1, 1, 2]
-
-
-def test_lookups_are_not_cached_by_default_and_failures_never(make_clouds, clouds, services):
-    """By default nothing is cached, and a failure is never cached."""
-    for _ in range(2):
-        clouds.acting_for(TRUST, 'project-a').zones(None)
-    assert services.count(ZONES) == 2
-    keeping = make_clouds(validity_ttl_s=60).acting_for(TRUST, 'project-a')
-    services.fail(ZONES, respond(403))
-
-    with pytest.raises(ServiceFailed):
-        keeping.zones(None)
-
-    assert keeping.zones(None)
+    assert [services.count(path) for path in (ZONES, REGION_LIST, SERVERS)] == counts
 
 
 def test_lookups_of_check_share_one_time_budget(make_clouds, services):
@@ -206,14 +168,6 @@ def test_acting_for_without_trust_if_allowed_uses_service_user(make_clouds, serv
     assert services.seen[-1][2] == {'limit': '1000'}
 
 
-def test_acting_as_service_lists_zones_and_regions(clouds):
-    """The service user can always look up zones, and the regions that Keystone lists."""
-    cloud = clouds.acting_as_service()
-
-    assert cloud.zones(None)['az1']
-    assert cloud.regions() == {'RegionOne', 'RegionTwo'}
-
-
 @pytest.mark.parametrize('project', ['project-b', None])
 def test_acting_for_with_trust_of_other_project_is_refused(clouds, services, project):
     """A trust of another project is refused, and the reason names both projects."""
@@ -224,12 +178,6 @@ def test_acting_for_with_trust_of_other_project_is_refused(clouds, services, pro
         clouds.acting_for(TRUST, project)
 
     assert [path for _, path, _ in services.seen] == ['/v3/auth/tokens']
-
-
-def test_zones_of_region_come_from_its_nova(cloud):
-    """Each region has the zones that its own Nova lists."""
-    assert cloud.zones(None) == cloud.zones('RegionOne') == {'az1': True, 'az2': False}
-    assert cloud.zones('RegionTwo') == {'az3': True}
 
 
 def test_servers_listing_ends_when_all_are_found(cloud, services):
@@ -282,3 +230,11 @@ def test_network_with_ambiguous_name_is_refused(cloud, services):
     ):
         cloud.network(None, 'twin')
     assert cloud.network(None, NET_ID) == Network(NET_ID, 'twin')
+
+
+def test_acting_as_service_lists_zones_and_regions(clouds):
+    """The service user can always look up zones, and the regions that Keystone lists."""
+    cloud = clouds.acting_as_service()
+
+    assert cloud.zones(None)['az1']
+    assert cloud.regions() == {'RegionOne', 'RegionTwo'}

@@ -4,19 +4,18 @@ import re
 import time
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from placement_worker import errors
 from placement_worker.cloud import time_budget
 from placement_worker.cloud.openstack.retry_policy import LookupBudget, RetryPolicy, Service
-from placement_worker.cloud.ports import ApiError
 from placement_worker.errors import ServiceFailed
 from tests.unit.cloud.fake_services import REGION_LIST, ZONES, reset, respond
 
 BROKEN = {'computeFault': {'message': 'Unexpected API Error.'}}
 BUSY = {'overLimit': {'message': 'Slow down', 'details': ''}}
 INVALID = 'U sent an invalid response: '
+
+
 COMPUTE = Service.lets('Compute', None, 'list servers')
 
 
@@ -128,37 +127,6 @@ def test_call_out_of_time_raises_out_of_time(cloud, services, left_s, retry_afte
         cloud.zones(None)
 
     assert failed.type is kind
-
-
-@given(
-    results=st.lists(
-        st.tuples(st.none() | st.integers(400, 599), st.none() | st.floats(0, 50)), max_size=12
-    ),
-    max_attempts=st.integers(1, 6),
-)
-def test_call_stays_within_attempts_and_budget(results, max_attempts):
-    """Attempts and waits never exceed their limits."""
-    waits, given = [], iter(results)
-
-    def call():
-        for status, wait_s in given:
-            raise ApiError('no', status, wait_s)
-        return 'yes'
-
-    try:
-        outcome = RetryPolicy(max_attempts, 20, waits.append).call(COMPUTE, call)
-    except ServiceFailed as exc:
-        outcome = str(exc)
-
-    assert len(waits) < max_attempts
-    assert all(wait < 20 for wait in waits)
-    if outcome != 'yes':
-        last_status, _ = results[len(waits)]
-        assert ('refused' in outcome) is (
-            last_status is not None
-            and last_status != 429
-            and not (last_status >= 500 and last_status != 501)
-        )
 
 
 def test_call_after_deadline_sends_no_request():

@@ -99,20 +99,6 @@ def test_invalidate_of_old_token_keeps_new_one(clouds, services):
     assert services.count(TOKENS) == 2
 
 
-def test_log_in_with_deleted_trust_hides_its_id(clouds, services):
-    """An error about a deleted trust says what to check and hides the trust id."""
-    cloud = clouds.acting_for(TRUST, 'project-a')
-    del services.trusts['trust-a']
-
-    with pytest.raises(ServiceFailed) as failed:
-        cloud.zones(None)
-
-    assert 'Identity service refused the request: HTTP 404' in str(failed.value)
-    assert 'check that the trust exists' in str(failed.value)
-    assert 'trust-a' not in str(failed.value)
-    assert services.count(TOKENS) == 2
-
-
 def test_sessions_beyond_maximum_drop_least_recently_used(make_clouds, services):
     """The cache keeps the sessions of the most recently used trusts."""
     clouds = make_clouds(max_sessions=2)
