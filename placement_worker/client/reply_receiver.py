@@ -6,10 +6,11 @@ With a single message at a time, a callback that kills the process raises the de
 own reply and of no other.
 """
 
+import contextlib
 import logging
 import threading
 from collections.abc import Callable
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn
 
 import msgspec
 import oslo_messaging
@@ -26,9 +27,8 @@ from placement_worker.late_ack.request import Redeliver
 from placement_worker.late_ack.server import LateAckServer, Reject
 
 LOG = logging.getLogger(__name__)
-DELIVERIES = 10  # the deliveries of a reply, after which it is dropped
-# The pause after the first failure of a callback, which doubles, and the longest one.
-RETRY_S, RETRY_MAX_S = 1.0, 30.0
+DELIVERIES = 10  # of a reply, after which it is dropped
+RETRY_S, RETRY_MAX_S = 1.0, 30.0  # the pause after the first failure, which doubles; the longest
 
 Callback = Callable[[str, CheckReply | errors.PlacementWorkerError], object]
 
@@ -38,11 +38,8 @@ class _Arguments(msgspec.Struct):
     reply: Any
 
 
-class ReplyReceiver:
-    """Passes the replies of a topic to a callback, one at a time; `PolicyClient` creates it.
-
-    As a context manager it stops at the end of the block.
-    """
+class ReplyReceiver(contextlib.AbstractContextManager['ReplyReceiver']):
+    """Passes the replies of a topic to a callback, one at a time; `PolicyClient` creates it."""
 
     def __init__(
         self, conf: cfg.ConfigOpts, url: Any, exchange: str, topic: str, callback: Callback
@@ -57,9 +54,7 @@ class ReplyReceiver:
         self._server = LateAckServer(self._transport, target, self._dispatcher, has_own_queue=False)
         self._server.start(override_pool_size=1)
 
-    def __enter__(self) -> Self:
-        return self
-
+    @override
     def __exit__(self, *_: object) -> None:
         self.stop()
 
@@ -101,8 +96,6 @@ def _declare(conf: cfg.ConfigOpts, url: Any, exchange: str, topic: str) -> None:
 
 
 class _Dispatcher(dispatcher.RPCDispatcher):
-    """Passes each message to the callback, whatever its method."""
-
     def __init__(self, topic: str, callback: Callback, stopping: threading.Event) -> None:
         super().__init__([], oslo_messaging.NoOpSerializer())
         self._topic = topic

@@ -9,13 +9,13 @@ the broker or the workers did not respond.
 """
 
 import contextvars
+import functools
 import os
 import queue
 import re
 import threading
 import time
 import uuid
-import weakref
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -43,6 +43,7 @@ RETRIES = 2  # of the stock client, on the next hosts
 LEFT_MAX = 16  # stock calls that were left behind at their timeout and have not ended
 CLOSE_S = 2.0
 RENEW_S = 60.0
+CLOSED = 'The client is closed: create another one'
 NOT_DELIVERED = 'The request could not be delivered'
 REFUSALS = (AccessRefused, NotAllowed)
 REMOTE = '_Remote'  # the end of the name of a built-in exception that a worker raised
@@ -98,7 +99,10 @@ class PolicyClient(caller.Caller):
                 f'Expected a transport URL rabbit://..., got {self._url.transport}://'
             )
         target = oslo_messaging.Target(exchange=exchange, server=server)
-        self._stock = _StockClients(conf, self._url, target, version_cap)
+        self._create_stock = functools.partial(
+            _StockClients, threading.Event(), conf, self._url, target, version_cap
+        )
+        self._stock_of: dict[int, _StockClients] = {}
 
     def cast_check(
         self,
@@ -113,10 +117,8 @@ class PolicyClient(caller.Caller):
         Set `expires_at` of the request: a cast without it never expires.
 
         :param request: the check; its own `reply_to` is replaced.
-        :param reply_to: exchange, topic and method of the reply; None for no reply. The method is
-            free to choose: `serve_replies` receives every method of its topic.
-        :param context: the ids of the caller; `request_id` returns with the reply.
-        :returns: the `request_id` of the context, or a new one if the context has none.
+        :param reply_to: the destination of the reply, with any method; None for no reply.
+        :returns: the `request_id` of the context, or a new one, which returns with the reply.
         :raises InvalidRequest: a key or the type of a value does not fit the contract, workers
             refuse `reply_to` in general, or the context is invalid. All other mistakes, for example
             in the spec of a policy, are the reply.
@@ -145,7 +147,6 @@ class PolicyClient(caller.Caller):
 
         :param exchange: the exchange that `ReplyTo` names; not that of the workers.
         :param topic: the topic that `ReplyTo` names, which is also the name of the queue.
-        :param callback: takes the request id of the cast, and the reply or the error.
         :returns: the receiver, also a context manager; `stop` stops it.
         :raises InvalidRequest: workers refuse to reply to that exchange or topic, or the callback
             cannot be called.
@@ -161,10 +162,7 @@ class PolicyClient(caller.Caller):
         return ReplyReceiver(self._conf, transport.shuffled(self._url), exchange, topic, callback)
 
     def close(self) -> None:
-        """Close the connections; receivers of replies have their own.
-
-        Calls and casts raise ClientClosed from now on.
-        """
+        """Close the connections, except those of receivers; calls now raise ClientClosed."""
         self._stock.close()
 
     def _check_reply_names(self, exchange: str, topic: str, at: str) -> None:
@@ -173,6 +171,12 @@ class PolicyClient(caller.Caller):
         queues = {route.topic + suffix for route in self._routes.values() for suffix in suffixes}
         rpc.check_exchange(exchange, self._exchange, f'{at}.exchange')
         rpc.check_topic(topic, queues, f'{at}.topic')
+
+    @property
+    def _stock(self) -> '_StockClients':
+        # Connections and locks belong to one process: after a fork, the child has its own. Those of
+        # the parent stay referenced, since their end would close the connections of the parent.
+        return self._stock_of.setdefault(os.getpid(), self._create_stock())
 
     @override
     def _prepared(self, request: R | Mapping[str, Any], kind: type[R]) -> R:
@@ -239,7 +243,6 @@ class PolicyClient(caller.Caller):
 
 
 def _remote(exc: BaseException) -> tuple[str, str] | None:
-    """Return type and text of an exception that a worker raised."""
     if isinstance(exc, oslo_messaging.RemoteError):
         return exc.exc_type, exc.value
     name = type(exc).__name__
@@ -260,10 +263,9 @@ def _worker_error(name: str, text: str, method: str, version: str) -> errors.Pla
 
 
 def _is_transient(exc: BaseException) -> bool:
-    if isinstance(exc, errors.BrokerUnreachable):
-        return True
-    is_lasting = amqp_cause(exc, (*REFUSALS, PreconditionFailed)) is not None
-    return isinstance(exc, NOT_PUBLISHED) and not (is_lasting or _remote(exc))
+    is_lasting = amqp_cause(exc, (*REFUSALS, PreconditionFailed)) or _remote(exc)
+    is_unpublished = isinstance(exc, NOT_PUBLISHED) and not is_lasting
+    return is_unpublished or isinstance(exc, errors.BrokerUnreachable)
 
 
 class _StockClient:
@@ -298,26 +300,19 @@ class _StockClients:
     """The stock client in use, its fresh successors, and the threads of its calls.
 
     A call runs in a daemon thread that is left behind when its time is over, because oslo.messaging
-    waits without a bound for a connection and for a broker that blocks publishers. Connections
-    belong to one process: after a fork, the child opens its own.
+    waits without a bound for a connection and for a broker that blocks publishers.
     """
 
-    def __init__(self, *settings: Any) -> None:
+    def __init__(self, closing: threading.Event, *settings: Any) -> None:
+        self._closing = closing
         self._settings = settings
         self._lock = threading.Lock()
         self._current: _StockClient | None = None
-        self._inherited: list[_StockClient] = []
         self._outcomes: set[queue.SimpleQueue[Any]] = set()
         self._left: list[threading.Thread] = []
-        self._closing = threading.Event()
-        _of_process.add(self)
 
     def sent(self, send: Callable[[Any, float], Any], timeout_s: float) -> Any:
-        """Call `send` with a stock client and its timeout; repeat it if it did not publish.
-
-        :raises MessagingTimeout: the timeout has ended.
-        :raises ClientClosed: the client is closed, or was closed meanwhile.
-        """
+        """Call `send` with a stock client and its timeout; repeat it if it did not publish."""
         end = time.monotonic() + timeout_s
         return tenacity.Retrying(
             retry=tenacity.retry_if_exception(_is_transient),
@@ -330,21 +325,13 @@ class _StockClients:
     def close(self) -> None:
         self._closing.set()
         for outcome in list(self._outcomes):
-            outcome.put((None, _closed()))
+            outcome.put((None, errors.ClientClosed(CLOSED)))
         if self._current is not None:
             self._current.close(CLOSE_S)
 
-    def begin_child(self) -> None:
-        """Forget the connections and threads of the parent, after a fork."""
-        self._lock = threading.Lock()
-        if self._current is not None:
-            # The end of a connection object would close the connection of the parent.
-            self._inherited.append(self._current)
-        self._current, self._left = None, []
-
     def _bounded(self, send: Callable[[Any, float], Any], end: float) -> Any:
         if self._closing.is_set():
-            raise _closed()
+            raise errors.ClientClosed(CLOSED)
         self._left = [thread for thread in self._left if thread.is_alive()]
         if len(self._left) >= LEFT_MAX:
             raise errors.BrokerUnreachable(
@@ -399,7 +386,7 @@ class _StockClients:
         with self._lock:
             stock = self._current
             if self._closing.is_set():
-                raise _closed()
+                raise errors.ClientClosed(CLOSED)
             if stock is None or stock.is_retired:
                 if stock is not None and not stock.users:
                     stock.close()
@@ -417,17 +404,6 @@ def _left_s(end: float) -> float:
     return max(end - time.monotonic(), PAUSE_S)
 
 
-_of_process: weakref.WeakSet[_StockClients] = weakref.WeakSet()
-
-
-def _begin_child() -> None:
-    for clients in _of_process:
-        clients.begin_child()
-
-
-os.register_at_fork(after_in_child=_begin_child)
-
-
 def _check_options(timeouts: Mapping[str, Any], version_cap: Any) -> None:
     # A broker would seem unreachable with a timeout of 0, and oslo.messaging would refuse the
     # version at the first request.
@@ -443,7 +419,3 @@ def _check_options(timeouts: Mapping[str, Any], version_cap: Any) -> None:
         raise errors.ConfigurationError(
             f'version_cap: expected a version of the contract such as "1.1", got {version_cap!r}'
         )
-
-
-def _closed() -> errors.ClientClosed:
-    return errors.ClientClosed('The client is closed: create another one')

@@ -53,6 +53,7 @@ ENCODING = (
     'percent-encode each of ? # @ , : % [ ] and $ in user, password and virtual host, for example '
     '@ as %40, and use no / in user and password'
 )
+NO_HOST = 'The transport URL names no broker: expected rabbit://user:password@host:port/'
 CONNECT_TIMEOUT_S, CONNECT_MIN_S = 5, 0.5
 # The errors of oslo.messaging whose message the broker has not confirmed.
 NOT_PUBLISHED = (oslo_messaging.MessageDeliveryFailure, KombuError, AMQPError, OSError)
@@ -76,9 +77,6 @@ def transport_url(conf: cfg.ConfigOpts, url: str | None = None, **options: objec
 
     The options become part of the URL's query, and those of the URL itself take precedence. In the
     configuration they would also change the queues of the process that uses the client.
-
-    :param url: `rabbit://...`; None for `transport_url` of the configuration.
-    :raises ConfigurationError: the URL is not valid.
     """
     try:
         target = oslo_messaging.TransportURL.parse(conf, url)
@@ -103,14 +101,9 @@ def transport_url(conf: cfg.ConfigOpts, url: str | None = None, **options: objec
 
 
 def _not_for_kombu(url: str, target: oslo_messaging.TransportURL) -> str | None:
-    """Return why a URL cannot be used, without a part of it.
-
-    The rest of a password behind a separator would become the name of a host, which errors show.
-    oslo.messaging decodes a slash in user and password and the virtual host, and does not encode
-    them for kombu: a worker would try to connect for ever.
-
-    :source: `_transform_transport_url` in oslo_messaging/_drivers/impl_rabbit.py, of 18.3.
-    """
+    # The rest of a password behind a separator would become the name of a host, which errors show.
+    # `_transform_transport_url` of oslo.messaging 18.3 decodes a slash in user and password and the
+    # virtual host, and does not encode them for kombu: a worker would try to connect for ever.
     if '#' in url or '@' in urlsplit(url).path + urlsplit(url).query:
         return f'The transport URL is not valid: {ENCODING}'
     if any((host.port or 0) > MAX_PORT for host in target.hosts):
@@ -135,10 +128,6 @@ def control_exchange(conf: cfg.ConfigOpts) -> str:
 
 
 def connect(conf: cfg.ConfigOpts, target: Any) -> Any:
-    """Return the RPC transport of a TransportURL.
-
-    :raises ConfigurationError: the driver is unknown, or it rejects an option.
-    """
     with driver_errors():
         transport = oslo_messaging.get_rpc_transport(
             conf, url=target, allowed_remote_exmods=['placement_worker.errors']
@@ -149,10 +138,7 @@ def connect(conf: cfg.ConfigOpts, target: Any) -> Any:
 
 
 def load_transport_url(conf: cfg.ConfigOpts, url: str | None = None) -> Any:
-    """Return the TransportURL of the broker, and register and check the options of its driver.
-
-    :raises ConfigurationError: as of `transport_url` and `connect`.
-    """
+    """Return the TransportURL of the broker, and register and check the options of its driver."""
     target = transport_url(conf, url)
     connect(conf, target).cleanup()
     return target
@@ -160,7 +146,6 @@ def load_transport_url(conf: cfg.ConfigOpts, url: str | None = None) -> Any:
 
 @contextlib.contextmanager
 def driver_errors() -> Iterator[None]:
-    """Translate the errors of a transport's creation into ConfigurationError."""
     try:
         yield
     except (oslo_messaging.DriverLoadFailure, ImportError) as exc:  # ImportError: of kafka://
@@ -185,12 +170,12 @@ def open_connection(
     :param left_s: the seconds after which no attempt begins. There are two attempts per host, and
         each step of one may take `CONNECT_TIMEOUT_S`, or `left_s` if that is shorter.
     :param more: options of py-amqp's connection.
-    :raises BrokerUnreachable: no host responds.
     :raises BrokerRefused: a host refuses access, or its certificate is not trusted.
-    :raises ConfigurationError: the URL names no host, or a TLS file cannot be used.
     """
-    if not target.hosts:
-        raise ConfigurationError(_missing_host(conf))
+    if not target.hosts:  # oslo.messaging would wait for one without a bound
+        found = conf.get_location('transport_url')
+        is_set = found and found.location.is_user_controlled
+        raise ConfigurationError(NO_HOST if is_set else '[DEFAULT] transport_url is not set')
     options = {**conf.oslo_messaging_rabbit, **target.query}
     failures = []
     end = time.monotonic() + left_s
@@ -229,10 +214,7 @@ def open_connection(
 
 
 def obstacle(conf: cfg.ConfigOpts, target: Any, exchange: str) -> str | None:
-    """Return why the broker takes no requests at present, within `DIAGNOSE_S`; None if it does.
-
-    :param exchange: an exchange that the user may publish to.
-    """
+    """Return why the broker takes no requests at present, within `DIAGNOSE_S`; None if it does."""
     end = time.monotonic() + DIAGNOSE_S
     reachable = [host for host in target.hosts if _accepts(host)]
     if not reachable:
@@ -282,7 +264,6 @@ def drop(connection: Connection) -> None:
 
 
 def shuffled(target: Any) -> Any:
-    """Return a TransportURL with its hosts in random order, which spreads the connections."""
     url = copy.copy(target)
     url.hosts = random.sample(target.hosts, len(target.hosts))
     return url
@@ -292,10 +273,8 @@ def queue_arguments(conf: cfg.ConfigOpts, target: Any) -> dict[str, Any]:
     """Return the arguments of a quorum queue as oslo.messaging declares it."""
     options = {**conf.oslo_messaging_rabbit, **target.query}
     limits = {argument: int(options[name]) for name, argument in ARGUMENTS.items()}
-    return {
-        'x-queue-type': 'quorum',
-        **{argument: limit for argument, limit in limits.items() if limit},
-    }
+    quorum = {'x-queue-type': 'quorum'}
+    return quorum | {argument: limit for argument, limit in limits.items() if limit}
 
 
 def is_true(option: object) -> bool:
@@ -335,27 +314,14 @@ def _remedy(refusal: AccessRefused | NotAllowed) -> str:
     return 'check the virtual host'
 
 
-def _missing_host(conf: cfg.ConfigOpts) -> str:
-    """Return why there is no host; oslo.messaging would wait for one without a bound."""
-    found = conf.get_location('transport_url')
-    if found and found.location.is_user_controlled:
-        return 'The transport URL names no broker: expected rabbit://user:password@host:port/'
-    return '[DEFAULT] transport_url is not set'
-
-
 def _tls_cause(exc: ssl.SSLError) -> str:
     return str(exc).partition(' (_ssl.c')[0]
 
 
 def _tls(options: Mapping[str, Any], hostname: str) -> dict[str, Any] | bool:
-    """Return the driver's TLS options as kombu takes them.
-
-    With `ssl_ca_file` the certificate must come from that authority and name the host, whatever
-    `ssl_enforce_hostname_verification` says, which the driver ignores. Without it, any authority of
-    the system and any name will do.
-
-    :raises ConfigurationError: a file cannot be used.
-    """
+    # With `ssl_ca_file` the certificate must come from that authority and name the host, whatever
+    # `ssl_enforce_hostname_verification` says, which the driver ignores. Without it, any authority
+    # of the system and any name will do.
     if not is_true(options.get('ssl', False)):
         return False
     files = {name: options[option] for name, option in TLS_FILES.items() if options.get(option)}

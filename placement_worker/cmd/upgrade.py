@@ -29,7 +29,7 @@ from placement_worker.config import options, validation
 from placement_worker.config.options import SERVICE_AUTH
 from placement_worker.errors import ConfigurationError
 from placement_worker.formats.text import escaped, nearest
-from placement_worker.messaging import notifications, rpc_server, topology
+from placement_worker.messaging import notifications, topology
 from placement_worker.metrics import prometheus
 from placement_worker.policies.plugin_checks import from_packages
 from placement_worker.policies.registry import Registry
@@ -147,7 +147,7 @@ class Checks(upgradecheck.UpgradeCommands):
 
     @_reports_startup_errors
     def check_libraries(self) -> Result:
-        rpc_server.prepare_tracing(self._conf)
+        startup.prepare_tracing(self._conf)
         wrong = unmet_requirements(metadata.requires(startup.PROGRAM) or [], metadata.version)
         return Result(Code.FAILURE, '; '.join(wrong)) if wrong else Result(Code.SUCCESS)
 

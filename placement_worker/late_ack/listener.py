@@ -22,19 +22,12 @@ from oslo_messaging._drivers import amqp, amqpdriver, base
 from typing_extensions import override
 
 from placement_worker.late_ack.parking import RETRIED
-from placement_worker.late_ack.request import (
-    Event,
-    Hooks,
-    LateAckRequest,
-    RequestsInFlight,
-)
+from placement_worker.late_ack.request import Event, Hooks, LateAckRequest, RequestsInFlight
 
 LOG = logging.getLogger(__name__)
 # The longest wait for a delivery. While a request is in flight, its acknowledgement waits for it.
 IDLE_S, BUSY_S = 0.2, 0.01
-# The pause between attempts to reconnect. A random factor of up to two keeps workers from
-# reconnecting at the same time.
-RECONNECT_PAUSE_S = 0.5
+RECONNECT_PAUSE_S = 0.5  # times a random factor, or all workers would reconnect at the same time
 REMEMBERED = 4096  # finished requests that are recognized if their acknowledgement was lost
 ID_MAX = 255  # characters of a unique id; those of oslo.messaging have 32
 RESPONSE_S = 10  # the longest wait for a byte from the broker while queues are declared
@@ -105,10 +98,7 @@ class ListenConnection:
         consumer._callback = _only_json(consumer._callback)
 
     def wait(self, timeout_s: float) -> None:
-        """Wait for a delivery, which the callbacks of the consumers get.
-
-        :raises Exception: an error of kombu, py-amqp or the socket; the connection is lost.
-        """
+        """Wait for a delivery, which the callbacks get; after any error the connection is lost."""
         try:
             if not self._is_consuming:
                 self._consume()
@@ -123,10 +113,7 @@ class ListenConnection:
             raise
 
     def reconnect(self) -> None:
-        """Connect to one host and consume again; after an error the next call tries the next host.
-
-        :raises Exception: an error of kombu, py-amqp or the socket; the host does not serve.
-        """
+        """Connect to one host and consume; after an error the next call tries the next host."""
         # An acknowledgement that cannot be written closes the connection outside of `wait`.
         self._drop()
         try:
@@ -148,7 +135,6 @@ class ListenConnection:
                 LOG.warning('Failed to cancel a consumer: %s', exc)
 
     def close(self) -> None:
-        """Close the connection; wait up to `CLOSE_S` for a broker that does not respond."""
         if self.is_connected:
             self._amqp.connection.sock.settimeout(CLOSE_S)
         self._context.close()
@@ -236,7 +222,6 @@ class LateAckListener(base.PollStyleListener):
             self._wait()
 
     def pause(self, seconds: float) -> None:
-        """Wait, or return early when the listener stops."""
         self._stopping.wait(seconds)
 
     @override
@@ -249,17 +234,12 @@ class LateAckListener(base.PollStyleListener):
         self._connection.close()
 
     def do(self, operation: Callable[[], None]) -> None:
-        """Run an operation in the polling thread, soon."""
         self._operations.put(operation)
 
     def settle(
         self, request: LateAckRequest, how: Callable[[Any], object], *, is_done: bool
     ) -> None:
-        """Settle the last delivery of a request.
-
-        :param is_done: whether to drop the request if its acknowledgement was lost with the
-            connection, and it is delivered again.
-        """
+        """Settle the last delivery; a request that `is_done` is dropped when it comes again."""
         del self._unsettled[request.key]
         if is_done:
             self._finished[request.key] = None
@@ -344,7 +324,6 @@ def _unique_id(delivery: Any) -> str | None:
 
 def _only_json(callback: Callable[[Any], None]) -> Callable[[Any], None]:
     # The driver would log a traceback that does not name the content type.
-
     def take(message: Any) -> None:
         content_type = message.properties.get('content_type')
         if content_type == JSON:

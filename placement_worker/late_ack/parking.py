@@ -27,10 +27,7 @@ RETRIED = 'retried'
 
 @dataclass(frozen=True, slots=True)
 class DeliveryLimit:
-    """The redeliveries after which a request moves to another queue.
-
-    `parks`: whether that is the parking lot, where no worker handles the request.
-    """
+    """The redeliveries after which a request moves to a queue; one that `parks` has no worker."""
 
     redeliveries: int
     queue: str
@@ -50,10 +47,7 @@ class ParkedRequest:
 
 
 def move(connection: Connection, message: Any, limit: DeliveryLimit) -> None:
-    """Publish a message unchanged to the queue of a limit; the caller acknowledges the original.
-
-    :param connection: a connection with publisher confirms.
-    """
+    """Publish a message unchanged to the queue of a limit; the caller acknowledges the original."""
     headers = {key: value for key, value in message.headers.items() if key != DELIVERY_COUNT}
     headers.setdefault(PARKED_FROM, message.delivery_info.get('routing_key'))
     if limit.parks:

@@ -14,9 +14,6 @@ LOG = logging.getLogger(__name__)
 MOVE_RETRY_S = 300  # the pause after a request could not be moved to another queue
 ACKNOWLEDGED_S = 5  # the longest wait for the acknowledgement of a request that was moved
 
-Move = Callable[[Any, DeliveryLimit], None]
-ReportParked = Callable[[dict[str, Any], dict[str, Any], Exception], None]
-
 
 class PoisonMessages:
     """The delivery limit of one topic."""
@@ -24,15 +21,13 @@ class PoisonMessages:
     def __init__(
         self,
         limit: DeliveryLimit,
-        move: Move,
+        move: Callable[[Any, DeliveryLimit], None],
         parked_error: Callable[[str], Exception],
         move_lock: AbstractContextManager[Any] | None = None,
-        report_parked: ReportParked | None = None,
+        report_parked: Callable[[dict[str, Any], dict[str, Any], Exception], None] | None = None,
     ) -> None:
         """Set the limit.
 
-        :param move: publishes a message to the queue of a limit, with a confirmation.
-        :param parked_error: returns the error for a caller, from the name of the parking lot.
         :param move_lock: a lock that the servers of a process share, held until a moved request
             is acknowledged. Without it, the process could receive the request from the isolation
             queue and crash before the acknowledgement; the request would be moved twice.

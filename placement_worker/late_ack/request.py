@@ -21,8 +21,6 @@ SHOWN = 80  # the characters of a name that the log shows
 
 
 class Event(enum.Enum):
-    """A step in the life of a request."""
-
     TAKEN = 'a thread began it'
     SETTLED = 'it ended, and is about to be acknowledged, returned or rejected'
     REDELIVERED = 'the broker delivered it again'
@@ -37,10 +35,7 @@ class Redeliver(BaseException):
     """
 
     def __init__(self, cause: object, *, counted: bool = False) -> None:
-        """Set the cause for the log.
-
-        :param counted: whether the delivery counts towards the delivery limit as a crash does.
-        """
+        """`counted`: whether the delivery counts towards the delivery limit as a crash does."""
         super().__init__(cause)
         self.counted = counted
 
@@ -76,8 +71,6 @@ class Hooks:
 
 
 class RequestsInFlight:
-    """The requests of one topic that a thread has begun and that have not ended."""
-
     def __init__(self, monotonic: Callable[[], float], hooks: Hooks, topic: str) -> None:
         self._monotonic = monotonic
         self._hooks = hooks
@@ -95,7 +88,6 @@ class RequestsInFlight:
         self._hooks.on_event(Event.SETTLED, self.topic)
 
     def oldest(self) -> float | None:
-        """Return the start time of the oldest request."""
         return next((at for at, _ in list(self._begun.values())), None)
 
     def log_longer_than(self, seconds: float) -> None:
@@ -106,7 +98,6 @@ class RequestsInFlight:
                 LOG.warning('%s', self._described(at, request))
 
     def described(self) -> list[str]:
-        """Return a line per request, the oldest first."""
         return [self._described(*begun) for begun in list(self._begun.values())]
 
     def _described(self, at: float, request: 'LateAckRequest') -> str:
@@ -121,10 +112,7 @@ class RequestsInFlight:
 
 
 class LateAckRequest(amqpdriver.AMQPIncomingMessage):
-    """A request that waits, is in flight, or was returned to its queue.
-
-    `delivery` is the last delivery of the message, which the `listener` settles.
-    """
+    """A request; `delivery` is the last one of its message, which the `listener` settles."""
 
     def __init__(self, listener: Any, delivery: Any, key: object, context: Any) -> None:
         super().__init__(
@@ -192,7 +180,6 @@ class LateAckRequest(amqpdriver.AMQPIncomingMessage):
         return self._end(lambda delivery: delivery.acknowledge(), is_done=True)
 
     def give_back(self, *, counted: bool = False) -> None:
-        """Return the request to its queue; `counted` as of `Redeliver`."""
         self._end((lambda delivery: delivery.requeue()) if counted else nack)
 
     def reject(self) -> None:

@@ -40,10 +40,7 @@ class Reject(BaseException):
 
 
 class Heartbeat(NamedTuple):
-    """The state of a server, on the monotonic clock.
-
-    `begun_at`: the start of its oldest request in flight.
-    """
+    """The state of a server, on the monotonic clock; `begun_at` is that of its oldest request."""
 
     polled_at: float
     begun_at: float | None

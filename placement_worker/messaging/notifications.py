@@ -55,11 +55,7 @@ class NotificationSender(Listener):
         publisher_id: str,
         events: Listener | None = None,
     ) -> None:
-        """Start the thread.
-
-        :param transport: returns a fresh transport of oslo.messaging.
-        :param events: a listener that counts dropped notifications.
-        """
+        """Start the thread; `events` counts dropped notifications."""
         self._stopping = threading.Event()
         self._driver = _PersistentDriver(transport, self._stopping)
         self._notifier = oslo_messaging.Notifier(
@@ -135,7 +131,6 @@ class _PersistentDriver:
         self._is_refused = False
 
     def send_notification(self, *args: Any, **kwargs: Any) -> None:
-        """Send a notification, and repeat it on a fresh connection after a failure."""
         while True:
             try:
                 driver_of(self._transport).send_notification(*args, **kwargs)
@@ -163,7 +158,6 @@ class _PersistentDriver:
 
 
 def started(request: CheckRequest | BindRequest, request_id: str | None) -> dict[str, Any]:
-    """Return the payload of `.start`: the ids of request and cluster, and the action or policy."""
     about = {'request_id': request_id, 'cluster': {'id': request.cluster.id}}
     if isinstance(request, BindRequest):
         policy = request.policy
@@ -178,7 +172,6 @@ def started(request: CheckRequest | BindRequest, request_id: str | None) -> dict
 def ended(
     request: CheckRequest | BindRequest, reply: CheckReply | BindReply, request_id: str | None
 ) -> dict[str, Any]:
-    """Return the payload of `.end`: the reply, the ids, and the phase of a check."""
     fields = msgspec.to_builtins(reply)
     phase = {'target': request.target} if isinstance(request, CheckRequest) else {}
     cluster = {'id': request.cluster.id, **(fields['cluster'] or {})}
@@ -186,7 +179,6 @@ def ended(
 
 
 def failed(error: Exception, request_id: str | None) -> dict[str, Any]:
-    """Return the payload of `.error`: the class and text that a caller sees."""
     shown = errors.error_object(error)['error']
     return {'request_id': request_id, 'class': shown['type'], 'message': shown['message']}
 
@@ -203,10 +195,7 @@ def create(
 
 
 def check(conf: cfg.ConfigOpts) -> None:
-    """Check the options of notifications in the parent, before processes are forked.
-
-    :raises ConfigurationError: the address or a driver cannot be used.
-    """
+    """Check the options in the parent, before processes are forked."""
     _notification_transport(conf).cleanup()
     installed = metadata.entry_points(group=DRIVERS).names
     drivers = conf.oslo_messaging_notifications.driver
@@ -219,10 +208,6 @@ def check(conf: cfg.ConfigOpts) -> None:
 
 
 def _notification_transport(conf: cfg.ConfigOpts) -> Any:
-    """Return a transport to the broker of requests, unless the options name another one.
-
-    :raises ConfigurationError: the address cannot be used.
-    """
     # The first call registers the options of notifications.
     oslo_messaging.get_notification_transport(conf, url=load_transport_url(conf))
     try:

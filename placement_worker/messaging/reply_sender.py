@@ -58,7 +58,7 @@ class ReplySender:
         """Set the limits of the retries; the first reply connects.
 
         :param connect: opens a connection with publisher confirms, from options of py-amqp.
-        :param stopping: an event that is set when the process stops; it ends every wait.
+        :param stopping: ends every wait when the process stops.
         :param timeout_s: how long a destination may refuse a reply.
         :param away_s: how long a reply waits for the broker before its request is delivered again.
         """
@@ -163,10 +163,9 @@ class ReplySender:
             self._retry_refused()
 
     def _retry_refused(self) -> None:
-        """Try each reply again, with one attempt per destination that refuses."""
         with self._lock:
             replies, self._refused = self._refused, []
-        failures: dict[tuple[str, str], Exception] = {}
+        failures: dict[tuple[str, str], Exception] = {}  # one attempt per destination
         for waiting in replies:
             destination = waiting.reply.exchange, waiting.reply.routing_key
             try:
@@ -184,8 +183,6 @@ class ReplySender:
 
 
 class _Waiting:
-    """A reply that is tried again, on the monotonic clock."""
-
     def __init__(self, reply: Reply) -> None:
         self.reply = reply
         self.began = self.end = time.monotonic()
@@ -204,8 +201,6 @@ class _Waiting:
 
 
 class ReplyCasts(Delivery):
-    """The replies to casts are casts too, to the destination in `reply_to` of the request."""
-
     def __init__(self, replies: ReplySender) -> None:
         self._replies = replies
 

@@ -1,13 +1,11 @@
 """The RPC server of a topic, with the methods of the contract."""
 
 import functools
-import importlib
 import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import oslo_messaging
-from oslo_config import cfg
 from oslo_context.context import RequestContext
 from oslo_messaging.rpc import dispatcher
 from typing_extensions import override
@@ -31,7 +29,6 @@ IDS = ('request_id', 'global_request_id', 'user_id', 'project_id')
 # The bytes that one quotation mark of a request may take: message and envelope both escape it.
 ENVELOPE_FACTOR = 4
 HEADER_BYTES = 64 * 2**10  # the size of the rest of a message: method, ids and the caller's context
-TRACING = 'oslo_messaging_tracing'
 # The events of `late_ack` as those of the worker, which have the topic.
 EVENTS: Mapping[Event, Callable[[str], types.Event]] = {
     Event.TAKEN: types.MessageTaken,
@@ -39,11 +36,6 @@ EVENTS: Mapping[Event, Callable[[str], types.Event]] = {
     Event.REDELIVERED: types.MessageRedelivered,
     Event.ISOLATED: functools.partial(types.MessageMoved, parked=False),
     Event.PARKED: functools.partial(types.MessageMoved, parked=True),
-}
-# The module of the exporter per `otlp_protocol`.
-EXPORTERS = {
-    'http/protobuf': 'opentelemetry.exporter.otlp.proto.http.trace_exporter',
-    'grpc': 'opentelemetry.exporter.otlp.proto.grpc.trace_exporter',
 }
 
 
@@ -82,8 +74,6 @@ def _exposed(name: str) -> Any:
 
 
 class ExposedEndpoints:
-    """The methods that callers may reach: those of the contract, and no others."""
-
     target = oslo_messaging.Target(version=VERSION)
 
     def __init__(self, endpoints: Endpoints) -> None:
@@ -134,7 +124,6 @@ def create(
 def late_ack_server(
     events: Listener, replies: ReplySender, poison: PoisonMessages
 ) -> Callable[..., LateAckServer]:
-    """Return a `server_cls` for `create` with the events of the worker."""
     return functools.partial(
         LateAckServer,
         send_reply=replies.send,
@@ -152,7 +141,6 @@ def parked_error(parking_lot: str) -> errors.RequestParked:
 
 
 def describe(message: Mapping[str, Any]) -> str:
-    """Return what a message is about as the beginning of a line of the log, or an empty text."""
     arguments = message.get('args')
     request = arguments.get('request') if isinstance(arguments, dict) else None
     return request_log.subject_of(request)
@@ -161,24 +149,3 @@ def describe(message: Mapping[str, Any]) -> str:
 def limit_requests(max_request_bytes: Callable[[], int]) -> None:
     """Refuse messages with a larger request, in the whole process, by the limit in force."""
     limit_bodies(lambda: ENVELOPE_FACTOR * max_request_bytes() + HEADER_BYTES)
-
-
-def prepare_tracing(conf: cfg.ConfigOpts) -> None:
-    """Import the libraries for traces if tracing is enabled.
-
-    Otherwise oslo.messaging 18.3 imports the package of the exporter but not the exporter, does not
-    find it, and logs a warning per request.
-
-    :raises ConfigurationError: a library is missing.
-    """
-    if TRACING not in conf or not conf[TRACING].tracing_enabled:  # 18.2 has no tracing
-        return
-    try:
-        importlib.import_module('opentelemetry.sdk.trace')
-        importlib.import_module(EXPORTERS[conf[TRACING].otlp_protocol])
-    except ImportError as exc:
-        raise errors.ConfigurationError(
-            f'[{TRACING}] tracing_enabled needs {exc.name}, which is not installed: '
-            'install placement-worker[tracing], '
-            'or for otlp_protocol = grpc opentelemetry-exporter-otlp-proto-grpc'
-        ) from exc

@@ -28,8 +28,6 @@ EMPTY_FIRST = 'Retry or drop the parked requests in it first: placement-policy p
 
 
 class Differences(NamedTuple):
-    """What the broker lacks, and messages about what has other options than the worker needs."""
-
     missing: list[str]
     mismatches: list[str]
 
@@ -37,12 +35,9 @@ class Differences(NamedTuple):
 def declare(conf: cfg.ConfigOpts, target: Any, queues: Collection[str], parking_lot: str) -> None:
     """Declare the exchange and queues, bind them, and check the permissions to use them.
 
-    :param target: a TransportURL of `load_transport_url`.
     :param parking_lot: the queue that has no delivery limit.
-    :raises QueueMismatch: an exchange or a queue exists with other arguments; the text has the
-        command that deletes it.
-    :raises BrokerRefused: a permission is missing; the text names the permission and the resource.
-    :raises BrokerUnreachable: no host responds, or the broker stops responding.
+    :raises QueueMismatch: an exchange or a queue exists with other arguments.
+    :raises BrokerRefused: a permission is missing.
     """
     if _is_rabbit(target):
         with _connected(conf, target) as connection:
@@ -57,7 +52,6 @@ def declare(conf: cfg.ConfigOpts, target: Any, queues: Collection[str], parking_
 def declare_queue(
     conf: cfg.ConfigOpts, target: Any, connection: Connection, queue: str, parking_lot: str
 ) -> None:
-    """Declare one queue of a worker on an open connection."""
     _Topology(conf, target, connection, parking_lot).declare_queue(queue)
 
 
@@ -72,11 +66,7 @@ def consumer_count(conf: cfg.ConfigOpts, target: Any, queue: str) -> int:
 def compare(
     conf: cfg.ConfigOpts, target: Any, queues: Collection[str], parking_lot: str
 ) -> Differences:
-    """Return what `declare` would create or reject, without creating anything.
-
-    :raises BrokerRefused: a permission is missing that `declare` or the worker needs.
-    :raises BrokerUnreachable: no host responds, or the broker stops responding.
-    """
+    """Return what `declare` would create or reject, without creating anything; errors are alike."""
     differences = Differences([], [])
     if _is_rabbit(target):
         with _connected(conf, target) as connection:
@@ -94,10 +84,9 @@ def compare(
 
 @contextlib.contextmanager
 def needed(**permissions: str) -> Iterator[None]:
-    """Name the permission that the operation of the block lacks; the broker names its resource.
+    """Raise BrokerRefused for AccessRefused, and name the permission that the block lacks.
 
-    :param permissions: the permissions that the operation needs, by `queue` and `exchange`.
-    :raises BrokerRefused: in place of AccessRefused.
+    :param permissions: the permissions that the block needs, by `queue` and `exchange`.
     """
     try:
         yield
@@ -193,7 +182,6 @@ class _Topology:
         An argument of the wrong type therefore keeps it from declaring or consuming anything. A
         binding that does not exist is removed, and the message of the check has no queue.
 
-        :raises BrokerRefused: a permission is missing.
         :source: `handle_method` and `binding_action` in rabbit_channel.erl of RabbitMQ 3.10 to 4.1.
         """
         unknown = f'unroutable-{uuid.uuid4().hex}'

@@ -57,7 +57,7 @@ def run(arguments: Sequence[str], conf: cfg.ConfigOpts = cfg.CONF) -> int:
 
 def _create_factory(conf: cfg.ConfigOpts, state_file: str) -> factory.ServerFactory:
     guru_meditation.setup(conf, startup.PROGRAM)
-    rpc_server.prepare_tracing(conf)
+    startup.prepare_tracing(conf)
     clouds, cordons = factory.create_clouds(conf, state_file), factory.create_cordons(conf)
     notifications.check(conf)
     registry = Registry.installed()

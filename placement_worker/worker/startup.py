@@ -1,6 +1,7 @@
 """The start of the worker: read the configuration, set up the log, report a failure."""
 
 import argparse
+import importlib
 import sys
 from collections.abc import Sequence
 from importlib import metadata
@@ -18,6 +19,12 @@ PROGRAM = 'placement-worker'
 QUIET_LOGGERS = ('amqp=ERROR', 'oslo_config=WARNING', 'stevedore=CRITICAL')
 # The errors that a configuration that cannot work raises.
 STARTUP_ERRORS = (cfg.Error, errors.PlacementWorkerError, OSError, UnicodeDecodeError)
+TRACING = 'oslo_messaging_tracing'
+# The module of the exporter per `otlp_protocol`.
+EXPORTERS = {
+    'http/protobuf': 'opentelemetry.exporter.otlp.proto.http.trace_exporter',
+    'grpc': 'opentelemetry.exporter.otlp.proto.grpc.trace_exporter',
+}
 
 
 def configure(conf: cfg.ConfigOpts, arguments: Sequence[str]) -> None:
@@ -75,3 +82,24 @@ def describe_error(exc: Exception) -> str:
     """Return the text of an error on one line."""
     text = errors.file_error(exc) if isinstance(exc, OSError) else validation.describe_error(exc)
     return escaped(' '.join(text.split()))
+
+
+def prepare_tracing(conf: cfg.ConfigOpts) -> None:
+    """Import the libraries for traces if tracing is enabled.
+
+    Otherwise oslo.messaging 18.3 imports the package of the exporter but not the exporter, does not
+    find it, and logs a warning per request.
+
+    :raises ConfigurationError: a library is missing.
+    """
+    if TRACING not in conf or not conf[TRACING].tracing_enabled:  # 18.2 has no tracing
+        return
+    try:
+        importlib.import_module('opentelemetry.sdk.trace')
+        importlib.import_module(EXPORTERS[conf[TRACING].otlp_protocol])
+    except ImportError as exc:
+        raise errors.ConfigurationError(
+            f'[{TRACING}] tracing_enabled needs {exc.name}, which is not installed: '
+            'install placement-worker[tracing], '
+            'or for otlp_protocol = grpc opentelemetry-exporter-otlp-proto-grpc'
+        ) from exc

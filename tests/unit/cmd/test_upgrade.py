@@ -17,8 +17,8 @@ from oslo_upgradecheck.upgradecheck import Code
 from placement_worker.cmd import upgrade
 from placement_worker.config import options
 from placement_worker.errors import ConfigurationError
-from placement_worker.messaging import rpc_server
 from placement_worker.policies import plugin_checks
+from placement_worker.worker import startup
 from tests.config_files import Options
 from tests.unit.policies.good_policy import Good
 
@@ -36,7 +36,7 @@ def configured(tmp_path):
         log.register_options(conf)
         # oslo.messaging 18.3 registers these with the global options alone, 18.2 has none.
         tracing = [cfg.BoolOpt('tracing_enabled'), cfg.StrOpt('otlp_protocol', default='grpc')]
-        conf.register_opts(tracing, group=rpc_server.TRACING)
+        conf.register_opts(tracing, group=startup.TRACING)
         file = tmp_path / 'w.conf'
         file.write_text(text.replace('{folder}', str(tmp_path)))
         conf([], default_config_files=[str(file)], default_config_dirs=[])

@@ -6,17 +6,20 @@ import pytest
 from oslo_config import cfg
 
 from placement_worker.errors import ConfigurationError
-from placement_worker.messaging import rpc_server
+from placement_worker.worker import startup
+
+EXPORTER = 'opentelemetry.exporter.otlp.proto.http.trace_exporter'
 
 
 def configured(*, enabled, protocol='http/protobuf'):
     """Return a configuration with the options of oslo.messaging for traces."""
     conf = cfg.ConfigOpts()
-    options = [cfg.BoolOpt('tracing_enabled'), cfg.StrOpt('otlp_protocol')]
-    conf.register_opts(options, rpc_server.TRACING)
+    options = [
+        cfg.BoolOpt('tracing_enabled', default=enabled),
+        cfg.StrOpt('otlp_protocol', default=protocol),
+    ]
+    conf.register_opts(options, startup.TRACING)
     conf([])
-    conf.set_override('tracing_enabled', enabled, rpc_server.TRACING)
-    conf.set_override('otlp_protocol', protocol, rpc_server.TRACING)
     return conf
 
 
@@ -34,22 +37,19 @@ def imported(monkeypatch):
     return names
 
 
-@pytest.mark.parametrize('conf', [cfg.ConfigOpts(), configured(enabled=False)])
-def test_prepare_without_tracing_imports_no_library(conf, imported):
-    """A worker without traces, or with an oslo.messaging that has none, loads no library."""
-    rpc_server.prepare_tracing(conf)
+@pytest.mark.parametrize(
+    ('conf', 'names'),
+    [
+        (cfg.ConfigOpts(), []),
+        (configured(enabled=False), []),
+        (configured(enabled=True), ['opentelemetry.sdk.trace', EXPORTER]),
+    ],
+)
+def test_prepare_imports_sdk_and_exporter_with_tracing_alone(conf, names, imported):
+    """oslo.messaging finds an exporter only if its module is imported, and may have no tracing."""
+    startup.prepare_tracing(conf)
 
-    assert imported == []
-
-
-def test_prepare_with_tracing_imports_sdk_and_exporter(imported):
-    """oslo.messaging finds an exporter only if its module is imported."""
-    rpc_server.prepare_tracing(configured(enabled=True))
-
-    assert imported == [
-        'opentelemetry.sdk.trace',
-        'opentelemetry.exporter.otlp.proto.http.trace_exporter',
-    ]
+    assert imported == names
 
 
 @pytest.mark.usefixtures('imported')
@@ -60,4 +60,4 @@ def test_prepare_with_a_missing_library_names_library_and_remedy():
         match=r'tracing_enabled needs opentelemetry\.exporter\.otlp\.proto\.grpc\.trace_exporter, '
         r'which is not installed: install placement-worker\[tracing\]',
     ):
-        rpc_server.prepare_tracing(configured(enabled=True, protocol='grpc'))
+        startup.prepare_tracing(configured(enabled=True, protocol='grpc'))
