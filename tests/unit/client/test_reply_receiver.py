@@ -3,6 +3,7 @@
 import json
 import threading
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 
@@ -13,12 +14,8 @@ from placement_worker.contract.model import CheckReply
 from placement_worker.late_ack.request import Redeliver
 from placement_worker.late_ack.server import Reject
 
-REPLY = {
-    'action': {'id': 'a1', 'data': {'status': 'OK'}},
-    'cluster': None,
-    'nodes': {},
-    'decisions': [],
-}
+ACTION = {'id': 'a1', 'data': {'status': 'OK'}}
+REPLY = {'action': ACTION, 'cluster': None, 'nodes': {}, 'decisions': []}
 
 
 @pytest.fixture
@@ -38,11 +35,10 @@ def dispatch(monkeypatch):
 @pytest.mark.parametrize('reply', [REPLY, json.dumps(REPLY)], ids=['object', 'JSON string'])
 def test_reply_of_either_form_becomes_an_object_of_the_contract(dispatch, reply):
     """A reply is decoded, whether its request was an object or a JSON string."""
-    received = []
+    callback = Mock()
+    dispatch(callback, reply)
 
-    dispatch(lambda *reply: received.append(reply), reply)
-
-    ((request_id, outcome),) = received
+    request_id, outcome = callback.call_args.args
     assert request_id == 'r1'
     assert isinstance(outcome, CheckReply)
     assert outcome.action.data == {'status': 'OK'}
@@ -53,39 +49,28 @@ def test_reply_of_either_form_becomes_an_object_of_the_contract(dispatch, reply)
 )
 def test_error_of_a_worker_becomes_the_exception_that_a_call_raises(dispatch, name, kind):
     """A cast that failed reaches the callback as the error of a call."""
-    received = []
+    callback = Mock()
+    dispatch(callback, {'error': {'type': name, 'message': 'no'}})
 
-    dispatch(lambda *reply: received.append(reply), {'error': {'type': name, 'message': 'no'}})
-
-    assert type(received[0][1]) is kind
+    assert type(callback.call_args.args[1]) is kind
 
 
 @pytest.mark.parametrize('reply', [None, 'no JSON', {'action': 1}, []])
 def test_malformed_message_is_rejected_without_a_callback(dispatch, caplog, reply):
     """A message that is no reply reaches no callback and is not delivered again."""
-    received = []
-
+    callback = Mock()
     with pytest.raises(Reject):
-        dispatch(received.append, reply)
+        dispatch(callback, reply)
 
-    assert received == []
+    callback.assert_not_called()
     assert 'Dropped a malformed reply on topic replies: ' in caplog.text
-
-
-def failing(failure):
-    """Return a callback that raises."""
-
-    def callback(*_):
-        raise failure
-
-    return callback
 
 
 @pytest.mark.parametrize('failure', [ValueError('no'), SystemExit(1)])
 def test_reply_whose_callback_raises_is_delivered_again_and_logged(dispatch, failure, caplog):
     """A failing callback gets its reply again, which counts, and the log has the cause."""
     with pytest.raises(Redeliver) as raised:
-        dispatch(failing(failure))
+        dispatch(Mock(side_effect=failure))
 
     assert raised.value.counted
     assert (
@@ -104,7 +89,7 @@ def test_pause_before_a_retry_grows_with_the_deliveries_and_ends_at_a_stop(
     stopping.set()
 
     with pytest.raises(Redeliver):
-        dispatch(failing(ValueError()), redeliveries=3, stopping=stopping)
+        dispatch(Mock(side_effect=ValueError), redeliveries=3, stopping=stopping)
 
     assert 'it is delivered again in 8 s' in caplog.text
 
@@ -117,14 +102,9 @@ def test_reply_after_its_last_delivery_is_dropped_and_logged(
     dispatch, caplog, redeliveries, calls, cause
 ):
     """A reply that fails, or crashes its process, at each delivery does not do so without end."""
-    received = []
-
-    def callback(*reply):
-        received.append(reply)
-        raise ValueError('no')
-
+    callback = Mock(side_effect=ValueError('no'))
     with pytest.raises(Reject):
         dispatch(callback, redeliveries=redeliveries)
 
-    assert len(received) == calls
+    assert callback.call_count == calls
     assert f"Dropped the reply to request 'r1' after 10 deliveries: {cause}" in caplog.messages

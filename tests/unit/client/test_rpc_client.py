@@ -18,6 +18,8 @@ from placement_worker.contract.rpc import EXCHANGE, SLOW_TOPIC, TOPIC
 from tests.factories import changed
 from tests.malformed_requests import GOOD
 
+CLUSTER = GOOD['cluster']
+ATTACHED = {'cluster': CLUSTER, 'policy': {**GOOD['policies'][0], 'enabled': True}}
 PROTECTED = changed(GOOD, lambda check: check['cluster']['nodes'][0].update(data={'protected': 1}))
 
 
@@ -93,30 +95,6 @@ def test_call_sends_the_ids_of_the_context_alone(client, sender):
     assert sender.sent == [(TOPIC, {'request_id': 'r1', 'user_id': 'u1'}, 'policy_type_list')]
 
 
-def test_call_without_a_request_id_gets_one(client, sender):
-    """Each call has an id in the log of the worker, the decision log and the parking lot."""
-    client.policy_type_list()
-    client.policy_type_list({'user_id': 'u1', 'request_id': None})
-
-    (_, one, _), (_, other, _) = sender.sent
-    ids = [one['request_id'], other.pop('request_id')]
-    assert other == {'user_id': 'u1'}
-    assert len(set(ids)) == 2
-    assert all(re.fullmatch('req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}', one) for one in ids)
-
-
-@pytest.mark.parametrize('context', [{}, {'request_id': 'r1'}], ids=['generated', 'given'])
-def test_failed_call_has_its_request_id_as_a_note(client, sender, context):
-    """The traceback of a failed call leads to the lines of the request in the worker's log."""
-    sender.failure = oslo_messaging.MessagingTimeout()
-
-    with pytest.raises(errors.NoWorkerAnswered) as raised:
-        client.policy_type_list(context)
-
-    ((_, sent, _),) = sender.sent
-    assert raised.value.__notes__ == [f'request id: {sent["request_id"]}']
-
-
 def test_cast_returns_its_request_id_or_a_new_one(client, sender):
     """The reply to each cast can be recognized by the request id that `cast_check` returns."""
     one, other = client.cast_check(GOOD), client.cast_check(GOOD, context={'user_id': 'u1'})
@@ -146,49 +124,37 @@ def test_cast_with_a_reply_to_that_workers_refuse_raises_and_sends_nothing(
     assert sender.sent == []
 
 
-SENDS = [
-    lambda client, **more: client.policy_check(GOOD, **more),
-    lambda client, **more: client.cast_check(GOOD, **more),
-]
-
-
-@pytest.mark.parametrize('send', SENDS)
-def test_request_of_a_closed_client_raises_an_error_of_the_client(client, sender, send):
-    """Neither an AttributeError nor the blame of a worker follows the use of a closed client."""
-    client.close()
-
-    with pytest.raises(errors.ClientClosed, match=r'^The client is closed: create another one'):
-        send(client)
-
-    assert sender.sent == []
-
-
-@pytest.mark.parametrize('send', SENDS)
-def test_request_with_an_invalid_context_raises_and_sends_nothing(client, sender, send):
-    """Calls and casts check their context before they send a request."""
+@pytest.mark.parametrize('method', ['policy_check', 'cast_check'])
+def test_request_with_an_invalid_context_or_of_a_closed_client_sends_nothing(
+    client, sender, method
+):
+    """Calls and casts check their context first; a closed client raises an error of its own."""
+    send = getattr(client, method)
     with pytest.raises(errors.InvalidRequest, match=r' - at `context\.requestid`$'):
-        send(client, context={'requestid': 'r1'})
+        send(GOOD, context={'requestid': 'r1'})
+    client.close()
+    with pytest.raises(errors.ClientClosed, match=r'^The client is closed: create another one'):
+        send(GOOD)
 
     assert sender.sent == []
 
 
-def test_callback_that_cannot_be_called_is_refused(client):
-    """A receiver whose callback would fail for each reply does not start."""
-    with pytest.raises(
-        errors.InvalidRequest, match=r'^Expected a function, got `str` - at `callback`$'
-    ):
-        client.serve_replies('engine', 'replies', 'notcallable')
+def test_call_without_a_request_id_gets_one_that_a_failure_notes(client, sender):
+    """Each call has an id in the log of the worker, and a traceback leads to it."""
+    sender.failure = oslo_messaging.MessagingTimeout()
+    notes = []
+    for context in ({}, {'user_id': 'u1', 'request_id': None}, {'request_id': 'r1'}):
+        with pytest.raises(errors.NoWorkerAnswered) as raised:
+            client.policy_type_list(context)
+        notes += raised.value.__notes__
 
-
-def test_call_with_a_slow_request_uses_the_slow_topic(client, sender):
-    """A request to attach a policy goes to the slow topic."""
-    sender.failure = oslo_messaging.RemoteError('WorkerFailed', '', [])
-    policy = {**GOOD['policies'][0], 'enabled': True}
-
-    with pytest.raises(errors.WorkerFailed):
-        client.policy_attach({'cluster': GOOD['cluster'], 'policy': policy})
-
-    assert sender.sent[0][0] == SLOW_TOPIC
+    ids = [context.pop('request_id') for _, context, _ in sender.sent]
+    assert notes == [f'request id: {one}' for one in ids]
+    assert [context for _, context, _ in sender.sent] == [{}, {'user_id': 'u1'}, {}]
+    assert len(set(ids)) == 3
+    assert all(
+        re.fullmatch('req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}', one) for one in ids[:2]
+    )
 
 
 @pytest.mark.parametrize(
@@ -240,27 +206,33 @@ def test_call_that_fails_raises_an_error_of_the_package(failure, kind, message, 
 
 
 @pytest.mark.parametrize(
-    ('asked', 'lacks'),
+    ('method', 'asked', 'topic', 'lacks', 'version'),
     [
         (
-            lambda client: client.policy_rebalance({'cluster': GOOD['cluster'], 'policies': []}),
             'policy_rebalance',
+            {'cluster': CLUSTER, 'policies': []},
+            TOPIC,
+            'policy_rebalance',
+            '1.1',
         ),
-        (lambda client: client.policy_check(PROTECTED), 'protection of nodes'),
+        ('policy_check', PROTECTED, TOPIC, 'protection of nodes', '1.1'),
+        ('policy_attach', ATTACHED, SLOW_TOPIC, 'policy_attach', '1.0'),
     ],
 )
-def test_call_that_an_older_worker_refuses_says_what_it_lacks(client, sender, asked, lacks):
-    """The refusal of a version becomes an error that names the cause and the remedy."""
+def test_call_that_an_older_worker_refuses_says_what_it_lacks(
+    client, sender, method, asked, topic, lacks, version
+):
+    """The refusal of a version names the cause and the remedy; slow requests have a topic."""
     sender.failure = oslo_messaging.RemoteError('UnsupportedVersion', 'no', [])
 
     with pytest.raises(errors.WorkerTooOld) as old:
-        asked(client)
+        getattr(client, method)(asked)
 
     assert str(old.value) == (
-        f'This worker knows no {lacks} (contract 1.1): upgrade it, and all other workers of its '
-        'topic'
+        f'This worker knows no {lacks} (contract {version}): upgrade it, and all other workers of '
+        'its topic'
     )
-    assert sender.options['version'] == '1.1'
+    assert (sender.options['version'], sender.sent[0][0]) == (version, topic)
 
 
 def test_call_whose_publication_fails_is_repeated_on_a_fresh_client(client, sender, monkeypatch):
@@ -297,18 +269,6 @@ def stuck(sender):
     ending.set()
 
 
-def test_stock_call_that_does_not_return_ends_at_the_timeout_with_the_cause(stuck, monkeypatch):
-    """oslo.messaging may wait for ever; the caller learns why within the timeout."""
-    monkeypatch.setattr(transport, 'obstacle', lambda *_: 'no host accepts connections: h:1')
-    client = PolicyClient('rabbit://', timeout_s=0.2)
-
-    with pytest.raises(
-        errors.BrokerUnreachable,
-        match=r'^The request could not be delivered: no host accepts connections: h:1',
-    ):
-        client.policy_type_list()
-
-
 @pytest.mark.parametrize(('renew_s', 'clients'), [(0, 2), (60, 1)])
 def test_client_after_a_timeout_is_fresh_but_not_too_often(sender, monkeypatch, renew_s, clients):
     """A reply queue that receives nothing is replaced, and few queues are left behind."""
@@ -327,11 +287,12 @@ def test_client_after_a_timeout_is_fresh_but_not_too_often(sender, monkeypatch, 
 
 
 def test_calls_behind_many_stuck_ones_fail_at_once(stuck, monkeypatch):
-    """A broker that does not respond costs the process a bounded number of threads."""
+    """Stock calls that wait for ever end at the timeout, and keep a bounded number of threads."""
     monkeypatch.setattr(rpc_client, 'LEFT_MAX', 2)
+    monkeypatch.setattr(transport, 'obstacle', lambda *_: 'no host accepts connections')
     client = PolicyClient('rabbit://', timeout_s=0.1)
     for _ in range(2):
-        with pytest.raises(errors.NoWorkerAnswered):
+        with pytest.raises(errors.BrokerUnreachable, match='could not be delivered: no host acc'):
             client.policy_type_list()
 
     before = threading.active_count()
@@ -359,32 +320,25 @@ def test_close_ends_the_calls_in_progress(stuck, client):
     assert len(raised) == 1
 
 
-@pytest.mark.parametrize('option', ['timeout_s', 'slow_timeout_s'])
-@pytest.mark.parametrize('value', [0, '60', True, float('nan'), 10**10])
-def test_client_with_an_invalid_timeout_is_refused(option, value):
-    """A timeout that is no positive number of seconds is an error when the client is created."""
-    with pytest.raises(errors.ConfigurationError) as refused:
-        PolicyClient('rabbit://', **{option: value})
-
-    assert str(refused.value) == (
-        f'{option}: expected a number of seconds above 0, at most 1000000000, got {value!r}'
-    )
-
-
-@pytest.mark.parametrize('cap', ['1', '1.x', '', '1.0.0', 1.1, '1.0\n', '\u0661.0'])
-def test_client_with_an_invalid_version_cap_is_refused(cap):
-    """A cap that is no version of the contract is an error when the client is created."""
-    with pytest.raises(errors.ConfigurationError) as refused:
-        PolicyClient('rabbit://', version_cap=cap)
-
-    assert str(refused.value).startswith(
-        'version_cap: expected a version of the contract such as "1.1", got '
-    )
+TIMEOUT_ERROR = 'expected a number of seconds above 0, at most 1000000000, got '
+VERSION_ERROR = 'expected a version of the contract such as "1.1", got '
 
 
 @pytest.mark.parametrize(
-    'options', [{'timeout_s': 0.5, 'slow_timeout_s': 10**9}, {'version_cap': '1.0'}]
+    ('option', 'value', 'text'),
+    [
+        *(('timeout_s', value, TIMEOUT_ERROR) for value in (0, '60', True, float('nan'), 10**10)),
+        ('slow_timeout_s', 0, TIMEOUT_ERROR),
+        *(
+            ('version_cap', value, VERSION_ERROR)
+            for value in ('1', '1.x', '', '1.0.0', 1.1, '1.0\n', '\u0661.0')
+        ),
+    ],
 )
-def test_client_with_valid_options_is_created(options):
-    """Fractions of a second, long timeouts and versions are accepted."""
-    PolicyClient('rabbit://', **options).close()
+def test_client_with_an_invalid_option_is_refused_when_it_is_created(option, value, text):
+    """A timeout of no positive number of seconds and a cap of no version have an error each."""
+    PolicyClient('rabbit://', timeout_s=0.5, slow_timeout_s=10**9, version_cap='1.0').close()
+    with pytest.raises(errors.ConfigurationError) as refused:
+        PolicyClient('rabbit://', **{option: value})
+
+    assert str(refused.value) == f'{option}: {text}{value!r}'

@@ -4,6 +4,7 @@ import socket
 import ssl
 import sys
 from types import SimpleNamespace
+from unittest.mock import Mock, call
 from urllib.parse import quote
 
 import pytest
@@ -27,13 +28,6 @@ PLAIN_PORT = ssl.SSLError(1, '[SSL: WRONG_VERSION_NUMBER] wrong version number (
 PLAIN_PORT.reason = 'WRONG_VERSION_NUMBER'
 
 
-class Socket:
-    """A socket that keeps its timeout."""
-
-    def settimeout(self, seconds):
-        self.timeout_s = seconds
-
-
 @pytest.fixture
 def connections(monkeypatch):
     """Replace kombu's connection; each attempt to connect raises `failures[host]`, if any."""
@@ -41,7 +35,7 @@ def connections(monkeypatch):
     class FakeConnection(Connection):
         attempts = []
         failures = {}
-        connection = SimpleNamespace(sock=Socket())
+        connection = SimpleNamespace(sock=Mock())
 
         def ensure_connection(self, **_):
             self.attempts.append(self)
@@ -86,10 +80,6 @@ def test_transport_url_with_an_invalid_option_raises_configuration_error(query, 
         (
             'kombu_reconnect_delay = abc',
             "kombu_reconnect_delay from {file} is not valid: expected a number, got 'abc'",
-        ),
-        (
-            'heartbeat_timeout_threshold = abc',
-            "heartbeat_timeout_threshold from {file} is not valid: expected a number, got 'abc'",
         ),
     ],
 )
@@ -151,12 +141,6 @@ def test_transport_url_with_a_reference_to_no_option_hides_the_password(tmp_path
     assert 'cr3t' not in str(raised.value)
 
 
-def test_transport_url_with_a_port_out_of_range_is_refused(conf):
-    """A worker would try to connect for ever."""
-    with pytest.raises(ConfigurationError, match='a port is above 65535'):
-        transport_url(conf, 'rabbit://u:p@h:65535,u:p@i:65536/v')
-
-
 @pytest.mark.parametrize('character', '@:?#,%[]$ ')
 def test_transport_url_with_an_encoded_password_reaches_kombu_unchanged(character, conf):
     """The broker gets a password with separators as it is."""
@@ -172,22 +156,22 @@ def test_transport_url_with_an_encoded_password_reaches_kombu_unchanged(characte
 
 
 @pytest.mark.parametrize(
-    'url',
+    ('rest', 'text'),
     [
-        'rabbit://u:s3%2Fcr3t@h:1/v',
-        'rabbit://s3%2F:cr3t@h:1/v',
-        'rabbit://u:p@h:1,u:s3%2Fcr3t@i:1/v',
-        'rabbit://u:p@h:1/s3%23cr3t',
-        'rabbit://u:p@h:1/s3%3Fcr3t',
-        'rabbit://u:p@h:1/s3%2541',
+        ('u:s3%2Fcr3t@h:1/v', 'cannot connect with a / in user or password'),
+        ('s3%2F:cr3t@h:1/v', 'cannot connect with a / in user or password'),
+        ('u:p@h:1,u:s3%2Fcr3t@i:1/v', 'cannot connect with a / in user or password'),
+        ('u:p@h:1/s3%23cr3t', 'cannot connect to a virtual host with'),
+        ('u:p@h:1/s3%3Fcr3t', 'cannot connect to a virtual host with'),
+        ('u:p@h:1/s3%2541', 'cannot connect to a virtual host with'),
+        ('u:p@h:65535,u:p@i:65536/v', 'a port is above 65535'),
     ],
 )
-def test_transport_url_with_a_character_that_kombu_does_not_get_is_refused(url, conf):
-    """Encoding does not help, because oslo.messaging decodes it: the worker would never connect."""
-    with pytest.raises(ConfigurationError) as raised:
-        transport_url(conf, url)
+def test_transport_url_that_oslo_messaging_does_not_pass_on_is_refused(rest, text, conf):
+    """A worker would try to connect for ever; encoding does not help, as it is decoded."""
+    with pytest.raises(ConfigurationError, match=text) as raised:
+        transport_url(conf, f'rabbit://{rest}')
 
-    assert 'oslo.messaging cannot connect' in str(raised.value)
     assert 's3' not in str(raised.value)
 
 
@@ -258,7 +242,7 @@ def test_open_connection_bounds_the_waits_of_the_socket(left_s, timeout_s, conf,
     """A green socket of eventlet ignores the timeouts in the kernel that py-amqp sets."""
     opened = open_connection(conf, load_transport_url(conf, 'rabbit://h/'), left_s=left_s)
 
-    assert opened.connection.sock.timeout_s == timeout_s
+    opened.connection.sock.settimeout.assert_called_once_with(timeout_s)
 
 
 def test_open_connection_begins_no_attempt_after_its_time(conf, connections):
@@ -272,20 +256,13 @@ def test_open_connection_begins_no_attempt_after_its_time(conf, connections):
     assert connections.attempts[0].connect_timeout == 0.5
 
 
-def test_drop_of_a_connection_waits_for_no_response(connections):
+def test_drop_of_a_connection_waits_for_no_response():
     """TLS waits for the end of the other side, which a frozen broker does not send."""
 
-    class Connected(connections):
-        connected = True
-
-        def collect(self):
-            assert self.connection.sock.timeout_s < 1
-            self.is_collected = True
-
-    connection = Connected()
+    connection = Mock(connected=True)
     drop(connection)
 
-    assert connection.is_collected
+    assert connection.mock_calls == [call.connection.sock.settimeout(0.1), call.collect()]
 
 
 def test_shuffled_connects_processes_to_different_hosts(conf):
@@ -298,22 +275,12 @@ def test_shuffled_connects_processes_to_different_hosts(conf):
     assert [host.hostname for host in target.hosts] == ['a', 'b', 'c']
 
 
-@pytest.fixture
-def listener():
-    """A host that accepts connections and never responds."""
-    with socket.create_server(('127.0.0.1', 0)) as server:
-        yield server.getsockname()[1]
-
-
-def test_obstacle_of_a_silent_broker_says_that_it_accepts_connections(conf, listener):
+def test_obstacle_tells_a_silent_broker_from_one_that_is_away(conf):
     """A broker that accepts connections and never responds differs from one that vanished."""
-    found = obstacle(conf, load_transport_url(conf, f'rabbit://127.0.0.1:{listener}/'), 'e')
+    away = load_transport_url(conf, 'rabbit://127.0.0.1:1,127.0.0.1:2/')
+    with socket.create_server(('127.0.0.1', 0)) as server:
+        port = server.getsockname()[1]
+        found = obstacle(conf, load_transport_url(conf, f'rabbit://127.0.0.1:{port}/'), 'e')
 
     assert found.startswith('the broker accepts connections but is silent: No broker responded: ')
-
-
-def test_obstacle_without_a_host_names_all_hosts(conf):
-    """If no host accepts connections, the text names each one."""
-    url = load_transport_url(conf, 'rabbit://127.0.0.1:1,127.0.0.1:2/')
-
-    assert obstacle(conf, url, 'e') == 'no host accepts connections: 127.0.0.1:1, 127.0.0.1:2'
+    assert obstacle(conf, away, 'e') == 'no host accepts connections: 127.0.0.1:1, 127.0.0.1:2'
