@@ -1,6 +1,5 @@
 """Fixtures of the late acknowledging server."""
 
-import oslo_messaging
 import pytest
 from oslo_config import cfg
 from oslo_messaging.rpc import dispatcher as rpc_dispatcher
@@ -10,6 +9,7 @@ from placement_worker.late_ack.request import Hooks
 from placement_worker.late_ack.server import LateAckServer
 from placement_worker.messaging.rpc_server import AccessPolicy, ContextSerializer
 from tests.unit.late_ack.fakes import (
+    TARGET,
     Connection,
     Delivery,
     Driver,
@@ -38,12 +38,7 @@ def answer(connection):
 
     def answering(replies, call):
         listener = LateAckListener(Driver(), connection, hooks=Hooks(send_reply=replies))
-        server = LateAckServer(
-            Transport(),
-            oslo_messaging.Target(topic='t', server='s'),
-            dispatcher,
-            send_reply=replies,
-        )
+        server = LateAckServer(Transport(), TARGET, dispatcher, send_reply=replies)
         delivery = Delivery('u1')
         delivery.update(call)
         deliver(listener, delivery)

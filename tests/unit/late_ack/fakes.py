@@ -10,6 +10,8 @@ import pytest
 from amqp import spec
 from oslo_config import cfg
 
+TARGET = oslo_messaging.Target(topic='t', server='s')
+
 
 class Driver:
     prefetch_size = 8
@@ -51,8 +53,7 @@ class Connection:
 class Channel:
     """A channel of py-amqp that returns a delivery to its queue."""
 
-    def __init__(self, name):
-        self.name = name
+    def __init__(self):
         self.deliveries = weakref.WeakValueDictionary()
         self.tags = itertools.count()
 
@@ -62,7 +63,7 @@ class Channel:
         self.deliveries[tag]._settle('given back')
 
 
-CHANNELS = collections.defaultdict(lambda: Channel('a channel'))
+CHANNELS = collections.defaultdict(Channel)
 
 
 class Raw:
@@ -82,9 +83,7 @@ class Delivery(dict):
     """A RabbitMessage of the driver."""
 
     def __init__(self, unique_id, channel='channel-1', redelivered=False, broken=False):
-        super().__init__(
-            {'method': 'm', '_unique_id': unique_id} if unique_id is not None else {'method': 'm'}
-        )
+        super().__init__({'method': 'm'} | ({} if unique_id is None else {'_unique_id': unique_id}))
         self._raw_message = Raw(channel, redelivered)
         self._raw_message.channel.deliveries[self._raw_message.delivery_tag] = self
         self.settled = []
@@ -139,11 +138,6 @@ class Clock:
     def __call__(self):
         self.now += 1
         return self.now
-
-
-class Server:
-    def __init__(self, listener):
-        self.listener = listener
 
 
 class Sent:

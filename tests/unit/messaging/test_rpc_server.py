@@ -4,7 +4,6 @@ from types import SimpleNamespace
 
 import oslo_messaging
 import pytest
-from oslo_context.context import RequestContext
 
 from placement_worker.cloud.ports import current_request_id
 from placement_worker.contract.rpc import VERSION
@@ -33,22 +32,16 @@ class Endpoints:
         ({'request_id': LOCAL}, LOCAL),
         ({'request_id': LOCAL, 'global_request_id': GLOBAL}, GLOBAL),
         ({'request_id': 'mine'}, None),
+        ({}, 'a new one'),
     ],
 )
 def test_endpoint_runs_with_the_request_id_of_the_caller_or_the_global_one(ids, sent):
-    """Services of the cloud get the global request id of the caller, or its own id."""
+    """Services of the cloud get the global request id of the caller, its own id, or a new one."""
     context = ContextSerializer().deserialize_context(ids)
+    expected = sent if ids else context.request_id
 
-    assert ExposedEndpoints(Endpoints()).policy_check(context, {}) == sent
+    assert ExposedEndpoints(Endpoints()).policy_check(context, {}) == expected
     assert current_request_id() is None
-
-
-def test_endpoint_without_a_request_id_of_the_caller_runs_with_a_new_one():
-    """Services of the cloud get a valid request id even if the caller sends none."""
-    context = ContextSerializer().deserialize_context({})
-
-    assert isinstance(context, RequestContext)
-    assert ExposedEndpoints(Endpoints()).policy_check(context, {}) == context.request_id
 
 
 def test_internal_error_is_logged_with_the_action_and_the_cluster(caplog):

@@ -62,9 +62,7 @@ class Broker:
 
 @pytest.fixture
 def conf():
-    conf = default_options()
-    conf.set_override('topic', 't', group='worker')
-    return conf
+    return default_options()
 
 
 @pytest.fixture
@@ -101,12 +99,6 @@ def test_needed_with_a_refused_resource_names_its_permission(resource, permissio
     is_topic = 'a worker needs none, so "rabbitmqctl clear_topic_permissions" ' in str(raised.value)
     assert is_topic == (resource == 'topic')
     assert raised.value.__cause__ is refusal
-
-
-def test_needed_with_another_error_raises_it_unchanged():
-    """A queue that is missing is not reported as a missing permission."""
-    with pytest.raises(NotFound), topology.needed(queue='write'):
-        raise NotFound('no queue')
 
 
 def test_declare_gives_the_parking_lot_alone_no_delivery_limit(conf, target, broker):
