@@ -91,7 +91,6 @@ class RequestsInFlight:
         return next((at for at, _ in list(self._begun.values())), None)
 
     def log_longer_than(self, seconds: float) -> None:
-        """Log each request that has been in flight for longer, once per request."""
         for at, request in list(self._begun.values()):
             if not request.is_logged and self._monotonic() - at > seconds:
                 request.is_logged = True

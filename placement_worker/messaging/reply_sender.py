@@ -231,12 +231,7 @@ class _Channel:
         self._channel.events['basic_return'].add(self._on_return)
 
     def publish(self, reply: Reply, stopping: threading.Event) -> bool:
-        """Publish, and return whether a queue has the message.
-
-        :raises MessageNacked: a queue rejects it.
-        :raises ChannelError: the exchange is missing or forbidden; the channel is closed.
-        :raises TimeoutError: the broker does not confirm.
-        """
+        """Publish, and return whether a queue has the message."""
         self._is_returned = False
         began = time.monotonic()
         try:
