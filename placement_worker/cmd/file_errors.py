@@ -7,7 +7,7 @@ document is searched again. Lines that may hold a secret are not shown: people p
 import itertools
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from placement_worker import errors
 from placement_worker.contract import codec, document_kinds
@@ -24,80 +24,73 @@ from placement_worker.policies.registry import Registry, normalized, schema_of
 
 ANY_TYPE = 'NAME-VERSION'  # the policy type in a hint that does not know it
 MAX_FOUND = 1000  # errors after which the search in a document ends
-MAX_SNIPPET = 100  # characters of a line
+_MAX_SNIPPET = 100  # characters of a line
 _BEFORE = 60  # characters before the caret if a line is cut
 _COMMAND = 'placement-policy'
+_Kinds = type[Exception] | tuple[type[Exception], ...]
 # The hint for each type of error; the first match counts.
-_HINTS: tuple[tuple[type[Exception], str], ...] = (
-    (
-        errors.PolicyTypeNotFound,
-        f'run "{_COMMAND} type list", with --config-file or --transport to ask a worker, '
-        'for the installed types',
-    ),
-    (errors.InvalidSpec, f'run "{_COMMAND} type show {ANY_TYPE}" for the schema'),
-    (
-        errors.UnsupportedAction,
-        f'run "{_COMMAND} schema policy_check.request" for the actions of Senlin',
-    ),
-    (errors.Refused, 'correct the file and try again'),
-    (InvalidCordonFile, 'correct the cordon file'),
-    (errors.InvalidInventory, 'correct the file that --cloud names'),
-    (errors.BrokerUnreachable, 'check that RabbitMQ runs at this address, and has no alarm'),
-    (
-        errors.NoWorkerAnswered,
-        'check that a worker serves this broker and has a free thread ("Nothing happens" in the '
-        'runbook); increase --timeout only if a request takes longer',
-    ),
+_HINTS: Mapping[type[Exception], str] = {
+    errors.PolicyTypeNotFound: f'run "{_COMMAND} type list", with --config-file or --transport to '
+    'ask a worker, for the installed types',
+    errors.InvalidSpec: f'run "{_COMMAND} type show {ANY_TYPE}" for the schema',
+    errors.UnsupportedAction: f'run "{_COMMAND} schema policy_check.request" for the actions of '
+    'Senlin',
+    errors.Refused: 'correct the file and try again',
+    InvalidCordonFile: 'correct the cordon file',
+    errors.InvalidInventory: 'correct the file that --cloud names',
+    errors.BrokerUnreachable: 'check that RabbitMQ runs at this address, and has no alarm',
+    errors.NoWorkerAnswered: 'check that a worker serves this broker and has a free thread '
+    '("Nothing happens" in the runbook); increase --timeout only if a request takes longer',
+    errors.BrokerRefused: 'check the user, password, virtual host, permissions and certificates',
+    errors.QueueMismatch: 'correct the queue as the message says',
+    errors.WorkerTooOld: 'try again after the upgrade',
+    errors.RequestParked: f'run "{_COMMAND} parked list" to see parked requests',
+    errors.ServiceRefused: 'correct the cause and try again',
+    errors.CloudUnavailable: 'try again when the service is available',
+    errors.ClientClosed: 'run the command again',
+    errors.ConfigurationError: 'correct the option',
+    documents.Damaged: 'copy the file again, or omit it',
+    documents.DocumentError: 'write the file in YAML or JSON',
+    FileNotFoundError: 'check the path',
+    IsADirectoryError: 'name a file in this directory',
+    PermissionError: 'run the command as a user who has access to the file, for example with sudo',
+    OSError: 'check the file and its file system',
+}
+# The hints for texts with a part, which precede those of the type; a text may have its own remedy.
+# The client's text begins alike if the broker lets the user connect and nothing more.
+_BY_TEXT: Sequence[tuple[_Kinds, Mapping[str, str | None]]] = (
     (
         errors.BrokerRefused,
-        'check the user, password, virtual host, permissions and certificates',
+        {
+            'The request could not be delivered: .*access to topic ': 'the broker runs, but the '
+            'topic permissions of this user forbid this topic; compare the topic with '
+            '"rabbitmqctl list_topic_permissions"',
+            'The request could not be delivered: ': 'the broker runs, but this user lacks a '
+            'permission; use the broker user of an operator ("Configuration of operators" in the '
+            'manual)',
+        },
     ),
-    (errors.QueueMismatch, 'correct the queue as the message says'),
-    (errors.WorkerTooOld, 'try again after the upgrade'),
-    (errors.RequestParked, f'run "{_COMMAND} parked list" to see parked requests'),
-    (errors.ServiceRefused, 'correct the cause and try again'),
-    (errors.CloudUnavailable, 'try again when the service is available'),
-    (errors.ClientClosed, 'run the command again'),
-    (errors.ConfigurationError, 'correct the option'),
-    (documents.Damaged, 'copy the file again, or omit it'),
-    (documents.DocumentError, 'write the file in YAML or JSON'),
-    (FileNotFoundError, 'check the path'),
-    (IsADirectoryError, 'name a file in this directory'),
+    (errors.PolicyTypeNotFound, {' was skipped: ': 'correct the cause, and restart the workers'}),
     (
-        PermissionError,
-        'run the command as a user who has access to the file, for example with sudo',
+        (
+            errors.BrokerRefused,
+            errors.NoWorkerAnswered,
+            errors.PolicyTypeNotFound,
+            InvalidCordonFile,
+        ),
+        {'; (check|create it,|the page|start|this port may|write type) ': None},
     ),
-    (OSError, 'check the file and its file system'),
+    (
+        (errors.InvalidRequest, documents.DocumentError),
+        {
+            r'`object`, got `str` - at `\$`': 'this file has text without keys; check its name',
+            'found the key ': 'remove one of the two',
+            'found a tab character': 'indent with spaces',
+            'cannot start any token': 'indent with spaces, and quote a text that begins like this',
+            'Not a gzipped file': 'remove .gz from the name of a file that is not compressed',
+        },
+    ),
 )
-# The hint for an error of a file whose text has this part; it precedes that of the type.
-_BY_TEXT = (
-    ('Expected `object`, got `str` - at `$`', 'this file has text without keys; check its name'),
-    ('found the key ', 'remove one of the two'),
-    ('found a tab character', 'indent with spaces'),
-    ('cannot start any token', 'indent with spaces, and quote a text that begins like this'),
-    ('Not a gzipped file', 'remove .gz from the name of a file that is not compressed'),
-)
-# The begin of the client's text, also if the broker lets the user connect and nothing more.
-_NOT_DELIVERED = 'The request could not be delivered: '
-_OPERATOR_NEEDED = (
-    'the broker runs, but this user lacks a permission; use the broker user of an operator '
-    '("Configuration of operators" in the manual)'
-)
-# The resource of an operation that a topic permission forbids, in the text of the broker.
-_TOPIC_REFUSED = 'access to topic '
-_TOPIC_PERMISSION_NEEDED = (
-    'the broker runs, but the topic permissions of this user forbid this topic; compare the topic '
-    'with "rabbitmqctl list_topic_permissions"'
-)
-_SKIPPED_TYPE = 'correct the cause, and restart the workers'
-# The errors whose texts may name a remedy.
-_WITH_REMEDY = (
-    errors.BrokerRefused,
-    errors.NoWorkerAnswered,
-    errors.PolicyTypeNotFound,
-    InvalidCordonFile,
-)
-_HAS_REMEDY = re.compile('; (check|create it,|the page|start|this port may|write type) ')
 
 
 def with_hint(exc: Exception, text: str = '') -> str:
@@ -158,9 +151,8 @@ def type_of(
 
 
 def headline(error: Invalid, document: Document) -> str:
-    count = len(error.problems) + error.more
-    if count > 1:
-        return f'{document.source.name}: {_least(count)}{counted(count, "error")}'
+    if (count := len(error.problems) + error.more) > 1:
+        return f'{document.source.name}: {_counted(count, count, "error")}'
     (problem,) = error.problems
     if problem.position is None:
         return f'{document.source.name}, document {document.number}: {problem.text}'
@@ -176,32 +168,24 @@ def problem_lines(error: DocumentError) -> Iterator[str]:
             yield escaped(_located(error.source.name, problem))
         if problem.position:
             line = lines[problem.position.line - 1]
-            shown = f'{problem.text} {line}'.encode(errors='replace')
-            if not masking.may_hold_secrets(shown):
+            if not masking.may_hold_secrets(f'{problem.text} {line}'.encode(errors='replace')):
                 yield from _snippet(line, problem.position)
     if isinstance(error, Invalid) and error.more:
-        count = len(error.problems) + error.more
-        yield f'and {_least(count)}{counted(error.more, "more error")}'
+        total = len(error.problems) + error.more
+        yield f'and {_counted(error.more, total, "more error")}'
 
 
 def _hint(exc: Exception, text: str) -> str | None:
     if isinstance(exc, errors.WorkerFailed):
-        in_worker = ' in the worker: ' in text
-        run = 'look for the traceback in the log of the worker'
-        look = run if in_worker else f'run "{_COMMAND} --debug ..." for the traceback'
+        log = 'look for the traceback in the log of the worker'
+        run = f'run "{_COMMAND} --debug ..." for the traceback'
+        look = log if ' in the worker: ' in text else run
         owner = 'the plugin' if ', a plugin of ' in text else 'placement-worker'
         return f'{look}, and report it to the maintainers of {owner}'
-    if isinstance(exc, errors.BrokerRefused) and text.startswith(_NOT_DELIVERED):
-        return _TOPIC_PERMISSION_NEEDED if _TOPIC_REFUSED in text else _OPERATOR_NEEDED
-    if isinstance(exc, errors.PolicyTypeNotFound) and ' was skipped: ' in text:
-        return _SKIPPED_TYPE
-    if isinstance(exc, _WITH_REMEDY) and _HAS_REMEDY.search(text):
-        return None
-    by_type = (hint for kind, hint in _HINTS if isinstance(exc, kind))
-    if isinstance(exc, (errors.InvalidRequest, documents.DocumentError)):
-        by_text = (hint for part, hint in _BY_TEXT if part in text)
-        return next(itertools.chain(by_text, by_type), None)
-    return next(by_type, None)
+    tables = [hints for kinds, hints in _BY_TEXT if isinstance(exc, kinds)]
+    by_text = (hint for hints in tables for part, hint in hints.items() if re.search(part, text))
+    by_type = (hint for kind, hint in _HINTS.items() if isinstance(exc, kind))
+    return next(itertools.chain(by_text, by_type), None)
 
 
 def _errors(
@@ -224,11 +208,13 @@ def _errors(
             properties = normalized(spec.properties, schema)
             yield from codec.errors_in(properties, schema, (*path, 'properties'))
         elif is_local and kind is not Spec:
-            yield from _missing_type(spec, path, registry)
+            try:
+                registry.lookup(spec.type_name, paths.shown(path))
+            except errors.PolicyTypeNotFound as missing:
+                yield SchemaError(path, str(missing))
 
 
 def _specs(raw: object, kind: type) -> Iterator[tuple[object, Path]]:
-    # The document fits the contract.
     if kind is Spec:
         yield raw, ()
     elif isinstance(raw, dict) and 'policy' in raw:
@@ -239,15 +225,8 @@ def _specs(raw: object, kind: type) -> Iterator[tuple[object, Path]]:
                 yield binding['spec'], ('policies', index, 'spec')
 
 
-def _missing_type(spec: Spec, path: Path, registry: Registry) -> Iterator[SchemaError]:
-    try:
-        registry.lookup(spec.type_name, paths.shown(path))
-    except errors.PolicyTypeNotFound as exc:
-        yield SchemaError(path, str(exc))
-
-
-def _least(count: int) -> str:
-    return 'at least ' if count >= MAX_FOUND else ''
+def _counted(count: int, total: int, noun: str) -> str:
+    return f'{"at least " if total >= MAX_FOUND else ""}{counted(count, noun)}'
 
 
 def _located(name: str, problem: Problem) -> str:
@@ -256,12 +235,11 @@ def _located(name: str, problem: Problem) -> str:
 
 
 def _snippet(line: str, position: Position) -> Iterator[str]:
-    begin = max(position.column - 1 - _BEFORE, 0) if len(line) > MAX_SNIPPET else 0
-    end = begin + MAX_SNIPPET
-    before = ('...' if begin else '') + escaped(
-        line[begin : position.column - 1].replace('\t', ' ')
-    )
-    after = escaped(line[position.column - 1 : end].replace('\t', ' '))
+    begin = max(position.column - 1 - _BEFORE, 0) if len(line) > _MAX_SNIPPET else 0
+    end = begin + _MAX_SNIPPET
+    line = line.replace('\t', ' ')
+    before = ('...' if begin else '') + escaped(line[begin : position.column - 1])
+    after = escaped(line[position.column - 1 : end])
     number = f'{position.line:>6} | '
     yield f'{number}{before}{after}{"..." if len(line) > end else ""}'
     # Wide characters take two columns on a terminal.

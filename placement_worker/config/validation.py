@@ -7,7 +7,6 @@ leave a running worker without a log.
 """
 
 import configparser
-import difflib
 import io
 import itertools
 import logging.config
@@ -27,7 +26,7 @@ from oslo_log import log
 from placement_worker.config import options
 from placement_worker.contract.rpc import ISOLATION_SUFFIX, PARKING_SUFFIX
 from placement_worker.errors import ConfigurationError, file_error
-from placement_worker.formats.text import shortened, without_python
+from placement_worker.formats.text import nearest, shortened, without_python
 
 # Private functions of CPython 3.11 to 3.14; other ways to create one part of the file would accept
 # files that fileConfig refuses.
@@ -252,11 +251,9 @@ def _nearest(name: str, known: Sequence[str]) -> str | None:
 
     A comparison with whole options would prefer --config-dir to --config-file for `--confg`.
     """
-    similarity, option = max(
-        (difflib.SequenceMatcher(None, option[: len(name) + 1], name).ratio(), option)
-        for option in known
-    )
-    return option if similarity >= _SIMILAR else None
+    beginnings = {option[: len(name) + 1]: option for option in sorted(known)}
+    near = nearest(name, beginnings, _SIMILAR)
+    return near and beginnings[near]
 
 
 def _wrong_value(

@@ -11,7 +11,6 @@ next node would go to the full place again. The data of the cluster keep these f
 """
 
 import datetime
-import difflib
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -32,7 +31,7 @@ from placement_worker.contract.action_data import (
 )
 from placement_worker.contract.model import CheckRequest, ClusterPatch, Node, Profile
 from placement_worker.errors import NoUsablePlace
-from placement_worker.formats.text import counted, escaped, listed, noun_for, shortened
+from placement_worker.formats.text import counted, escaped, listed, nearest, noun_for, shortened
 from placement_worker.planning.places import (
     NO_CAP,
     NOWHERE,
@@ -524,8 +523,8 @@ def unknown_names(what: str, names: Sequence[str], known: Collection[str]) -> st
 def similar_name(name: str, known: Collection[str]) -> str:
     """Return the known name that is probably meant, e.g. ' (did you mean "az1"?)', if any."""
     candidates = [other for other in known if not _are_neighbors(name, other)]
-    near = difflib.get_close_matches(name, candidates, n=1, cutoff=_SIMILAR)
-    return f' (did you mean {quoted(near[0])}?)' if near else ''
+    near = nearest(name, candidates, _SIMILAR)
+    return f' (did you mean {quoted(near)}?)' if near else ''
 
 
 def _are_neighbors(name: str, other: str) -> bool:

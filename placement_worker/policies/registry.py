@@ -1,6 +1,5 @@
 """Look up policy types by name and version, and create policies from specs."""
 
-import difflib
 import functools
 import logging
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,7 +12,7 @@ from msgspec import Struct, inspect
 from placement_worker import errors
 from placement_worker.contract import codec
 from placement_worker.contract.model import Binding, PolicyType, Spec, SupportStatus, Trigger
-from placement_worker.formats.text import listed, shortened
+from placement_worker.formats.text import listed, nearest, shortened
 from placement_worker.policies import base, plugin_checks
 from placement_worker.policies.plugin_checks import from_packages, loaded_packages
 
@@ -152,9 +151,7 @@ class Registry:
         holding = [name for name in self.types if type_name and type_name in name]
         if len({self.types[name].name for name in holding}) == 1:
             return holding[-1]
-        return next(
-            iter(difflib.get_close_matches(type_name, self.types, n=1, cutoff=_SIMILAR)), None
-        )
+        return nearest(type_name, self.types, _SIMILAR)
 
     def describe(self, type_name: str, schema: bool = False) -> PolicyType:
         """Describe one of `types`.

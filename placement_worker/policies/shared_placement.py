@@ -4,7 +4,6 @@ Both policies must count nodes, word reasons and treat protected nodes alike: an
 their decisions side by side, and a plan by zone must fit the plan by region.
 """
 
-import difflib
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
@@ -18,7 +17,7 @@ from placement_worker.contract import actions
 from placement_worker.contract.action_data import CREATION, DELETION, Placement
 from placement_worker.contract.model import BindRequest, CheckRequest, Node, NodePatch
 from placement_worker.errors import CloudUnavailable, InvalidSpec, NoUsablePlace, TooSkewed
-from placement_worker.formats.text import counted, escaped, listed, noun_for, shortened
+from placement_worker.formats.text import counted, escaped, listed, nearest, noun_for, shortened
 from placement_worker.planning import sizing, skew, victims
 from placement_worker.planning.interleaving import interleave_groups
 from placement_worker.planning.placement import NO_KNOWN_PLACE, Plan, Row, alternatives, plan_for
@@ -567,6 +566,8 @@ def _of_zone(
 def _unknown(
     cordon: Cordon, name: str, text: str, known: Collection[str], remedy: str
 ) -> UnknownCordon:
-    hint, names = similar_name(name, known), difflib.get_close_matches(name, known, n=1)
+    hint = similar_name(name, known)
     has = f'there are {listed(sorted(known), shortened)}' if known else 'there are none'
-    return UnknownCordon(cordon, f'{text}{hint}; {has}; {remedy}', frozenset((name, *names)))
+    return UnknownCordon(
+        cordon, f'{text}{hint}; {has}; {remedy}', frozenset((name, nearest(name, known) or name))
+    )

@@ -99,7 +99,8 @@ def test_command_with_an_error_prints_a_line_with_a_hint(program, arguments):
     status, _, err = program(*arguments, **FILES)
 
     what_to_do = [
-        *(hint for _, hint in (*file_errors._HINTS, *file_errors._BY_TEXT)),
+        *file_errors._HINTS.values(),
+        *(hint for _, hints in file_errors._BY_TEXT for hint in hints.values()),
         'for the usage',
         'for the list of commands',
         'for the installed types',
