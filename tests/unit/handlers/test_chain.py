@@ -17,7 +17,7 @@ from placement_worker.contract.model import (
     NodePatch,
     Spec,
 )
-from placement_worker.errors import InvalidSpec, Rejected, with_notes
+from placement_worker.errors import Rejected, with_notes
 from placement_worker.handlers import chain
 from placement_worker.handlers.chain import Link, in_order
 from placement_worker.policies.base import BEFORE, Outcome, Policy, State, on, skipped
@@ -51,6 +51,10 @@ def appending(word):
     )
 
 
+def giving(reason):
+    return lambda state: Outcome('APPLIED', 'x', data={**state.data, 'reason': reason})
+
+
 def failing(state):
     raise Rejected('It cannot be done.', {'tried': 3})
 
@@ -61,13 +65,10 @@ def run(
     data=None,
     inputs=None,
     ticks=None,
-    explain='summary',
 ):
     """Run scripts, each alone or with a priority."""
     asked = codec.decode(
-        request(
-            action, [], [node(1), node(2)], data=data or {}, inputs=inputs or {}, explain=explain
-        ),
+        request(action, [], [node(1), node(2)], data=data or {}, inputs=inputs or {}),
         CheckRequest,
     )
     bound = []
@@ -94,20 +95,11 @@ def test_run_orders_policies_by_priority():
     assert [d.priority for d in reply.decisions] == [200, 200, 300, 500]
 
 
-def test_run_without_a_policy_completes_the_check():
-    """A check without policies has status OK."""
-    assert run().action.data == {'status': 'OK', 'reason': 'Completed policy checking.'}
-
-
-def test_run_of_a_resize_without_a_decision_adds_the_number_of_nodes():
-    """An engine that follows the reply to a resize that changes nothing creates no node."""
-    assert run(action='CLUSTER_RESIZE').action.data['creation'] == {'count': 0}
-
-
 def test_run_of_a_resize_with_invalid_data_that_no_policy_reads_completes_the_check():
     """A value that matters to no policy is a warning; the reply then has no number of nodes."""
     inputs = {'adjustment_type': 'EXACT_CAPACITY', 'number': 'x'}
 
+    assert run(action='CLUSTER_RESIZE').action.data['creation'] == {'count': 0}
     reply = run(action='CLUSTER_RESIZE', inputs=inputs)
 
     assert reply.action.data == {'status': 'OK', 'reason': 'Completed policy checking.'}
@@ -116,17 +108,8 @@ def test_run_of_a_resize_with_invalid_data_that_no_policy_reads_completes_the_ch
     ]
 
 
-def test_run_with_several_reasons_replies_with_the_last():
-    """The reason of the reply is the last that a policy set."""
-
-    def giving(reason):
-        return lambda state: Outcome('APPLIED', 'x', data={**state.data, 'reason': reason})
-
-    assert run(giving('one'), giving('two'), appending('c')).action.data['reason'] == 'two'
-
-
 def test_run_drops_reason_and_status_of_an_earlier_phase():
-    """The reply repeats neither status nor reason of the request."""
+    """The reply has the last reason of a policy, and not the status and reason of the request."""
     data = {'status': 'ERROR', 'reason': 'from before', 'kept': 1}
 
     assert run(appending('a'), data=data).action.data == {
@@ -135,25 +118,23 @@ def test_run_drops_reason_and_status_of_an_earlier_phase():
         'status': 'OK',
         'reason': 'Completed policy checking.',
     }
+    assert run(appending('a'), giving('one'), giving('two')).action.data['reason'] == 'two'
 
 
 def test_run_stops_at_the_first_failure_and_keeps_earlier_decisions():
-    """A failure ends the chain; changes of earlier policies stay in the reply."""
-    reply = run(appending('a'), failing, appending('c'))
+    """A failure ends the chain; changes and times of earlier policies stay in the reply."""
+    scripts = appending('a'), lambda state: skipped('Nothing.'), failing, appending('c')
+
+    reply = run(*scripts, ticks=iter([0, 0.125, 1.0, 1.25, 2.0, 2.5]))
 
     assert reply.action.data == {'words': ['a'], 'status': 'ERROR', 'reason': 'It cannot be done.'}
-    assert outcomes(reply) == [('p1', 'APPLIED', 'a'), ('p2', 'FAILED', 'It cannot be done.')]
-    assert reply.decisions[1].details == {'tried': 3}
-
-
-def test_run_with_an_internal_error_raises_it():
-    """An internal error in a policy is raised and never becomes a decision."""
-
-    def broken(state):
-        raise KeyError('oops')
-
-    with pytest.raises(KeyError):
-        run(broken)
+    assert outcomes(reply) == [
+        ('p1', 'APPLIED', 'a'),
+        ('p2', 'SKIPPED', 'Nothing.'),
+        ('p3', 'FAILED', 'It cannot be done.'),
+    ]
+    assert reply.decisions[2].details == {'tried': 3}
+    assert [d.elapsed_ms for d in reply.decisions] == [125.0, 250.0, 500.0]
 
 
 def test_run_with_a_policy_that_returns_none_names_the_policy():
@@ -162,16 +143,6 @@ def test_run_with_a_policy_that_returns_none_names_the_policy():
         TypeError, match=r'^test\.scripted returned NoneType, expected an Outcome\b'
     ):
         run(lambda state: None)
-
-
-def test_run_skips_a_policy_that_does_not_handle_the_action():
-    """A policy that does not handle the action is skipped."""
-    reply = run(failing, action='CLUSTER_CHECK')
-
-    assert outcomes(reply) == [
-        ('p1', 'SKIPPED', 'test.scripted does not handle CLUSTER_CHECK BEFORE.')
-    ]
-    assert reply.action.data['status'] == 'OK'
 
 
 def test_run_merges_patches_for_later_policies():
@@ -191,27 +162,6 @@ def test_run_merges_patches_for_later_policies():
     assert seen == [{'mark': 1}]
     assert list(reply.nodes) == ['n1', 'n2']
     assert reply.cluster == ClusterPatch({'c': 1})
-
-
-def test_run_with_a_skipped_outcome_changes_nothing():
-    """A policy that skips the check leaves the data as they are."""
-    reply = run(appending('a'), lambda state: skipped('Nothing to do.'))
-
-    assert reply.action.data['words'] == ['a']
-    assert reply.cluster is None
-    assert reply.nodes == {}
-
-
-def test_run_measures_each_decision():
-    """Each decision has the time that it took."""
-    reply = run(appending('a'), failing, ticks=iter([1.0, 1.25, 2.0, 2.5]))
-
-    assert [d.elapsed_ms for d in reply.decisions] == [250.0, 500.0]
-
-
-def test_run_with_explain_none_omits_details():
-    """Decisions have no details if the request asks for none."""
-    assert run(failing, explain='none').decisions[0].details == {}
 
 
 def test_run_with_an_internal_error_names_type_and_plugin(monkeypatch):
@@ -262,45 +212,17 @@ def ran(*policies):
     ).action.data['ran']
 
 
-def test_order_chained_dependencies_beat_priorities():
-    """A type runs after all types it depends on, whatever the priorities of the bindings."""
-    last, middle, first = typed('last', {'middle'}), typed('middle', {'first'}), typed('first')
-
-    assert ran((last, 1), (middle, 2), (first, 900)) == ['first', 'middle', 'last']
-
-
-def test_order_independent_types_run_by_ascending_priority():
-    """A dependency delays only the types that wait for it; others run by priority."""
-    waiting, awaited = typed('waiting', {'awaited'}), typed('awaited')
-    early, late = typed('early'), typed('late')
-
-    assert ran((late, 700), (waiting, 100), (awaited, 600), (early, 200)) == [
-        'early',
-        'awaited',
-        'waiting',
-        'late',
-    ]
-
-
-def test_order_absent_dependency_is_ignored():
-    """A type whose dependency is not bound runs by its priority."""
-    assert ran((typed('b', {'absent'}), 200), (typed('a'), 100), (typed('c'), 300)) == [
-        'a',
-        'b',
-        'c',
-    ]
-
-
 @given(st.permutations(range(6)), st.lists(st.integers(0, 3), min_size=6, max_size=6))
 def test_order_any_bindings_agrees_with_the_rule(positions, priorities):
     """The policy that runs next has the lowest priority of those whose dependencies have run."""
-    after = {0: set(), 1: {0}, 2: {0, 1}, 3: {0, 1, 2}, 4: set(), 5: {4}}
+    absent = 9
+    after = {0: set(), 1: {0}, 2: {0, 1}, 3: {0, 1, 2}, 4: {absent}, 5: {4}}
     types = [typed(str(n), {str(one) for one in after[n]}) for n in range(6)]
     order = ran(*((types[n], priorities[n]) for n in positions))
 
     done = []
     while len(done) < 6:
-        ready = [n for n in positions if n not in done and after[n] <= set(done)]
+        ready = [n for n in positions if n not in done and after[n] <= {*done, absent}]
         done.append(min(ready, key=lambda n: priorities[n]))
     assert order == list(map(str, done))
 
@@ -353,94 +275,9 @@ def test_run_with_two_policies_of_an_exclusive_type_fails(first, second, kind, c
     ]
 
 
-def test_rivals_without_a_name_are_named_by_id(check):
-    """The reason names a policy without a name by its id."""
-    unnamed = rivals(deletion_policy(), deletion_policy())
-    for policy in unnamed['policies']:
-        del policy['name']
-
-    assert check(unnamed)['action']['data']['reason'].startswith(
-        'Policies p1 and p2 are both of type'
-    )
-
-
-def test_rivals_pass_where_only_one_decides(check):
-    """Bindings of one type are allowed if one is disabled or neither handles the action."""
-    one_disabled = rivals(deletion_policy(), deletion_policy())
-    one_disabled['policies'][0]['enabled'] = False
-
-    for asked in (
-        one_disabled,
-        rivals(deletion_policy(), deletion_policy(), action='CLUSTER_SCALE_OUT'),
-    ):
-        assert check(asked)['action']['data']['status'] == 'OK'
-
-
-def test_rivals_of_load_balancing_both_run(check):
-    """A cluster may have several load-balancing policies: each has a pool of its own."""
-    reply = check(
-        rivals(load_balancing_policy(), load_balancing_policy(), action='CLUSTER_SCALE_OUT')
-    )
-
-    assert reply['action']['data']['status'] == 'OK'
-    assert [d['policy_id'] for d in reply['decisions']] == ['p1', 'p2']
-
-
-@pytest.mark.parametrize('action', ['NODE_CREATE', 'NODE_DELETE'])
-def test_cause_derived_node_action_passes_with_every_policy_skipped(action, check):
-    """Policies do not decide again on a node action that is part of an action of the cluster."""
-    asked = request(
-        action,
-        [zone_policy('a'), deletion_policy()],
-        [node(1)],
-        node=node(1),
-        cause='Derived Action',
-    )
-
-    reply = check(asked, ['a'])
-
-    assert reply['action']['data'] == {'status': 'OK', 'reason': 'Completed policy checking.'}
-    assert {d['outcome'] for d in reply['decisions']} == {'SKIPPED'}
-
-
-@pytest.mark.parametrize(
-    'cause', ['RPC Request', 'Derived Action with Lifecycle Hook', '', 'anything', None]
-)
-def test_cause_any_other_is_decided_as_a_request(cause, check):
-    """Policies decide on a node action of any other cause, an unknown one and none included."""
-    asked = request('NODE_DELETE', [deletion_policy()], [node(1)], node=node(1), cause=cause)
-
-    assert [d['outcome'] for d in check(asked)['decisions']] == ['APPLIED']
-
-
-def test_cause_derived_cluster_action_is_decided(check):
-    """The cause makes no difference to an action of a cluster."""
-    asked = request('CLUSTER_SCALE_IN', [deletion_policy()], [node(1)], cause='Derived Action')
-
-    assert [d['outcome'] for d in check(asked)['decisions']] == ['APPLIED']
-
-
 def linked(registry, action, policies, **more):
     asked = msgspec.convert(request(action, policies, [node(1)], **more), CheckRequest)
     return chain.links_of(asked, registry)
-
-
-def test_links_of_a_check_ignore_disabled_bindings(registry):
-    """Only enabled bindings have a link."""
-    policies = [deletion_policy(), zone_policy('a', enabled=False), region_policy('R1')]
-
-    found = linked(registry, 'CLUSTER_SCALE_IN', policies)
-
-    assert [link.policy.name.rpartition('.')[2] for link in found] == [
-        'region_placement',
-        'deletion',
-    ]
-
-
-def test_links_of_a_check_with_an_invalid_spec_are_refused(registry):
-    """The error about properties has the path of the policy in the request."""
-    with pytest.raises(InvalidSpec, match=r'\$\.policies\[1\]\.spec\.properties'):
-        linked(registry, 'CLUSTER_SCALE_IN', [zone_policy('a'), deletion_policy('NEWEST')])
 
 
 @pytest.mark.parametrize(('priority', 'expected'), [(7, 7), (None, 400)])
@@ -452,23 +289,43 @@ def test_link_priority_is_that_of_the_binding_or_of_the_type(registry, priority,
 
 
 @pytest.mark.parametrize(
+    ('action', 'policies', 'named'),
+    [
+        ('CLUSTER_SCALE_IN', [{**deletion_policy(), 'name': None}] * 2, ['p1', 'p2']),
+        ('CLUSTER_SCALE_IN', [{**deletion_policy(), 'enabled': False}, deletion_policy()], []),
+        ('CLUSTER_SCALE_OUT', [deletion_policy()] * 2, []),
+        ('CLUSTER_SCALE_OUT', [load_balancing_policy()] * 2, []),
+    ],
+    ids=['unnamed', 'one disabled', 'another action', 'load balancing'],
+)
+def test_rivals_fail_by_id_only_where_both_decide(check, action, policies, named):
+    """Bindings of one type are allowed if at most one decides, or if each has its own pool."""
+    bound = [{**policy, 'id': f'p{n}'} for n, policy in enumerate(policies, start=1)]
+
+    data = check(request(action, bound, [node(1)]))['action']['data']
+
+    assert data['status'] == ('ERROR' if named else 'OK')
+    if named:
+        assert data['reason'].startswith('Policies p1 and p2 are both of type')
+
+
+DOES_NOT = 'senlin.policy.deletion does not handle CLUSTER_SCALE_OUT BEFORE.'
+DERIVED = 'NODE_DELETE is a derived action: the policies decide on the action that it is part of.'
+OTHER_PROFILE = 'senlin.policy.zone_placement does not support profile type os.'
+WITH_HOOK = 'Derived Action with Lifecycle Hook'
+
+
+@pytest.mark.parametrize(
     ('action', 'more', 'reason'),
     [
         ('CLUSTER_SCALE_IN', {}, None),
         ('CLUSTER_SCALE_IN', {'cause': 'Derived Action'}, None),
         ('NODE_DELETE', {'node': node(1), 'cause': 'RPC Request'}, None),
+        ('NODE_DELETE', {'node': node(1), 'cause': WITH_HOOK}, None),
+        ('NODE_DELETE', {'node': node(1), 'cause': ''}, None),
         ('NODE_DELETE', {'node': node(1), 'cause': None}, None),
-        (
-            'CLUSTER_SCALE_OUT',
-            {},
-            'senlin.policy.deletion does not handle CLUSTER_SCALE_OUT BEFORE.',
-        ),
-        (
-            'NODE_DELETE',
-            {'node': node(1), 'cause': 'Derived Action'},
-            'NODE_DELETE is a derived action: the policies decide on the action that it is part '
-            'of.',
-        ),
+        ('CLUSTER_SCALE_OUT', {}, DOES_NOT),
+        ('NODE_DELETE', {'node': node(1), 'cause': 'Derived Action'}, DERIVED),
     ],
 )
 def test_link_skip_reason_names_the_action(registry, action, more, reason):
@@ -478,31 +335,17 @@ def test_link_skip_reason_names_the_action(registry, action, more, reason):
     assert link.skip_reason == reason
 
 
-def test_link_skip_reason_names_an_unsupported_profile_type(registry):
-    """A policy is skipped for a profile type that it does not support."""
-    profile = {'id': 'p', 'type': 'os.heat.stack-1.0'}
+@pytest.mark.parametrize(
+    ('profile_type', 'rest'),
+    [
+        ('os.heat.stack-1.0', 'heat.stack-1.0.'),
+        ('os.nova.server', 'nova.server (did you mean os.nova.server-1.0?).'),
+    ],
+)
+def test_link_skip_reason_names_the_profile_type(registry, profile_type, rest):
+    """A policy is skipped for a profile type that it does not support, or without a version."""
+    profile = {'id': 'p', 'type': profile_type}
 
     (link,) = linked(registry, 'CLUSTER_SCALE_OUT', [zone_policy('a')], profile=profile)
 
-    assert link.skip_reason == (
-        'senlin.policy.zone_placement does not support profile type os.heat.stack-1.0.'
-    )
-
-
-def test_link_skip_reason_suggests_the_version_of_a_profile_type(registry):
-    """A profile type without its version, a common mistake, is explained."""
-    profile = {'id': 'p', 'type': 'os.nova.server'}
-
-    (link,) = linked(registry, 'CLUSTER_SCALE_OUT', [zone_policy('a')], profile=profile)
-
-    assert link.skip_reason == (
-        'senlin.policy.zone_placement does not support profile type os.nova.server '
-        '(did you mean os.nova.server-1.0?).'
-    )
-
-
-def test_links_of_a_check_are_sorted_by_priority(registry):
-    """The link with the lowest priority is the first."""
-    found = linked(registry, 'CLUSTER_SCALE_IN', [deletion_policy(), zone_policy('a')])
-
-    assert [link.priority for link in found] == [300, 400]
+    assert link.skip_reason == OTHER_PROFILE + rest

@@ -60,26 +60,6 @@ def test_state_for_check_has_data_limit_and_time():
     assert (state.data, state.max_nodes, state.now) == ({'kept': 1}, 7, NOW)
 
 
-def test_state_for_binding_has_limit_and_time():
-    """A policy that is attached gets the limit in force and the time."""
-    state = state_for_binding(BIND, conditions())
-
-    assert (state.max_nodes, state.now) == (7, NOW)
-
-
-def test_state_for_check_of_an_unavailable_cloud_is_rejected():
-    """A check that needs a cloud fails if the cloud is unavailable."""
-    with pytest.raises(CloudUnavailable):
-        state_for_check(CHECK, LINKS, conditions(UnavailableClouds()))
-
-
-def test_state_for_check_without_a_consulted_policy_needs_no_cloud():
-    """A check without a consulted policy succeeds although the cloud is unavailable."""
-    state = state_for_check(CHECK, [], conditions(UnavailableClouds()))
-
-    assert state.data == {'kept': 1}
-
-
 def test_state_for_binding_of_an_unavailable_cloud_fails_on_its_first_use():
     """An unavailable cloud is an error only for a policy that uses it."""
     state = state_for_binding(BIND, conditions(UnavailableClouds()))

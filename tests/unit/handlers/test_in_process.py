@@ -24,13 +24,6 @@ def _zones(reply):
     return reply.action.data['creation']['zones']
 
 
-def test_call_without_a_broker_returns_the_reply(caller):
-    """A check is decided in this process, over the given cloud."""
-    reply = caller.policy_check(request('CLUSTER_SCALE_OUT', [zone_policy('a', 'b')]))
-
-    assert _zones(reply) == {'a': 1}
-
-
 def test_check_of_a_decoded_request_returns_the_reply_as_an_object(caller):
     """A request that is already an object gets the reply that its JSON gets."""
     asked = request('CLUSTER_SCALE_OUT', [zone_policy('a', 'b')])
@@ -50,12 +43,6 @@ def test_over_another_cloud_leaves_the_caller_unchanged(caller):
     assert _zones(other.policy_check(asked)) == {'b': 1}
     assert _zones(caller.policy_check(asked)) == {'a': 1}
     assert other.policy_type_list() == caller.policy_type_list()
-
-
-def test_call_with_a_malformed_request_is_refused(caller):
-    """The caller gets the same exception as on the bus."""
-    with pytest.raises(InvalidRequest):
-        caller.policy_check({})
 
 
 def test_call_that_fails_in_a_policy_raises_worker_failed():
@@ -126,6 +113,10 @@ def test_cast_with_a_mistake_that_the_client_finds_raises(caller, changed, reply
     """The mistakes that `PolicyClient` finds before it sends are raised here, too."""
     with pytest.raises(InvalidRequest):
         caller.cast_check({**request('CLUSTER_SCALE_OUT', []), **changed}, reply_to)
+    with pytest.raises(InvalidRequest, match='did you mean `request_id`'):
+        caller.cast_check(request('CLUSTER_SCALE_OUT', []), context={'requestid': 'r1'})
+    with pytest.raises(InvalidRequest, match=r'at `callback`$'):
+        caller.serve_replies('engine', 'replies', 'notcallable')
 
 
 @pytest.mark.parametrize(
@@ -136,20 +127,6 @@ def test_serve_replies_at_a_place_of_the_workers_raises(caller, place):
     """A place at which workers refuse to reply is refused when the receiver begins."""
     with pytest.raises(InvalidRequest):
         caller.serve_replies(*place, print)
-
-
-def test_cast_in_process_with_a_misspelt_context_raises(caller):
-    """A test of an engine finds the mistakes of a context that the client finds."""
-    check = request('CLUSTER_SCALE_IN', [deletion_policy()], nodes(a=2))
-
-    with pytest.raises(InvalidRequest, match='did you mean `request_id`'):
-        caller.cast_check(check, context={'requestid': 'r1'})
-
-
-def test_callback_in_process_that_cannot_be_called_is_refused(caller):
-    """A test of an engine finds a callback that is no function, as the client does."""
-    with pytest.raises(InvalidRequest, match=r'at `callback`$'):
-        caller.serve_replies('engine', 'replies', 'notcallable')
 
 
 HERE, THERE = ('engine', 'replies'), ('engine', 'others')
@@ -180,17 +157,6 @@ def test_replies_before_their_callback_wait_in_order(replies, taken, take):
     replies.serve(HERE, take)
 
     assert taken == [('a', FIRST), ('c', SECOND)]
-
-
-def test_replies_after_the_end_of_a_receiver_wait_for_the_next(replies, taken, take):
-    """A stopped callback gets no reply; the next one of the place gets it."""
-    with replies.serve(HERE, lambda *_: pytest.fail('The callback is stopped')):
-        pass
-    replies.add(HERE, 'a', FIRST)
-
-    assert taken == []
-    replies.serve(HERE, take)
-    assert taken == [('a', FIRST)]
 
 
 def test_reply_to_a_cast_of_a_callback_follows_after_the_callback(replies, taken):

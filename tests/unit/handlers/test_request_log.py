@@ -54,107 +54,78 @@ def check(cluster_id='c1', warnings=(), status='OK', reason='Completed'):
     )
 
 
-def test_check_is_logged_with_outcome_and_duration(lines):
-    """A check has one line at INFO, and one at WARNING per warning of its reply."""
-    RequestLog().handle(check(warnings=['Mind the gap']))
-
-    assert lines() == [
-        ('INFO', "BEFORE CLUSTER_SCALE_IN 'act-1' of cluster 'c1': OK in 12.5 ms"),
-        ('WARNING', "BEFORE CLUSTER_SCALE_IN 'act-1' of cluster 'c1': Mind the gap"),
-    ]
+SUBJECT = "BEFORE CLUSTER_SCALE_IN 'act-1' of cluster 'c1': "
+REBALANCE = msgspec.convert(
+    {'cluster': request('CLUSTER_SCALE_IN', [])['cluster'], 'policies': []}, RebalanceRequest
+)
 
 
-def test_failed_check_is_logged_with_its_reason_at_warning(lines):
-    """An operator reads in the log why a check failed, even if the log begins at WARNING."""
-    RequestLog().handle(check(status='ERROR', reason='No such zone: az9'))
-
-    assert lines() == [
-        (
-            'WARNING',
-            "BEFORE CLUSTER_SCALE_IN 'act-1' of cluster 'c1': ERROR in 12.5 ms: No such zone: az9",
-        )
-    ]
-
-
-def test_reason_of_any_length_is_logged_in_part_and_escaped(lines):
-    """A reason can neither forge a line nor flood the log."""
-    RequestLog().handle(check(status='ERROR', reason='no\n\x1b[2J' + 'x' * 10000))
-
-    ((_, line),) = lines()
-    assert 'ms: no\\n\\u001b[2Jxxx' in line
-    assert line.endswith('xxx...')
-    assert len(line) < 600
+def binding(status):
+    """Return the event of an attachment that took 1 ms."""
+    policy = {'id': 'p', 'data': {}}
+    reply = {'status': status, 'reason': 'no', 'policy': policy, 'cluster': None, 'nodes': {}}
+    asked = msgspec.convert(bind(deletion_policy()), BindRequest)
+    replied = msgspec.convert(reply, BindReply)
+    return BindingEnded('policy_attach', asked, replied, 'deletion', 'deletion-1.1', 0.001, None)
 
 
 @pytest.mark.parametrize(
-    ('status', 'expected'),
+    ('event', 'expected'),
     [
-        ('OK', ('INFO', "policy_attach of deletion of cluster 'c1': OK in 1.0 ms")),
-        ('ERROR', ('WARNING', "policy_attach of deletion of cluster 'c1': ERROR in 1.0 ms: no")),
+        (
+            check(warnings=['Mind the gap']),
+            [('INFO', f'{SUBJECT}OK in 12.5 ms'), ('WARNING', f'{SUBJECT}Mind the gap')],
+        ),
+        (
+            check(status='ERROR', reason='No such zone: az9'),
+            [('WARNING', f'{SUBJECT}ERROR in 12.5 ms: No such zone: az9')],
+        ),
+        (binding('OK'), [('INFO', "policy_attach of deletion of cluster 'c1': OK in 1.0 ms")]),
+        (
+            binding('ERROR'),
+            [('WARNING', "policy_attach of deletion of cluster 'c1': ERROR in 1.0 ms: no")],
+        ),
+        (
+            RebalancePlanned(REBALANCE, RebalanceReply('OK', 'done', ['Mind']), 0.001),
+            [
+                ('INFO', "policy_rebalance of cluster 'c1': OK in 1.0 ms"),
+                ('WARNING', "policy_rebalance of cluster 'c1': Mind"),
+            ],
+        ),
+        (
+            RequestFailed('policy_check', InvalidRequest('no id'), 'req-1', SUBJECT),
+            [('INFO', f'{SUBJECT}policy_check refused: InvalidRequest: no id')],
+        ),
+        (
+            RequestFailed('policy_check', PolicyTypeNotFound('no x-1.0'), 'req-1', SUBJECT),
+            [('WARNING', f'{SUBJECT}policy_check refused: PolicyTypeNotFound: no x-1.0')],
+        ),
+        # The RPC server logs internal errors, with a traceback.
+        (RequestFailed('policy_check', KeyError('zone'), 'req-1'), []),
     ],
 )
-def test_binding_is_logged_with_policy_outcome_and_duration(lines, status, expected):
-    """A binding has one line that names the policy type, and a failed one names its reason."""
-    reply = {
-        'status': status,
-        'reason': 'no',
-        'policy': {'id': 'p', 'data': {}},
-        'cluster': None,
-        'nodes': {},
-    }
-    asked = msgspec.convert(bind(deletion_policy()), BindRequest)
-    replied = msgspec.convert(reply, BindReply)
+def test_request_is_logged_in_one_line_with_its_outcome(lines, event, expected):
+    """An operator who must act finds the line in a log that begins at WARNING."""
+    RequestLog().handle(event)
 
-    RequestLog().handle(
-        BindingEnded('policy_attach', asked, replied, 'deletion', 'deletion-1.1', 0.001, None)
-    )
-
-    assert lines() == [expected]
+    assert lines() == expected
 
 
-def test_refused_request_is_logged_and_an_internal_error_is_not(lines):
-    """A refusal has one line at INFO; the RPC server logs internal errors with a traceback."""
-    subject = "BEFORE CLUSTER_RESIZE 'a1' of cluster 'c1': "
-    RequestLog().handle(RequestFailed('policy_check', InvalidRequest('no id'), 'req-1', subject))
-    RequestLog().handle(RequestFailed('policy_check', KeyError('zone'), 'req-1'))
-
-    assert lines() == [('INFO', f'{subject}policy_check refused: InvalidRequest: no id')]
-
-
-def test_refusal_for_lack_of_a_policy_type_is_logged_at_warning(lines):
-    """An operator, who must install the type, finds the refusal in a log that begins at WARNING."""
-    error = PolicyTypeNotFound('x-1.0 is not installed')
-    RequestLog().handle(RequestFailed('policy_check', error, 'req-1', "Cluster 'c1': "))
-
-    assert lines() == [
-        (
-            'WARNING',
-            "Cluster 'c1': policy_check refused: PolicyTypeNotFound: x-1.0 is not installed",
-        )
-    ]
-
-
-def test_cluster_id_of_any_length_is_logged_in_part_and_escaped(lines):
-    """A caller can neither forge a line nor flood the log with a cluster's id."""
-    RequestLog().handle(check(cluster_id='c\n' + 'x' * 1000))
+@pytest.mark.parametrize(
+    ('event', 'part', 'limit'),
+    [
+        (check(status='ERROR', reason='a\n\x1b[2J' + 'x' * 10_000), 'ms: a\\n\\u001b[2Jxxx', 600),
+        (check(cluster_id='c\n' + 'x' * 1000), "of cluster 'c\\nx", 150),
+    ],
+)
+def test_text_of_any_length_is_logged_in_part_and_escaped(lines, event, part, limit):
+    """A caller can neither forge a line nor flood the log."""
+    RequestLog().handle(event)
 
     ((_, line),) = lines()
-    assert '\n' not in line
-    assert "of cluster 'c\\nx" in line
-    assert len(line) < 150
-
-
-def test_rebalance_is_logged_with_outcome_and_duration(lines):
-    """A rebalance has one line at INFO, and one at WARNING per warning of its reply."""
-    cluster = request('CLUSTER_SCALE_IN', [])['cluster']
-    asked = msgspec.convert({'cluster': cluster, 'policies': []}, RebalanceRequest)
-
-    RequestLog().handle(RebalancePlanned(asked, RebalanceReply('OK', 'done', ['Mind']), 0.001))
-
-    assert lines() == [
-        ('INFO', "policy_rebalance of cluster 'c1': OK in 1.0 ms"),
-        ('WARNING', "policy_rebalance of cluster 'c1': Mind"),
-    ]
+    assert part in line
+    assert line.isprintable()
+    assert len(line) < limit
 
 
 def test_cordon_of_an_unknown_place_is_logged_once(lines):
@@ -272,10 +243,6 @@ def test_subject_with_hostile_names_is_short_and_on_one_line(is_text):
 
 @pytest.mark.parametrize('text', ['', '{', '{"cluster": {"id": "c1"', '[' * 100_000, '\ud800'])
 def test_subject_of_invalid_json_is_empty(text):
-    """A request that is not JSON has no subject, and raises nothing."""
+    """A request that is not JSON, or above the limit, has no subject, and raises nothing."""
     assert request_log.subject_of(text, 1_000_000) == ''
-
-
-def test_subject_of_a_too_large_request_is_empty():
-    """A request above the limit is not decoded."""
     assert of_request(REQUEST, is_text=True, max_bytes=10) == ''

@@ -2,6 +2,7 @@
 
 import math
 import random
+import re
 
 import msgspec
 import pytest
@@ -34,7 +35,17 @@ from placement_worker.policies.base import BindingOutcome
 from placement_worker.policies.deletion import Deletion
 from placement_worker.policies.registry import Registry
 from tests.events import Events
-from tests.factories import NOW, bind, changed, deletion_policy, node, nodes, request, zone_policy
+from tests.factories import (
+    NOW,
+    bind,
+    changed,
+    deletion_policy,
+    node,
+    nodes,
+    region_policy,
+    request,
+    zone_policy,
+)
 from tests.malformed_requests import GOOD
 from tests.unit.handlers.conftest import CLOUD, Refusing
 from tests.unit.policies.good_policy import Good
@@ -84,78 +95,62 @@ def test_policy_check_ignores_a_disabled_policy(endpoints):
 
 
 @pytest.mark.parametrize(
-    ('expires_at', 'status'), [('2026-01-01T11:59:59Z', 'ERROR'), ('2026-01-01T12:00:01', 'OK')]
+    ('expires_at', 'late'), [('2026-01-01T11:59:00Z', True), ('2026-01-01T12:00:01', False)]
 )
-def test_policy_check_after_its_expiry_is_not_decided(endpoints, expires_at, status):
-    """An expired request gets status ERROR and no decisions."""
-    reply = endpoints.policy_check({**GOOD, 'expires_at': expires_at})
-
-    assert reply['action']['data']['status'] == status
-    if status == 'ERROR':
-        assert reply['action']['data'] == {'status': 'ERROR', 'reason': 'Request expired'}
-        assert reply['decisions'] == []
-
-
-def test_policy_check_after_its_expiry_logs_delay_and_possible_causes(endpoints, caplog):
-    """The delay distinguishes a clock that is behind from a long queue, and each record is one
-    line.
-    """
+def test_policy_check_after_its_expiry_is_not_decided(endpoints, caplog, expires_at, late):
+    """An expired request gets no decision, and one line with its delay and possible causes."""
     cluster = {**GOOD['cluster'], 'id': 'c\n1'}
 
-    endpoints.policy_check({**GOOD, 'cluster': cluster, 'expires_at': '2026-01-01T11:59:00Z'})
+    reply = endpoints.policy_check({**GOOD, 'cluster': cluster, 'expires_at': expires_at})
 
-    cause, outcome = [record.getMessage() for record in caplog.records]
-    assert cause.startswith(r"Request for cluster 'c\n1' expired 60.0 s before a worker began it")
-    assert "the caller's clock is behind" in cause
-    assert outcome.endswith(': Request expired')
+    expired = {'status': 'ERROR', 'reason': 'Request expired'}
+    assert (reply['action']['data'] == expired, reply['decisions'] == []) == (late, late)
+    texts = [record.getMessage() for record in caplog.records if record.levelname == 'WARNING']
+    if late:
+        cause, outcome = texts
+        assert cause.startswith(r"Request for cluster 'c\n1' expired 60.0 s before a worker began")
+        assert "the caller's clock is behind" in cause
+        assert outcome.endswith(': Request expired')
 
 
-def test_policy_check_with_refused_credentials_gives_the_reason(registry):
-    """A refusal by the cloud is the reason of the reply; the data are kept."""
-    reply = Endpoints(Refusing(), registry).policy_check(
-        changed(GOOD, lambda r: r['action'].update(data={'kept': 1}))
-    )
+HEAT = {'id': 'pr1', 'type': 'os.heat.stack-1.0'}
 
+
+@pytest.mark.parametrize(
+    ('action', 'policies', 'more', 'reason'),
+    [
+        ('CLUSTER_CHECK', [zone_policy('a')], {}, 'Completed policy checking.'),
+        ('NODE_CHECK', [deletion_policy()], {'node': node(1)}, 'Completed policy checking.'),
+        (
+            'NODE_CREATE',
+            [zone_policy('a')],
+            {'node': node(2), 'profile': HEAT},
+            'Completed policy checking.',
+        ),
+        (
+            'CLUSTER_SCALE_IN',
+            [zone_policy('a', enabled=False), deletion_policy()],
+            {},
+            'No trust, no cloud.',
+        ),
+    ],
+    ids=['unhandled', 'of a node', 'unsupported profile', 'consulted, but calls no cloud'],
+)
+def test_policy_check_needs_credentials_if_a_policy_is_consulted(
+    registry, action, policies, more, reason
+):
+    """Refused credentials fail exactly the checks that consult a policy; the data are kept."""
+    asked = request(action, policies, [node(1)], data={'kept': 1}, **more)
+
+    reply = Endpoints(Refusing(), registry).policy_check(asked)
+
+    passes = reason == 'Completed policy checking.'
     assert reply['action']['data'] == {
         'kept': 1,
-        'status': 'ERROR',
-        'reason': 'No trust, no cloud.',
+        'status': 'OK' if passes else 'ERROR',
+        'reason': reason,
     }
-
-
-@pytest.mark.parametrize('action', ['CLUSTER_CHECK', 'NODE_CHECK', 'CLUSTER_DELETE'])
-def test_policy_check_of_an_unhandled_action_needs_no_cloud(registry, action):
-    """An action that no policy handles passes although the cloud refuses access."""
-    asked = request(action, [zone_policy('a'), deletion_policy()], [node(1)], node=node(1))
-
-    reply = Endpoints(Refusing(), registry).policy_check(asked)
-
-    assert reply['action']['data'] == {'status': 'OK', 'reason': 'Completed policy checking.'}
-    assert [decision['outcome'] for decision in reply['decisions']] == ['SKIPPED', 'SKIPPED']
-
-
-def test_policy_check_of_an_unsupported_profile_type_needs_no_cloud(registry):
-    """A profile type that no policy supports passes although the cloud refuses access."""
-    stack = {'id': 'pr1', 'type': 'os.heat.stack-1.0'}
-    asked = request('NODE_CREATE', [zone_policy('a')], node=node(1), profile=stack)
-
-    reply = Endpoints(Refusing(), registry).policy_check(asked)
-
-    assert (reply['action']['data']['status'], reply['decisions'][0]['outcome']) == (
-        'OK',
-        'SKIPPED',
-    )
-
-
-def test_policy_check_with_a_consulted_policy_needs_credentials(registry):
-    """Credentials are checked if a policy is consulted, even if it calls no cloud."""
-    asked = request(
-        'CLUSTER_SCALE_IN', [zone_policy('a', enabled=False), deletion_policy()], [node(1)]
-    )
-
-    reply = Endpoints(Refusing(), registry).policy_check(asked)
-
-    assert (reply['action']['data']['reason'], reply['decisions']) == ('No trust, no cloud.', [])
+    assert [one['outcome'] for one in reply['decisions']] == ['SKIPPED'] * passes
 
 
 def test_policy_check_notifies_start_and_end(endpoints, outbox):
@@ -195,41 +190,24 @@ def test_policy_validate_fills_in_defaults(endpoints):
         }
     }
     assert endpoints.policy_validate(answer) == answer
-
-
-def test_policy_validate_of_an_invalid_spec_names_the_property(endpoints):
-    """The error about a spec names the property that does not fit."""
-    with pytest.raises(
-        InvalidSpec, match=r'got `0` - at `\$\.spec\.properties\.zones\[0\]\.weight`'
-    ):
-        endpoints.policy_validate({'spec': spec_of(zone_policy(('a', 0)))})
-
-
-def test_policy_validate_against_the_cloud_names_unknown_zones(endpoints):
-    """The error names every listed zone that the cloud lacks."""
-    asked = {'spec': spec_of(zone_policy('x', 'a', 'down')), 'check_resources': True}
-
-    with pytest.raises(
-        InvalidSpec, match=r'^The cloud has no usable availability zone "x", "down"; usable: "a"'
-    ):
-        endpoints.policy_validate(asked)
-
-
-def test_policy_validate_against_the_cloud_names_unknown_regions(endpoints):
-    """The error names every listed region that the cloud lacks."""
-    spec = {
-        'type': 'senlin.policy.region_placement',
-        'version': 1,
-        'properties': {'regions': [{'name': 'R1'}, {'name': 'R8'}, {'name': 'R9'}]},
-    }
-
-    with pytest.raises(InvalidSpec, match=r'^The cloud has no usable region "R8"'):
-        endpoints.policy_validate({'spec': spec, 'check_resources': True})
-
-
-def test_policy_validate_of_a_policy_without_resources_needs_no_cloud(endpoints):
-    """A policy that names no resources is valid over any cloud."""
     assert endpoints.policy_validate({'spec': spec_of(deletion_policy()), 'check_resources': True})
+
+
+@pytest.mark.parametrize(
+    ('policy', 'text'),
+    [
+        (zone_policy(('a', 0)), 'got `0` - at `$.spec.properties.zones[0].weight`'),
+        (
+            zone_policy('x', 'a', 'down'),
+            'The cloud has no usable availability zone "x", "down"; usable: "a"',
+        ),
+        (region_policy('R1', 'R8', 'R9'), 'The cloud has no usable region "R8"'),
+    ],
+)
+def test_policy_validate_names_wrong_properties_and_unknown_places(endpoints, policy, text):
+    """The error names the property that does not fit, or every place that the cloud lacks."""
+    with pytest.raises(InvalidSpec, match=re.escape(text)):
+        endpoints.policy_validate({'spec': spec_of(policy), 'check_resources': True})
 
 
 def test_policy_type_list_and_get_return_types_and_schema(endpoints, registry):
@@ -248,10 +226,6 @@ def test_policy_type_list_and_get_return_types_and_schema(endpoints, registry):
         'hooks',
         'reduce_desired_capacity',
     }
-
-
-def test_policy_type_get_of_an_unknown_type_is_refused(endpoints):
-    """A type that is not installed is refused."""
     with pytest.raises(PolicyTypeNotFound, match=r'nothing-1\.0'):
         endpoints.policy_type_get({'type_name': 'nothing-1.0'})
 
@@ -335,19 +309,21 @@ def binding_of(**spec):
     return bind({**policy, 'spec': {**policy['spec'], **spec}})
 
 
-def test_check_reports_start_policies_and_end(made, events):
-    """A check is reported when it starts, for each policy, and when it ends."""
-    reply = made().policy_check(check_of(nodes(a=2), count=1), 'req-1')
+def test_decision_is_reported_and_recorded(made, events):
+    """The record begins before the decision, and ends with method, request and reply."""
+    recorder, check, binding = Record(), check_of(nodes(a=2), cuont=1), binding_of()
 
-    assert [type(event) for event in events.received] == [CheckStarted, PolicyConsulted, CheckEnded]
-    assert events.received[-1].reply is reply
+    reply = made(recorder).policy_check(check, 'req-1')
+    bound = made(recorder).policy_attach(binding, None)
 
-
-def test_check_with_unknown_input_warns(made):
-    """An input that no policy reads leads to a warning in the reply."""
-    reply = made().policy_check(check_of(nodes(a=2), cuont=1), None)
-
+    assert [type(one) for one in events.received[:3]] == [CheckStarted, PolicyConsulted, CheckEnded]
+    assert events.received[2].reply is reply
     assert any('"cuont" (did you mean "count"?)' in warning for warning in reply.warnings)
+    assert recorder.begun == [('req-1', NOW), (None, NOW)]
+    assert recorder.ended == [
+        ('policy_check', check, reply),
+        ('policy_attach', msgspec.convert(binding, BindRequest), msgspec.convert(bound, BindReply)),
+    ]
 
 
 def test_check_of_an_invalid_cluster_is_neither_reported_nor_recorded(made, events):
@@ -358,16 +334,6 @@ def test_check_of_an_invalid_cluster_is_neither_reported_nor_recorded(made, even
         made(recorder).policy_check(check_of([node(1), node(1)]), None)
 
     assert ([type(event) for event in events.received], recorder.begun) == ([RequestFailed], [])
-
-
-def test_check_with_a_recorder_is_recorded(made):
-    """The record begins before the decision, and ends with request and reply."""
-    recorder, asked = Record(), check_of(nodes(a=2))
-
-    reply = made(recorder).policy_check(asked, 'req-1')
-
-    assert recorder.begun == [('req-1', NOW)]
-    assert recorder.ended == [('policy_check', asked, reply)]
 
 
 @pytest.mark.parametrize(
@@ -382,17 +348,6 @@ def test_detach_is_labeled_with_an_installed_type(made, events, version, label):
     started, ended = events.received
     assert (type(started), type(ended)) == (BindingStarted, BindingEnded)
     assert (started.method, ended.policy_type) == ('policy_detach', label)
-
-
-def test_attach_with_a_recorder_is_recorded(made):
-    """The record of a binding has the name of its method."""
-    recorder, asked = Record(), binding_of()
-
-    reply = made(recorder).policy_attach(asked, None)
-
-    assert recorder.ended == [
-        ('policy_attach', msgspec.convert(asked, BindRequest), msgspec.convert(reply, BindReply))
-    ]
 
 
 REQUEST = msgspec.convert(
@@ -418,10 +373,6 @@ def rejecting():
     raise Rejected('It is locked.', nodes={'n1': NodePatch({'x': 1})})
 
 
-def failing():
-    raise KeyError('zone')
-
-
 @pytest.mark.parametrize(
     ('act', 'reason'),
     [(service._attach, 'Policy attached.'), (service._detach, 'Policy detached.')],
@@ -438,38 +389,12 @@ def test_outcome_of_a_policy_is_the_reply(act, reason):
 
 @pytest.mark.parametrize('act', [service._attach, service._detach])
 def test_rejection_keeps_the_data_of_the_binding(act):
-    """A rejected request keeps the data of the binding, and reports the nodes it changed."""
+    """A rejected request keeps the data of the binding; a wrong result names the policy."""
     reply = act(Scripted(rejecting), REQUEST, CONDITIONS)
 
     assert (reply.status, reply.reason) == ('ERROR', 'It is locked.')
     assert reply.policy.data == {'kept': 1}
     assert reply.nodes == {'n1': NodePatch({'x': 1})}
-
-
-@pytest.mark.parametrize('act', [service._attach, service._detach])
-def test_internal_error_names_the_policy_type(act):
-    """An internal error of a policy is raised with a note that names its type."""
-    with pytest.raises(KeyError) as raised:
-        act(Scripted(failing), REQUEST, CONDITIONS)
-
-    assert raised.value.__notes__ == [f'in test.scripted-1.0, a plugin of {__name__}']
-
-
-@pytest.mark.parametrize('act', [service._attach, service._detach])
-def test_result_of_a_wrong_type_names_the_policy_type(act):
-    """A policy that returns no `BindingOutcome` raises an error that names its type."""
     with pytest.raises(TypeError, match='returned NoneType, expected a BindingOutcome') as raised:
         act(Scripted(lambda: None), REQUEST, CONDITIONS)
-
     assert raised.value.__notes__ == [f'in test.scripted-1.0, a plugin of {__name__}']
-
-
-def test_attach_to_an_unsupported_profile_type_is_rejected():
-    """A policy cannot be attached to a profile type that it does not support."""
-    policy = Scripted(lambda: BindingOutcome({}))
-    policy.profile_types = frozenset({'os.heat.stack-1.0'})
-
-    reply = service._attach(policy, REQUEST, CONDITIONS)
-
-    assert reply.status == 'ERROR'
-    assert reply.reason.startswith('Policy not applicable on profile type: ')
