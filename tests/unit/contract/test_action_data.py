@@ -1,5 +1,7 @@
 """Typed views of an action's data: what they read, what they keep, and what they refuse."""
 
+from contextlib import nullcontext
+
 import pytest
 
 from placement_worker.contract import action_data
@@ -31,6 +33,18 @@ def test_absent_changes_have_defaults():
         None,
     )
     assert data.decided(['creation', 'deletion']) == []
+    assert [Deletion(one).grace_period for one in ({}, {'grace_period': 0})] == [None, 0]
+
+
+def test_decided_changes_are_those_of_the_given_kinds():
+    """Only the kinds asked for are returned, in the order given; each must be a map."""
+    data = ActionData({'deletion': {'count': 2}, 'creation': {'count': 3}})
+
+    assert [change.count for change in data.decided(['creation', 'deletion'])] == [3, 2]
+    assert [change.count for change in data.decided(['deletion'])] == [2]
+    assert refusal(lambda: ActionData({'creation': 3}).change('creation')) == (
+        'Expected `object`, got `3` - at `$.action.data.creation`'
+    )
 
 
 @pytest.mark.parametrize(
@@ -47,16 +61,6 @@ def test_absent_changes_have_defaults():
 def test_zones_are_read_from_the_first_key_that_holds_any(decided, expected):
     """The plural key takes precedence; a singular key with counts replaces an empty plural one."""
     assert Deletion(decided).zones == expected
-
-
-def test_places_are_decoded_with_and_without_a_zone():
-    """An entry has a region, a count and optionally a zone."""
-    places = [{'region_name': 'R1', 'zone': 'a', 'count': 1}, {'region_name': 'R2', 'count': 2}]
-
-    assert Deletion({'places': places}).places == [
-        PlaceCount('R1', 'a', 1),
-        PlaceCount('R2', None, 2),
-    ]
 
 
 @pytest.mark.parametrize(
@@ -97,18 +101,46 @@ def test_invalid_value_is_refused_when_it_is_read(key, decided, message):
     assert deletion.regions is None
 
 
-@pytest.mark.parametrize('kind', ['creation', 'deletion'])
-def test_change_that_is_not_a_map_is_refused(kind):
-    """A decision of another type raises an error as soon as the view is read."""
-    found = refusal(lambda: ActionData({kind: 3}).change(kind))
+def test_places_are_decoded_with_and_without_a_zone():
+    """An entry has a region, a count and optionally a zone."""
+    places = [{'region_name': 'R1', 'zone': 'a', 'count': 1}, {'region_name': 'R2', 'count': 2}]
 
-    assert found == f'Expected `object`, got `3` - at `$.action.data.{kind}`'
+    assert Deletion({'places': places}).places == [
+        PlaceCount('R1', 'a', 1),
+        PlaceCount('R2', None, 2),
+    ]
 
 
-@pytest.mark.parametrize('decided', [{}, {'grace_period': 0}, {'grace_period': 60}])
-def test_grace_period_that_no_policy_decided_is_none(decided):
-    """A deletion without a grace period differs from one with a grace period of 0."""
-    assert Deletion(decided).grace_period == decided.get('grace_period')
+@pytest.mark.parametrize(
+    ('view', 'total', 'fits'),
+    [
+        (Creation, 1, False),
+        (Creation, 2, True),
+        (Creation, 3, False),
+        (Deletion, 1, True),  # the rest comes from nodes of unknown region
+        (Deletion, 3, False),
+    ],
+)
+def test_regions_must_fit_the_count(view, total, fits):
+    """The shares of a creation must equal its count; those of a deletion must not exceed it."""
+    change = view({'regions': {'R1': total}})
+
+    if fits:
+        assert change.regions_of(2) == {'R1': total}
+    else:
+        assert refusal(lambda: change.regions_of(2)) == (
+            f'Expected a plan for 2 nodes, got one for {total} - at '
+            f'`$.action.data.{view.kind}.regions`'
+        )
+
+
+def test_total_beyond_the_count_is_refused():
+    """A plan that removes more nodes than the action raises an error; fewer are allowed."""
+    Deletion({}).check_total(2, 2)
+    assert Deletion({}).regions_of(2) is None
+    assert refusal(lambda: Deletion({}).check_total(3, 2)) == (
+        'Expected a plan for at most 2 nodes, got one for 3 - at `$.action.data.deletion`'
+    )
 
 
 @pytest.mark.parametrize(
@@ -117,46 +149,6 @@ def test_grace_period_that_no_policy_decided_is_none(decided):
 def test_candidate_count_does_not_depend_on_valid_ids(candidates, count):
     """The number of listed victims is known even if an entry is no id."""
     assert Deletion({'candidates': candidates}).candidate_count == count
-
-
-@pytest.mark.parametrize(
-    ('view', 'regions', 'total'),
-    [(Creation, {'R1': 1}, 1), (Creation, {'R1': 3}, 3), (Deletion, {'R1': 3}, 3)],
-)
-def test_regions_that_do_not_add_up_to_the_count_are_refused(view, regions, total):
-    """The shares of a creation must equal its count; those of a deletion must not exceed it."""
-    change = view({'regions': regions})
-
-    assert refusal(lambda: change.regions_of(2)) == (
-        f'Expected a plan for 2 nodes, got one for {total} - at `$.action.data.{view.kind}.regions`'
-    )
-
-
-def test_regions_of_a_smaller_deletion_are_accepted():
-    """The rest of a deletion comes from nodes of unknown region."""
-    assert Deletion({'regions': {'R1': 1}}).regions_of(2) == {'R1': 1}
-    assert Deletion({}).regions_of(2) is None
-
-
-def test_total_beyond_the_count_is_refused():
-    """A plan that removes more nodes than the action raises an error; fewer are allowed."""
-    deletion = Deletion({})
-
-    deletion.check_total(2, 2)
-    assert refusal(lambda: deletion.check_total(3, 2)) == (
-        'Expected a plan for at most 2 nodes, got one for 3 - at `$.action.data.deletion`'
-    )
-
-
-def test_updated_change_keeps_unknown_keys():
-    """Keys that the worker does not know stay, in their order, with the values that came."""
-    deletion = Deletion({'mark': [1], 'count': 1})
-
-    assert list(deletion.updated(count=2, candidates=['n1']).items()) == [
-        ('mark', [1]),
-        ('count', 2),
-        ('candidates', ['n1']),
-    ]
 
 
 def test_replanned_change_drops_the_earlier_plan_only():
@@ -168,14 +160,7 @@ def test_replanned_change_drops_the_earlier_plan_only():
         'count': 2,
         'regions': {'R1': 2},
     }
-
-
-def test_decided_changes_are_those_of_the_given_kinds():
-    """Only the kinds asked for are returned, in the order given."""
-    data = ActionData({'deletion': {'count': 2}, 'creation': {'count': 3}})
-
-    assert [change.count for change in data.decided(['creation', 'deletion'])] == [3, 2]
-    assert [change.count for change in data.decided(['deletion'])] == [2]
+    assert list(deletion.updated(count=2, mark=2).items())[:2] == [('mark', 2), ('zones', {'a': 1})]
 
 
 def test_planned_data_replace_an_earlier_plan():
@@ -191,16 +176,7 @@ def test_planned_data_replace_an_earlier_plan():
         'creation': {'hook': 2, 'count': 1, 'regions': {'R1': 1}},
         'placement': {'group': 'g', 'count': 1, 'placements': [{'region_name': 'R1'}]},
     }
-
-
-def test_planned_data_of_a_deletion_leave_the_placement():
-    """A deletion has no entries; the placement of new nodes does not change."""
-    data = ActionData({'placement': {'zone': 'a'}})
-
-    assert data.planned('deletion', 2, {'zones': {'a': 2}}) == {
-        'placement': {'zone': 'a'},
-        'deletion': {'count': 2, 'zones': {'a': 2}},
-    }
+    assert data.planned('deletion', 2, {'zones': {'a': 2}})['placement'] == {'group': 'g'}
 
 
 @pytest.mark.parametrize(
@@ -238,33 +214,18 @@ def test_placement_with_entries_has_one_per_place(before, after):
 
 
 @pytest.mark.parametrize(
-    ('count', 'plan', 'entries'),
+    ('kind', 'plan', 'entries', 'error'),
     [
-        (2, {}, []),
-        (2, {'zones': {'a': 1, 'b': 1}}, [{'zone': 'a'}, {'zone': 'b'}]),
-        (2, {'zones': {'a': 1}, 'regions': {'R': 2}}, [{}, {}]),
+        ('creation', {}, [], None),
+        ('creation', {'zones': {'a': 1, 'b': 1}}, [{'zone': 'a'}, {'zone': 'b'}], None),
+        ('creation', {'zones': {'a': 1}, 'regions': {'R': 2}}, [{}, {}], None),
+        ('deletion', {'zones': {'a': 2, 'b': 1}}, [], 'zones must have at most 2 nodes, got 3'),
+        ('deletion', {'regions': {'R': 3}}, [], 'regions must have at most 2 nodes, got 3'),
+        ('deletion', {}, [{}], 'entries must have 2 places, got 1'),
+        ('Creation', {}, [], "kind must be 'creation' or 'deletion', got 'Creation'"),
     ],
 )
-def test_check_of_totals_up_to_the_count_passes(count, plan, entries):
-    """A plan may name fewer zones than nodes, and no places at all."""
-    action_data._check_plan('creation', count, plan, entries)
-
-
-@pytest.mark.parametrize(
-    ('plan', 'entries', 'error'),
-    [
-        ({'zones': {'a': 2, 'b': 1}}, [], 'zones must have at most 2 nodes, got 3'),
-        ({'regions': {'R': 3}}, [], 'regions must have at most 2 nodes, got 3'),
-        ({}, [{}], 'entries must have 2 places, got 1'),
-    ],
-)
-def test_check_of_totals_that_contradict_the_count_names_them(plan, entries, error):
-    """The error of a policy says which of its values do not fit its count."""
-    with pytest.raises(ValueError, match=f'^{error}$'):
-        action_data._check_plan('deletion', 2, plan, entries)
-
-
-def test_check_of_an_unknown_kind_names_those_that_exist():
-    """A misspelled kind would write a plan that neither the engine nor another policy reads."""
-    with pytest.raises(ValueError, match="kind must be 'creation' or 'deletion', got 'Creation'"):
-        action_data._check_plan('Creation', 2, {}, [])
+def test_plan_of_a_policy_must_fit_its_count(kind, plan, entries, error):
+    """A plan may name fewer zones than nodes; a contradiction names the values of the policy."""
+    with pytest.raises(ValueError, match=f'^{error}$') if error else nullcontext():
+        action_data._check_plan(kind, 2, plan, entries)

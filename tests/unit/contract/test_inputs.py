@@ -116,17 +116,6 @@ def test_inputs_that_do_not_fit_are_refused_with_path_and_finding(kind, inputs, 
     assert str(refused.value) == message.format('$.action.inputs')
 
 
-def test_required_candidates_that_are_absent_are_refused():
-    """An action that must name nodes and names none raises an error; an empty list is allowed."""
-    assert CandidateInputs([]).required() == []
-    with pytest.raises(InvalidInput) as refused:
-        CandidateInputs().required()
-
-    assert str(refused.value) == (
-        'Expected the nodes to delete, got none - at `$.action.inputs.candidates`'
-    )
-
-
 def test_inputs_of_an_action_are_decoded_once():
     """An action decodes its inputs when they are first read, and keeps the result."""
     action = Action('a1', 'CLUSTER_SCALE_IN', inputs={'count': 2, 'candidates': IDS})
@@ -167,26 +156,26 @@ def test_inputs_that_senlin_sends_are_known(name):
 
 
 @pytest.mark.parametrize(
-    ('key', 'shown'),
+    ('keys', 'shown'),
     [
-        ('cuont', '"cuont" (did you mean "count"?)'),
-        ('nubmer', '"nubmer"'),
-        ('\x1b[2J\n', '"\\u001b[2J\\n"'),
-        ('x' * 100, f'"{"x" * 80}..."'),
+        (['nubmer'], '"nubmer"'),
+        (['\x1b[2J\n'], '"\\u001b[2J\\n"'),
+        (['x' * 100], f'"{"x" * 80}..."'),
+        (
+            ['cuont', *(f'key {n}' for n in range(5))],
+            '"cuont" (did you mean "count"?), "key 0", "key 1", "key 2", "key 3" and 1 more',
+        ),
     ],
 )
-def test_described_input_is_escaped_and_shortened(key, shown):
-    """The sentence shows a key as JSON, with a similar key that the action has."""
-    described = inputs.describe_unknown('CLUSTER_SCALE_IN', [key])
+def test_described_inputs_are_limited_escaped_and_have_hints(keys, shown):
+    """The sentence names five keys as JSON, each with a similar key that the action has."""
+    described = inputs.describe_unknown('CLUSTER_SCALE_IN', keys)
 
     assert described == f'Unknown input of CLUSTER_SCALE_IN: {shown}'
 
 
-def test_described_inputs_are_limited_and_have_hints():
-    """The sentence names five keys, each with the known key that is probably meant."""
-    keys = ['cuont', *(f'key {n}' for n in range(5))]
-
-    assert inputs.describe_unknown('CLUSTER_SCALE_IN', keys) == (
-        'Unknown input of CLUSTER_SCALE_IN: "cuont" (did you mean "count"?), "key 0", "key 1", '
-        '"key 2", "key 3" and 1 more'
-    )
+def test_required_candidates_that_are_absent_are_refused():
+    """An action that must name nodes and names none raises an error; an empty list is allowed."""
+    assert CandidateInputs([]).required() == []
+    with pytest.raises(InvalidInput, match=r'got none - at `\$\.action\.inputs\.candidates`$'):
+        CandidateInputs().required()

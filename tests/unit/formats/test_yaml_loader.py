@@ -43,6 +43,15 @@ def collections():
     del gc.callbacks[-1]
 
 
+def test_load_of_malformed_yaml_leaves_the_garbage_collector_enabled_or_disabled():
+    """An error does not leave the collector paused, and a disabled one is not enabled."""
+    for switch, is_enabled in ((gc.disable, False), (gc.enable, True)):
+        switch()
+        with pytest.raises(yaml.YAMLError):
+            yaml_loader.load_all('a: [1')
+        assert gc.isenabled() == is_enabled
+
+
 @pytest.mark.parametrize('load', [yaml_loader.load_all, lambda text: yaml_loader.root(text, 1)])
 def test_load_of_a_long_document_pauses_the_garbage_collector(collections, load):
     """The growing tree is not walked while it is built; the end of the pause may collect once."""
@@ -54,23 +63,6 @@ def test_load_of_a_long_document_pauses_the_garbage_collector(collections, load)
     assert len(collections) <= 1
     assert loaded
     assert gc.isenabled()
-
-
-@pytest.mark.parametrize('was_enabled', [True, False])
-def test_load_of_malformed_yaml_leaves_the_garbage_collector_as_it_was(was_enabled):
-    """An error does not leave the collector paused, and a disabled one is not enabled."""
-    (gc.enable if was_enabled else gc.disable)()
-    try:
-        with pytest.raises(yaml.YAMLError):
-            yaml_loader.load_all('a: [1')
-        assert gc.isenabled() == was_enabled
-    finally:
-        gc.enable()
-
-
-def test_root_of_a_later_document_leaves_out_empty_ones():
-    """The number of a document counts those that `documents` returns."""
-    assert yaml_loader.root('--- {a: 1}\n---\n--- [b]\n', 2).value[0].value == 'b'
 
 
 def test_load_beyond_the_deepest_level_is_refused():
