@@ -75,7 +75,8 @@ def run(
     for number, script in enumerate(scripts, start=1):
         priority, does = script if isinstance(script, tuple) else (None, script)
         binding = Binding(id=f'p{number}', spec=Spec('test.scripted', '1.0'), priority=priority)
-        bound.append(Link.of(binding, Scripted(does), asked))
+        policy = does if isinstance(does, Policy) else Scripted(does)
+        bound.append(Link.of(binding, policy, asked))
     clock = (ticks or itertools.count(0, 0.001)).__next__
     state = State(
         ActionData(asked.action.data), None, 1000, NOW, _places=Places(asked, None, (), NOW)
@@ -183,33 +184,14 @@ def test_run_with_an_internal_error_names_type_and_plugin(monkeypatch):
     ]
 
 
-def typed(name, after=(), priority=500):
-    """A policy type of this name, which records in `data.ran` that it ran."""
+def typed(name, after):
+    """A policy type of this name, which adds it to `data.words`."""
 
     class Typed(Scripted):
         pass
 
-    Typed.name, Typed.after, Typed.priority = name, frozenset(after), priority
-    return Typed(
-        lambda state: Outcome(
-            'APPLIED', name, data={**state.data, 'ran': [*state.data.get('ran', []), name]}
-        )
-    )
-
-
-def ran(*policies):
-    """Return the names of the types in the order in which they ran."""
-    asked = codec.decode(request('CLUSTER_SCALE_OUT', [], [node(1)]), CheckRequest)
-    bound = []
-    for number, one in enumerate(policies, start=1):
-        policy, priority = one if isinstance(one, tuple) else (one, None)
-        binding = Binding(id=f'p{number}', spec=Spec(policy.name, '1.0'), priority=priority)
-        bound.append(Link.of(binding, policy, asked))
-    return chain.run(
-        in_order(bound),
-        asked,
-        State(ActionData(asked.action.data), None, 1000, NOW, _places=Places(asked, None, (), NOW)),
-    ).action.data['ran']
+    Typed.name, Typed.after = name, frozenset(after)
+    return Typed(appending(name))
 
 
 @given(st.permutations(range(6)), st.lists(st.integers(0, 3), min_size=6, max_size=6))
@@ -218,7 +200,7 @@ def test_order_any_bindings_agrees_with_the_rule(positions, priorities):
     absent = 9
     after = {0: set(), 1: {0}, 2: {0, 1}, 3: {0, 1, 2}, 4: {absent}, 5: {4}}
     types = [typed(str(n), {str(one) for one in after[n]}) for n in range(6)]
-    order = ran(*((types[n], priorities[n]) for n in positions))
+    order = run(*((priorities[n], types[n]) for n in positions)).action.data['words']
 
     done = []
     while len(done) < 6:

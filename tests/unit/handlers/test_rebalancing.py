@@ -191,32 +191,49 @@ def test_rebalance_omits_moves_below_the_minimum_gain(plan):
     assert plan({**asked, 'options': {'min_gain': 0.05}})['steps'] == []
 
 
+TOO_FEW = 'No enabled zone or region placement policy applies to the cluster.'
+IN_TWO = [zone_policy('az1', 'az2')]
+BEFORE_DELETING = 'a rebalance creates nodes before it deletes others'
+TWICE = (
+    'Policies zone_placement and zone_placement are both of type senlin.policy.zone_placement: '
+    'disable or detach one.'
+)
+
+
 @pytest.mark.parametrize(
-    ('cluster', 'max_nodes', 'reason'),
+    ('policies', 'cluster', 'max_nodes', 'reason'),
     [
         (
+            IN_TWO,
             {'max_size': 4},
             1000,
-            'The cluster has 4 nodes, and its max_size is 4: a rebalance creates nodes before it '
-            'deletes others; increase max_size to at least 5',
+            f'The cluster has 4 nodes, and its max_size is 4: {BEFORE_DELETING}; increase max_size '
+            'to at least 5',
         ),
         (
+            IN_TWO,
             {},
             4,
-            'The cluster has 4 nodes, and the maximum number of nodes allowed per cluster is 4: a '
-            'rebalance creates nodes before it deletes others',
+            'The cluster has 4 nodes, and the maximum number of nodes allowed per cluster is 4: '
+            + BEFORE_DELETING,
         ),
         (
+            IN_TWO,
             {'min_size': 5},
             1000,
             'The cluster has 4 nodes, fewer than its min_size (5): the engine would refuse to '
             'delete nodes; scale out first',
         ),
+        ([], {}, 1000, TOO_FEW),
+        ([zone_policy('az1', enabled=False)], {}, 1000, TOO_FEW),
+        ([zone_policy('az1'), {**zone_policy('az2'), 'id': 'other'}], {}, 1000, TWICE),
+        ([zone_policy('az9')], {}, 1000, 'No availability zone found available.'),
+        ([region_policy('R9')], {}, 1000, 'No region is found usable.'),
     ],
 )
-def test_rebalance_that_the_engine_would_refuse_is_an_error(plan, cluster, max_nodes, reason):
-    """A cluster without room for another node gets the numbers and what to do."""
-    reply = plan(rebalance_of([zone_policy('az1', 'az2')], nodes(az1=4), **cluster), max_nodes)
+def test_rebalance_that_is_impossible_is_an_error(plan, policies, cluster, max_nodes, reason):
+    """A cluster without room for another node or without usable places gets the reason."""
+    reply = plan(rebalance_of(policies, nodes(az1=4), **cluster), max_nodes)
 
     assert (reply['status'], reply['reason'], reply['steps']) == ('ERROR', reason, [])
 
@@ -237,49 +254,17 @@ def test_rebalance_with_little_room_has_smaller_steps(plan):
 
 
 @pytest.mark.parametrize(
-    ('policies', 'reason'),
+    ('zones', 'cordons', 'members', 'moved'),
     [
-        ([], 'No enabled zone or region placement policy applies to the cluster.'),
-        (
-            [zone_policy('az1', enabled=False)],
-            'No enabled zone or region placement policy applies to the cluster.',
-        ),
-        (
-            [zone_policy('az1'), {**zone_policy('az2'), 'id': 'other'}],
-            'Policies zone_placement and zone_placement are both of type '
-            'senlin.policy.zone_placement: disable or detach one.',
-        ),
-        ([zone_policy('az9')], 'No availability zone found available.'),
-        ([region_policy('R9')], 'No region is found usable.'),
+        ({**ZONES, 'az2': False}, [], nodes(az1=6, az2=2), {('az1', 'az3'): 3}),
+        (ZONES, [{'zone': 'az1'}], nodes(az1=1, az2=1, az3=3), {('az3', 'az2'): 1}),
+        (ZONES, [{'zone': 'az1', 'evacuate': True}], nodes(az1=2, az3=2), {('az1', 'az2'): 2}),
     ],
+    ids=['unavailable', 'cordoned', 'evacuated'],
 )
-def test_rebalance_without_a_usable_placement_is_an_error(plan, policies, reason):
-    """Without places to choose from there are no best counts."""
-    reply = plan(rebalance_of(policies, nodes(az1=2)))
-
-    assert (reply['status'], reply['reason']) == ('ERROR', reason)
-
-
-def test_rebalance_never_creates_in_an_unavailable_zone(plan):
-    """A lost zone keeps its nodes and its share, but gets no node."""
-    members = nodes(az1=6, az2=2)
-
-    reply = plan(
-        rebalance_of([zone_policy(*ZONES)], members), zones={**ZONES, 'az2': False, 'az3': True}
-    )
-
-    assert Counter(one[1:] for one in moves(reply)) == {('az1', 'az3'): 3}
-
-
-@pytest.mark.parametrize(
-    ('evacuate', 'moved'), [(False, {('az3', 'az2'): 1}), (True, {('az1', 'az2'): 2})]
-)
-def test_rebalance_never_creates_in_a_cordoned_zone(plan, evacuate, moved):
-    """A cordoned zone gets no node; if it is to be evacuated, its nodes leave first."""
-    cordon = {'zone': 'az1', 'evacuate': evacuate}
-    members = nodes(az1=2, az3=2) if evacuate else nodes(az1=1, az2=1, az3=3)
-
-    reply = plan(rebalance_of([zone_policy(*ZONES)], members), cordons=[cordon])
+def test_rebalance_never_creates_in_a_closed_zone(plan, zones, cordons, members, moved):
+    """A lost or cordoned zone gets no node; if it is to be evacuated, its nodes leave first."""
+    reply = plan(rebalance_of([zone_policy(*ZONES)], members), cordons=cordons, zones=zones)
 
     assert Counter(one[1:] for one in moves(reply)) == moved
     assert reply['warnings'] == []
@@ -313,53 +298,24 @@ def test_rebalance_that_cannot_empty_a_place_warns_of_protected_nodes(
 
 
 BOTH = [region_policy('R1', 'R2'), zone_policy('az1', 'az2')]
+OPEN = {'R1': {'az1': True}, 'R2': {'az1': True, 'az2': True}}
+CLOSED = {'zone': 'az1', 'region': 'R2'}
+EMPTIED = {'zone': 'az2', 'region': 'R2', 'evacuate': True}
+EVERYWHERE = {'zone': 'az2', 'evacuate': True}
+IN_AZ1, IN_R2, IN_AZ2 = ('az1', 'R1'), ('az1', 'R2'), ('az2', 'R2')
+NOT_AZ1 = {'R1': {'az1': True}, 'R2': {'az1': False, 'az2': True}}
+NO_AZ2 = {'R1': {'az1': True}, 'R2': {'az2': False}}
 
 
 @pytest.mark.parametrize(
     ('regions', 'cordons', 'places', 'moved', 'misplaced'),
     [
-        (
-            {'R1': {'az1': True}, 'R2': {'az1': False, 'az2': True}},
-            [{'zone': 'az2', 'evacuate': True}],
-            [('az1', 'R2'), ('az1', 'R1')],
-            [],
-            0,
-        ),
-        (
-            {'R1': {'az1': True}, 'R2': {'az1': True, 'az2': True}},
-            [{'zone': 'az1', 'region': 'R2'}, {'zone': 'az2', 'region': 'R2', 'evacuate': True}],
-            [('az1', 'R2'), ('az1', 'R1')],
-            [],
-            0,
-        ),
-        (
-            {'R1': {'az1': True}, 'R2': {'az2': False}},
-            [{'zone': 'az2', 'evacuate': True}],
-            [('az2', 'R2'), ('az2', 'R2'), ('az1', 'R1')],
-            ['n1', 'n2'],
-            2,
-        ),
-        (
-            {'R1': {'az1': True}, 'R2': {'az1': True, 'az2': True}},
-            [{'region': 'R2', 'evacuate': True}],
-            [('az1', 'R2'), ('az2', 'R2')],
-            ['n1', 'n2'],
-            2,
-        ),
-        (
-            {'R1': {'az1': True}, 'R2': {'az1': True, 'az2': True}},
-            [{'zone': 'az1', 'region': 'R2'}, {'zone': 'az2', 'region': 'R2', 'evacuate': True}],
-            [('az1', 'R2'), ('az2', 'R2'), ('az1', 'R1')],
-            ['n2'],
-            1,
-        ),
-        (
-            {'R1': {'az1': True}, 'R2': {'az1': True, 'az2': True}},
-            [{'zone': 'az2', 'region': 'R2', 'evacuate': True}],
-            [('az2', 'R2'), (None, 'R2'), (None, None)],
-            ['n1'],
-            1,
-        ),
+        (NOT_AZ1, [EVERYWHERE], [IN_R2, IN_AZ1], [], 0),
+        (OPEN, [CLOSED, EMPTIED], [IN_R2, IN_AZ1], [], 0),
+        (NO_AZ2, [EVERYWHERE], [IN_AZ2, IN_AZ2, IN_AZ1], ['n1', 'n2'], 2),
+        (OPEN, [{'region': 'R2', 'evacuate': True}], [IN_R2, IN_AZ2], ['n1', 'n2'], 2),
+        (OPEN, [CLOSED, EMPTIED], [IN_R2, IN_AZ2, IN_AZ1], ['n2'], 1),
+        (OPEN, [EMPTIED], [IN_AZ2, (None, 'R2'), (None, None)], ['n1'], 1),
     ],
     ids=[
         'an unavailable zone keeps its nodes',

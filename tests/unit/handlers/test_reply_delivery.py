@@ -26,19 +26,10 @@ OPEN = {'exchange': 'own', 'queues': QUEUES, 'notification_topics': ['audit', 'b
 @pytest.mark.parametrize(
     ('exchange', 'topic'),
     [
-        ('', 'workers-parked'),
-        ('', 'anything'),
-        ('amq.topic', 'replies'),
-        ('amq.direct', 'replies'),
-        ('amq.', 'replies'),
-        ('own', 'replies'),
-        ('engine', 'audit'),
-        ('engine', 'audit.info'),
-        ('engine', 'audit.error'),
-        ('engine', 'billing.sample'),
-        ('engine', 'workers-suspects'),
-        ('engine', 'workers-parked'),
-        ('engine', 'workers-parked.host'),
+        *(('', topic) for topic in ('workers-parked', 'anything')),
+        *((exchange, 'replies') for exchange in ('amq.topic', 'amq.direct', 'amq.', 'own')),
+        *(('engine', topic) for topic in ('audit', 'audit.info', 'audit.error', 'billing.sample')),
+        *(('engine', f'workers-{queue}') for queue in ('suspects', 'parked', 'parked.host')),
     ],
 )
 @pytest.mark.parametrize('allowed', [(), ('*',), ('*/*',)])
