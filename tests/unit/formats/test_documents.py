@@ -153,47 +153,32 @@ JSON = """\
 
 
 @pytest.mark.parametrize(
-    ('path', 'of_key', 'expected'),
+    ('text', 'path', 'of_key', 'expected'),
     [
-        ((), False, (6, 1)),
-        (('nodes',), False, (7, 3)),
-        (('nodes',), True, (6, 1)),
-        (('nodes', 0, 'index'), False, (7, 21)),
-        (('nodes', 0, 'index'), True, (7, 14)),
-        (('nodes', 1), False, (8, 5)),
-        (('nodes', 1, 'index'), False, (10, 12)),
-        (('same', 'id'), False, (9, 9)),
-        (('7',), False, (12, 4)),
-        (('nodes', 0, 'missing', 'deeper'), False, (7, 5)),
-        (('nodes', 9), False, (7, 3)),
+        (YAML, (), False, (6, 1)),
+        (YAML, ('nodes',), False, (7, 3)),
+        (YAML, ('nodes',), True, (6, 1)),
+        (YAML, ('nodes', 0, 'index'), False, (7, 21)),
+        (YAML, ('nodes', 0, 'index'), True, (7, 14)),
+        (YAML, ('nodes', 1), False, (8, 5)),
+        (YAML, ('nodes', 1, 'index'), False, (10, 12)),
+        (YAML, ('same', 'id'), False, (9, 9)),
+        (YAML, ('7',), False, (12, 4)),
+        (YAML, ('nodes', 0, 'missing', 'deeper'), False, (7, 5)),
+        (YAML, ('nodes', 9), False, (7, 3)),
+        (JSON, ('nodes',), True, (2, 2)),
+        (JSON, ('nodes', 0, 'index'), False, (3, 31)),
+        (JSON, ('nodes', 0, 'index'), True, (3, 22)),
+        (JSON, ('a',), False, (6, 7)),  # of two equal keys the last counts
+        (JSON, ('nodes', 0, 'missing'), False, (3, 4)),
+        (JSON, ('nodes', 1, 0), False, (4, 4)),
+        (JSON, ('nodes', 'id'), False, (2, 11)),
     ],
 )
-def test_position_in_yaml_is_that_of_the_value_or_its_key(path, of_key, expected):
+def test_position_in_a_document_is_that_of_the_value_or_its_key(text, path, of_key, expected):
     """A value of any document has its line and column; a missing one those of its map or list."""
-    document = documents.parse(Source('f', YAML))[1]
-
-    (problem,) = document.invalid([SchemaError(path, 'wrong', of_key)]).problems
-    assert problem.position == expected
-
-
-@pytest.mark.parametrize(
-    ('path', 'of_key', 'expected'),
-    [
-        ((), False, (1, 1)),
-        (('nodes',), False, (2, 11)),
-        (('nodes',), True, (2, 2)),
-        (('nodes', 0, 'index'), False, (3, 31)),
-        (('nodes', 0, 'index'), True, (3, 22)),
-        (('nodes', 1), False, (4, 4)),
-        (('a',), False, (6, 7)),
-        (('nodes', 0, 'missing'), False, (3, 4)),
-        (('nodes', 1, 0), False, (4, 4)),
-        (('nodes', 'id'), False, (2, 11)),
-    ],
-)
-def test_position_in_json_is_that_of_the_value_or_its_key(path, of_key, expected):
-    """A value has its line and column; of two equal keys the last counts."""
-    document = Document(None, Source('f', JSON), 1, is_json=True)
+    is_json = text is JSON
+    document = Document(None, Source('f', text), 1 if is_json else 2, is_json=is_json)
 
     (problem,) = document.invalid([SchemaError(path, 'wrong', of_key)]).problems
     assert problem.position == expected

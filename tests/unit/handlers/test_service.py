@@ -219,13 +219,6 @@ def test_policy_type_list_and_get_return_types_and_schema(endpoints, registry):
     assert 'schema' not in listed[0]
     properties = shown['schema']['$defs']['DeletionProperties']['properties']
     assert properties['criteria']['default'] == 'RANDOM'
-    assert set(properties) == {
-        'criteria',
-        'destroy_after_deletion',
-        'grace_period',
-        'hooks',
-        'reduce_desired_capacity',
-    }
     with pytest.raises(PolicyTypeNotFound, match=r'nothing-1\.0'):
         endpoints.policy_type_get({'type_name': 'nothing-1.0'})
 
@@ -235,9 +228,6 @@ def test_get_capabilities_returns_version_process_and_types(endpoints):
     answer = endpoints.get_capabilities('{}')
 
     capabilities = msgspec.json.decode(answer)
-    assert set(capabilities) == {
-        *('version', 'policy_types', 'hostname', 'pid', 'started_at', 'contract', 'host')
-    }
     assert capabilities['contract'] == VERSION
     assert capabilities['started_at'] == '2026-01-01T12:00:00Z'
 
@@ -350,10 +340,7 @@ def test_detach_is_labeled_with_an_installed_type(made, events, version, label):
     assert (started.method, ended.policy_type) == ('policy_detach', label)
 
 
-REQUEST = msgspec.convert(
-    bind({**deletion_policy(), 'data': {'kept': 1}}),
-    BindRequest,
-)
+REQUEST = msgspec.convert(bind({**deletion_policy(), 'data': {'kept': 1}}), BindRequest)
 CONDITIONS = Conditions(Inventory(), OctaviaSettings(), 1000, NOW, left_s=lambda: math.inf)
 
 
@@ -365,8 +352,7 @@ class Scripted(Deletion):
     def attach(self, request, state):
         return self.properties()
 
-    def detach(self, request, state):
-        return self.properties()
+    detach = attach
 
 
 def rejecting():
@@ -377,24 +363,17 @@ def rejecting():
     ('act', 'reason'),
     [(service._attach, 'Policy attached.'), (service._detach, 'Policy detached.')],
 )
-def test_outcome_of_a_policy_is_the_reply(act, reason):
-    """The reply has the data and the warnings of the outcome."""
-    policy = Scripted(lambda: BindingOutcome({'new': 2}, warnings=['Mind it']))
+def test_outcome_or_rejection_of_a_policy_is_the_reply(act, reason):
+    """A rejection keeps the data of the binding; a wrong result is an error of the policy."""
+    outcome = BindingOutcome({'new': 2}, warnings=['Mind it'])
 
-    reply = act(policy, REQUEST, CONDITIONS)
+    done = act(Scripted(lambda: outcome), REQUEST, CONDITIONS)
+    refused = act(Scripted(rejecting), REQUEST, CONDITIONS)
 
-    assert (reply.status, reply.reason, reply.warnings) == ('OK', reason, ['Mind it'])
-    assert reply.policy.data == {'new': 2}
-
-
-@pytest.mark.parametrize('act', [service._attach, service._detach])
-def test_rejection_keeps_the_data_of_the_binding(act):
-    """A rejected request keeps the data of the binding; a wrong result names the policy."""
-    reply = act(Scripted(rejecting), REQUEST, CONDITIONS)
-
-    assert (reply.status, reply.reason) == ('ERROR', 'It is locked.')
-    assert reply.policy.data == {'kept': 1}
-    assert reply.nodes == {'n1': NodePatch({'x': 1})}
+    assert (done.status, done.reason, done.warnings) == ('OK', reason, ['Mind it'])
+    assert (refused.status, refused.reason) == ('ERROR', 'It is locked.')
+    assert (done.policy.data, refused.policy.data) == ({'new': 2}, {'kept': 1})
+    assert refused.nodes == {'n1': NodePatch({'x': 1})}
     with pytest.raises(TypeError, match='returned NoneType, expected a BindingOutcome') as raised:
         act(Scripted(lambda: None), REQUEST, CONDITIONS)
     assert raised.value.__notes__ == [f'in test.scripted-1.0, a plugin of {__name__}']
