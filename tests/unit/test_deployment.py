@@ -125,18 +125,6 @@ def test_image_checks_the_liveness_file_that_its_worker_writes(instructions, mon
     assert conf.worker.liveness_file == file
 
 
-def test_dockerignore_keeps_the_sources_of_the_image():
-    """The build context has every file that the installation needs."""
-    kept = {
-        line[1:]
-        for line in (ROOT / '.dockerignore').read_text().splitlines()
-        if line.startswith('!')
-    }
-
-    assert kept == {'LICENSE', 'README.rst', 'placement_worker', 'pyproject.toml', 'setup.cfg'}
-    assert all((ROOT / name).exists() for name in kept)
-
-
 def test_chart_fits_the_image_and_the_package(instructions):
     """The chart runs the user of the image, and its version is that of the package."""
     workers = (CHART / 'templates' / 'statefulset.yaml').read_text()
@@ -219,11 +207,3 @@ def test_jobs_of_zuul_run_existing_environments_of_tox():
     assert {
         job['vars']['tox_envlist'] for job in jobs.values() if 'tox_envlist' in job['vars']
     } <= there
-
-
-def test_hooks_of_pre_commit_are_local():
-    """A commit needs no network."""
-    repositories = yaml.safe_load((ROOT / '.pre-commit-config.yaml').read_text())['repos']
-
-    assert {one['repo'] for one in repositories} == {'local'}
-    assert {hook['language'] for one in repositories for hook in one['hooks']} == {'system'}

@@ -121,18 +121,6 @@ def test_manual_lists_each_metric_and_each_alert():
     assert [name for name in (*families, *ALERTS) if f'``{name}``' not in manual] == []
 
 
-def test_panels_neither_overlap_nor_leave_the_grid():
-    """The panels fill the 24 columns of Grafana without an overlap."""
-    squares = [
-        (place['x'] + right, place['y'] + down)
-        for place in (panel['gridPos'] for panel in PANELS)
-        for right, down in itertools.product(range(place['w']), range(place['h']))
-    ]
-
-    assert len(squares) == len(set(squares))
-    assert {x for x, _ in squares} == set(range(24))
-
-
 def test_ids_of_panels_and_of_the_queries_of_a_panel_are_unique():
     """Each panel has a unique id, and the queries of a panel are named A, B, ..."""
     ids = [panel['id'] for panel in PANELS]
@@ -142,14 +130,6 @@ def test_ids_of_panels_and_of_the_queries_of_a_panel_are_unique():
         targets = panel.get('targets', [])
         assert [target['refId'] for target in targets] == list('ABCDEFGH'[: len(targets)])
         assert (panel['type'] == 'row') == (targets == [])
-
-
-def test_panels_of_the_dashboard_have_unique_descriptions():
-    """Each panel has a sentence of its own for readers who do not know the metric."""
-    shown = [panel['description'] for panel in PANELS if panel['type'] != 'row']
-
-    assert all(text.endswith('.') for text in shown)
-    assert len(shown) == len(set(shown))
 
 
 def test_variables_of_queries_are_defined_on_the_dashboard():

@@ -1,6 +1,5 @@
 """The samples in conf/ and the README are current and work."""
 
-import configparser
 import subprocess
 import sys
 from pathlib import Path
@@ -91,12 +90,3 @@ def test_sample_of_a_secured_bus_matches_the_manual():
 
     assert len(settings) == 5
     assert [line for line in settings if f'    {line}\n' not in manual] == []
-
-
-def test_setup_cfg_has_the_name_of_the_package():
-    """Tools that read setup.cfg find the name."""
-    setup = configparser.ConfigParser()
-    setup.read(ROOT / 'setup.cfg')
-
-    assert setup['metadata']['name'] == 'placement-worker'
-    assert 'name = placement-worker\n' in (ROOT / 'setup.cfg').read_text()
