@@ -37,10 +37,3 @@ def test_broker_urls_are_found_on_the_pages_that_connect():
     files = {file for file, _, _ in found()}
 
     assert files >= {'README.rst', 'install.rst', 'senlin.rst', 'calling.rst', 'health.rst'}
-
-
-def test_page_about_installation_creates_the_virtual_host():
-    """The commands of the installation create the virtual host of the URLs."""
-    page = (ROOT / 'doc' / 'source' / 'install.rst').read_text(encoding='utf-8')
-
-    assert 'rabbitmqctl add_vhost placement\n' in page

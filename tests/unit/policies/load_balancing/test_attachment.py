@@ -139,14 +139,6 @@ def test_attach_keeps_other_keys_of_binding_cluster_and_nodes(lab):
     assert reply['nodes']['n1']['data']['x'] == 1
 
 
-def test_attach_to_an_empty_cluster_takes_one_update(lab):
-    """A cluster without nodes gets a load balancer with an empty pool in one update."""
-    reply = lab.attach(bind(load_balancing_policy()))
-
-    assert (reply['status'], reply['nodes']) == ('OK', {})
-    assert writes(lab) == ['create loadbalancer']
-
-
 @pytest.mark.parametrize(
     ('persistence', 'monitor', 'sent'),
     [

@@ -208,15 +208,6 @@ def test_detach_with_an_invalid_spec_deletes_the_stored_load_balancer(lab, spec)
     assert lab.is_empty()
 
 
-def test_detach_without_stored_data_uses_the_pool_of_the_properties(lab, existing):
-    """Without stored data the nodes leave the pool that the properties name."""
-    policy, _ = existing
-
-    detached(lab.detach(bind({**policy, 'data': {}}, [connected(1), connected(2)])))
-
-    assert lab.addresses() == ['10.0.0.100']
-
-
 def test_detach_removes_members_of_deleted_nodes(lab, existing):
     """Members left behind by deleted nodes are removed too."""
     policy, members = existing

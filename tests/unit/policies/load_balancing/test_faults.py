@@ -272,15 +272,3 @@ def test_operation_after_expiry_only_undoes_changes(operation):
                 not any(node.get('status') for node in reply['nodes'].values())
                 or reason != 'Request expired'
             )
-
-
-@pytest.mark.parametrize('operation', OPERATIONS)
-def test_expired_request_is_refused_without_a_call(operation):
-    """A request that has expired is refused without a call to Octavia."""
-    one = operation()
-    one.expires_at = one.lab.clock.after(0)
-
-    status, reason, reply = one.run()
-
-    assert (status, reason) == ('ERROR', 'Request expired')
-    assert (one.lab.calls, reply['nodes']) == ([], {})

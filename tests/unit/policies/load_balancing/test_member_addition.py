@@ -247,20 +247,6 @@ def test_node_whose_member_is_gone_gets_a_new_member(lab, scaled_out):
     assert reply['nodes'] == {'n1': {'data': {'lb_member': member_ids(lab)['n1']}}}
 
 
-def test_node_without_stored_member_adopts_the_tagged_one(lab, scaled_out):
-    """A node whose data names no member adopts the one with its tag."""
-    policy, members = scaled_out
-    without_data = [{**one, 'data': {'x': 1}} for one in members]
-    lab.calls.clear()
-
-    reply = lab.check(after(SCALE_OUT, [policy], without_data, data=created('n1', 'n2')))
-
-    assert reply['nodes'] == {
-        name: {'data': {'x': 1, 'lb_member': id_}} for name, id_ in member_ids(lab).items()
-    }
-    assert writes(lab) == []
-
-
 def test_foreign_member_at_the_address_is_neither_added_nor_adopted(lab):
     """A member of another client at that address stays as it is, and is not recorded."""
     lb, pool = lab.foreign('10.0.0.1')
