@@ -189,6 +189,7 @@ def test_victim_without_a_stored_id_is_found_by_its_tag(lab, four_members, data)
 
     assert (status(reply)[0], left(lab)) == ('OK', ['n2', 'n3', 'n4'])
     assert reply['nodes'] == ({'n1': {'data': {}}} if data else {})
+    assert decision(reply)['details']['passed_over'] == []
 
 
 def test_foreign_member_at_the_address_of_a_victim_stays(lab):
