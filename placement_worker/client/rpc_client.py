@@ -176,7 +176,8 @@ class PolicyClient(caller.Caller):
     def _stock(self) -> '_StockClients':
         # Connections and locks belong to one process: after a fork, the child has its own. Those of
         # the parent stay referenced, since their end would close the connections of the parent.
-        return self._stock_of.setdefault(os.getpid(), self._create_stock())
+        pid = os.getpid()
+        return self._stock_of.get(pid) or self._stock_of.setdefault(pid, self._create_stock())
 
     @override
     def _prepared(self, request: R | Mapping[str, Any], kind: type[R]) -> R:
@@ -306,7 +307,8 @@ class _StockClients:
     def __init__(self, closing: threading.Event, *settings: Any) -> None:
         self._closing = closing
         self._settings = settings
-        self._lock = threading.Lock()
+        self._connecting = threading.Lock()
+        self._lock = threading.Lock()  # never held while a call waits for the broker
         self._current: _StockClient | None = None
         self._outcomes: set[queue.SimpleQueue[Any]] = set()
         self._left: list[threading.Thread] = []
@@ -332,16 +334,20 @@ class _StockClients:
     def _bounded(self, send: Callable[[Any, float], Any], end: float) -> Any:
         if self._closing.is_set():
             raise errors.ClientClosed(CLOSED)
-        self._left = [thread for thread in self._left if thread.is_alive()]
-        if len(self._left) >= LEFT_MAX:
+        with self._lock:
+            self._left = [thread for thread in self._left if thread.is_alive()]
+            is_full = len(self._left) >= LEFT_MAX
+        if is_full:
             raise errors.BrokerUnreachable(
                 f'{NOT_DELIVERED}: {LEFT_MAX} earlier calls still wait for the broker'
             )
         outcome: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        used: list[_StockClient] = []
 
         def run() -> None:
             try:
-                outcome.put((self._attempt(send, end), None))
+                used.append(self._taken(end))
+                outcome.put((self._attempt(used[0], send, end), None))
             except BaseException as exc:
                 outcome.put((None, exc))
 
@@ -354,21 +360,21 @@ class _StockClients:
         try:
             result, failure = outcome.get(timeout=_left_s(end))
         except queue.Empty:
-            self._left.append(thread)
+            with self._lock:
+                self._left.append(thread)
             result, failure = None, oslo_messaging.MessagingTimeout()
         finally:
             self._outcomes.discard(outcome)
-        stock = self._current
-        if stock is not None and isinstance(failure, oslo_messaging.MessagingTimeout):
+        if isinstance(failure, oslo_messaging.MessagingTimeout):
             # oslo.messaging 17.1 tries a dead host again and again for replies. Each client leaves
             # its reply queue behind, which expires after half an hour.
-            stock.is_retired |= time.monotonic() - stock.created_at > RENEW_S
+            for stock in used:
+                stock.is_retired |= time.monotonic() - stock.created_at > RENEW_S
         if failure is not None:
             raise failure
         return result
 
-    def _attempt(self, send: Callable[[Any, float], Any], end: float) -> Any:
-        stock = self._taken(end)
+    def _attempt(self, stock: _StockClient, send: Callable[[Any, float], Any], end: float) -> Any:
         try:
             return send(stock.client, _left_s(end))
         except NOT_PUBLISHED:
@@ -383,21 +389,26 @@ class _StockClients:
                 stock.close()
 
     def _taken(self, end: float) -> _StockClient:
-        with self._lock:
-            stock = self._current
+        with self._connecting:
+            with self._lock:
+                old = self._current
+                if old is not None and not old.is_retired:
+                    old.users += 1
+                    return old
             if self._closing.is_set():
                 raise errors.ClientClosed(CLOSED)
-            if stock is None or stock.is_retired:
-                if stock is not None and not stock.users:
-                    stock.close()
-                conf, url, *_ = self._settings
-                # oslo.messaging would connect without a bound, and hide why it cannot.
-                transport.open_connection(
-                    conf, transport.shuffled(url), left_s=end - time.monotonic()
-                ).release()
-                stock = self._current = _StockClient(*self._settings)
-            stock.users += 1
-            return stock
+            # oslo.messaging would connect without a bound, and hide why it cannot.
+            conf, url, *_ = self._settings
+            left_s = end - time.monotonic()
+            transport.open_connection(conf, transport.shuffled(url), left_s=left_s).release()
+            fresh = _StockClient(*self._settings)
+            fresh.users = 1
+            with self._lock:
+                self._current = fresh
+                is_unused = old is not None and not old.users
+            if old is not None and is_unused:
+                old.close()
+            return fresh
 
 
 def _left_s(end: float) -> float:

@@ -17,6 +17,7 @@ from placement_worker.client.rpc_client import PolicyClient
 from placement_worker.contract.rpc import EXCHANGE, SLOW_TOPIC, TOPIC
 from tests.factories import changed
 from tests.malformed_requests import GOOD
+from tests.waiting import wait_for
 
 CLUSTER = GOOD['cluster']
 ATTACHED = {'cluster': CLUSTER, 'policy': {**GOOD['policies'][0], 'enabled': True}}
@@ -299,6 +300,32 @@ def test_calls_behind_many_stuck_ones_fail_at_once(stuck, monkeypatch):
     with pytest.raises(errors.BrokerUnreachable, match='2 earlier calls still wait'):
         client.policy_type_list()
     assert threading.active_count() <= before
+
+
+def test_reply_arrives_while_another_call_connects(stuck, sender, client, monkeypatch):
+    """A dead host that holds up a new connection holds up no reply."""
+    first = threading.Thread(target=client.policy_type_list)
+    first.start()
+    wait_for(lambda: len(sender.sent) == 1)
+    client._stock._current.is_retired = True  # as after a failed publication of a third call
+    connecting, connected = threading.Event(), threading.Event()
+
+    def open_connection(*_, **__):
+        connecting.set()
+        connected.wait(30)
+        return Mock()
+
+    monkeypatch.setattr(transport, 'open_connection', open_connection)
+    second = threading.Thread(target=client.policy_type_list)
+    second.start()
+    assert connecting.wait(30)
+    stuck.set()
+    first.join(10)
+    has_arrived = not first.is_alive()
+    connected.set()
+    second.join(30)
+
+    assert has_arrived
 
 
 def test_close_ends_the_calls_in_progress(stuck, client):
