@@ -4,8 +4,9 @@ A reply that the broker does not take has one of two causes, each with a time li
 the broker is unavailable, the thread waits, and then the broker delivers the request again. A
 destination that refuses a reply, or does not exist, may accept it later: a queue elects a new
 leader, or a caller declares its reply queue again after a failover. One thread retries the replies
-to such destinations, so that the callers that are gone hold up no other request; a process that
-crashes loses these. oslo.messaging 18.3 has no limit: it waits for a confirmation without a bound.
+to such destinations, so that the callers that are gone hold up no other request. Their requests are
+acknowledged: a process that crashes loses these replies. oslo.messaging 18.3 has no limit: it waits
+for a confirmation without a bound.
 """
 
 import logging
@@ -74,7 +75,7 @@ class ReplySender:
     def send(self, reply: Reply, left_s: float = math.inf) -> None:
         """Publish a reply, or retry it in the background; the log reports a dropped reply.
 
-        A reply that is not the last is tried once.
+        A reply that is not the last is tried once, and its failure raised.
 
         :param left_s: seconds until the request expires.
         :raises Redeliver: the process stops, or the broker is unavailable for too long.
@@ -89,7 +90,8 @@ class ReplySender:
                 waiting.failure = failure = exc
             if not reply.is_last:
                 raise failure
-            passed_s = time.monotonic() - waiting.began
+            now = time.monotonic()
+            passed_s = now - waiting.began
             if isinstance(failure, ChannelError) or passed_s >= left_s:
                 waiting.log_dropped()
                 return
@@ -103,7 +105,7 @@ class ReplySender:
             if pause_s == WAIT_S:
                 LOG.warning('Retrying %s', waiting)
             if not is_away:
-                waiting.end = waiting.began + min(passed_s + self._timeout_s, left_s)
+                waiting.refused_at, waiting.expires_at = now, waiting.began + left_s
                 self._retry_later(waiting)
                 return
             if passed_s >= self._away_s:
@@ -151,6 +153,7 @@ class ReplySender:
         with self._lock:
             size = sum(len(other.reply.message.body) for other in [waiting, *self._refused])
             if size > REFUSED_BYTES:
+                waiting.failure = Refused(f'{waiting.failure}; too many replies wait to be retried')
                 waiting.log_dropped()
                 return
             self._refused.append(waiting)
@@ -174,8 +177,12 @@ class ReplySender:
                     continue
             except Exception as exc:
                 failures[destination] = exc
-            waiting.failure = failures[destination]
-            if time.monotonic() >= waiting.end or self._stopping.is_set():
+            waiting.failure = failure = failures[destination]
+            is_away = isinstance(failure, UNAVAILABLE)
+            limit_s = self._away_s if is_away else self._timeout_s
+            end = min(waiting.refused_at + limit_s, waiting.expires_at)
+            is_lasting = isinstance(failure, ChannelError)
+            if is_lasting or time.monotonic() >= end or self._stopping.is_set():
                 waiting.log_dropped()
             else:
                 with self._lock:
@@ -185,7 +192,8 @@ class ReplySender:
 class _Waiting:
     def __init__(self, reply: Reply) -> None:
         self.reply = reply
-        self.began = self.end = time.monotonic()
+        self.began = self.refused_at = time.monotonic()
+        self.expires_at = math.inf
         self.failure: Exception | None = None
 
     def __str__(self) -> str:

@@ -181,8 +181,23 @@ def test_refused_replies_beyond_the_limit_are_dropped(create, monkeypatch, caplo
     for name in ('a', 'b'):
         replies.send(outgoing(name))
 
-    assert 'Dropped b after 0.0 s: the queue rejected the message' in caplog.text
+    text = 'the queue rejected the message; too many replies wait to be retried'
+    assert f'Dropped b after 0.0 s: {text}' in caplog.text
     replies.close()
+
+
+@pytest.mark.parametrize(
+    ('outcomes', 'attempts'), [([REFUSED, *[LOST] * 9, None], 11), ([REFUSED, AccessRefused()], 2)]
+)
+def test_refused_reply_in_an_outage_waits_as_others_and_a_lasting_error_ends_it(
+    send, outcomes, attempts
+):
+    """The bound of a refusal does not count while the broker is away."""
+    publisher = Publisher(*outcomes)
+
+    send(publisher, timeout_s=0.1, away_s=30)
+
+    assert publisher.attempts == attempts
 
 
 @pytest.mark.parametrize('outcome', [REFUSED, AWAY])
