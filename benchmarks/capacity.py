@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 from benchmarks.tables import Row, Table
 
+# The share of time for which processes and cores may be busy.
 USE = 0.7
-"""The share of time for which processes and cores may be busy."""
+# The default of [worker] threads.
 THREADS = 8
-"""The default of [worker] threads."""
+# A wait for the cloud, to show the effect of one.
 CLOUD_S = 0.2
-"""A wait for the cloud, to show the effect of one."""
 CLUSTERS = (10_000, 100_000, 1_000_000)
 PER_HOUR = (1, 6, 60)
 

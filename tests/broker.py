@@ -20,8 +20,8 @@ from tests.process_reaper import Program, Reaper
 SCRIPTS = Path('/usr/lib/rabbitmq/bin')
 EPMD = ('epmd', '-address', '127.0.0.1')
 START_TIMEOUT_S = 180
+# Arguments that keep several Erlang VMs from spinning on two cores.
 LEAN = '+S 1:1 +sbwt none +sbwtdcpu none +sbwtdio none'
-"""Arguments that keep several Erlang VMs from spinning on two cores."""
 
 
 def program(name: str) -> str:

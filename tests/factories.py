@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 Json = dict[str, Any]
+# The time of a decision, for tests that set it.
 NOW = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
-"""The time of a decision, for tests that set it."""
 
 
 def node(number: int, zone: str | None = None, region: str | None = None, **more: Any) -> Json:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from tests.waiting import wait_for
 
+# The states of a thread that runs no code (`man 5 proc_pid_stat`): stopped, traced or ended.
 STOPPED = frozenset('TtXZ')
-"""The states of a thread that runs no code (`man 5 proc_pid_stat`): stopped, traced or ended."""
 
 
 @contextlib.contextmanager

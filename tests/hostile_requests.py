@@ -87,8 +87,8 @@ _PATHS = (
     'reply_to.method',
     f'reply_to.{TEXT}',
 )
+# The name of a field in tests -> its path; `TEXT` stands for a hostile key.
 FIELDS = {path.replace(TEXT, '(key)'): path for path in _PATHS}
-"""The name of a field in tests -> its path; `TEXT` stands for a hostile key."""
 
 
 def requests() -> Iterator[tuple[str, Json]]:

@@ -4,11 +4,9 @@ import atexit
 import random
 import socket
 
+# Ports that Linux does not assign to clients (`net.ipv4.ip_local_port_range`). A client that looks
+# for a stopped server on a port of that range may take the port for itself.
 RANGE = range(10_000, 32_000)
-"""Ports that Linux does not assign to clients (`net.ipv4.ip_local_port_range`).
-
-A client that looks for a stopped server on a port of that range may take the port for itself.
-"""
 
 
 def free_ports(count: int) -> list[int]:

@@ -12,11 +12,9 @@ from tests.broker import Broker
 NODES = 3
 CALLS = 200
 WARM_UP = 20
+# The counter of the log that the quorum queues of a broker share. With one caller, the broker syncs
+# the log to disk about once per write.
 WRITES = 'maps:get(writes, maps:get(ra_log_wal, ra_counters:overview())).'
-"""The counter of the log that the quorum queues of a broker share.
-
-With one caller, the broker syncs the log to disk about once per write.
-"""
 WRITE_TOLERANCE = 0.1  # replies that arrive slowly are acknowledged in smaller groups
 SWITCH_TOLERANCE = 0.5  # a busy machine lets threads meet more often; a new hand-over is one more
 

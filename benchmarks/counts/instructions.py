@@ -17,8 +17,8 @@ from benchmarks.clusters import encoded, shrinking
 from benchmarks.counts.count import Count
 
 ROOT = Path(__file__).parents[2]
+# Number of nodes -> number of additional checks of the second program.
 TIMES = {1000: 10, 4000: 3}
-"""Number of nodes -> number of additional checks of the second program."""
 TOLERANCE = 0.10  # starts differ by some million instructions, builds of Python by some per cent
 GROWTH_TOLERANCE = 0.15
 TIMEOUT_S = 600

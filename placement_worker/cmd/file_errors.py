@@ -56,8 +56,8 @@ _HINTS: Mapping[type[Exception], str] = {
     PermissionError: 'run the command as a user who has access to the file, for example with sudo',
     OSError: 'check the file and its file system',
 }
-# The hints for texts with a part, which precede those of the type; a text may have its own remedy.
-# The client's text begins alike if the broker lets the user connect and nothing more.
+# Hints by text, which precede those by type. None: the text has a remedy of its own. The client's
+# text begins alike if the broker lets the user connect and nothing more.
 _BY_TEXT: Sequence[tuple[_Kinds, Mapping[str, str | None]]] = (
     (
         errors.BrokerRefused,

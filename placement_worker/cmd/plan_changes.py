@@ -242,7 +242,10 @@ def _victim_ids(request: CheckRequest, reply: CheckReply) -> Sequence[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Moves:
-    """The nodes by place that are created or deleted; `total` None is the sum of `places`."""
+    """The nodes by place that are created or deleted.
+
+    :ivar total: their number; None if it follows from `places` and the nodes of unknown place.
+    """
 
     places: Counter[Location]
     is_creation: bool

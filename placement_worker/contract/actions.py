@@ -12,28 +12,26 @@ NODE_CREATE = 'NODE_CREATE'
 NODE_DELETE = 'NODE_DELETE'
 NODE_RECOVER = 'NODE_RECOVER'
 
+# Actions that no built-in policy type handles: they pass.
 PASSED = frozenset({
     CLUSTER_CREATE, CLUSTER_DELETE, 'CLUSTER_UPDATE', 'CLUSTER_CHECK', 'CLUSTER_RECOVER',
     'CLUSTER_ATTACH_POLICY', 'CLUSTER_DETACH_POLICY', 'CLUSTER_UPDATE_POLICY', 'CLUSTER_OPERATION',
     'NODE_UPDATE', 'NODE_JOIN', 'NODE_LEAVE', 'NODE_CHECK', 'NODE_OPERATION',
 })  # fmt: skip
-"""Actions that no built-in policy type handles: they pass."""
 
 ALL = PASSED | {
     CLUSTER_SCALE_OUT, CLUSTER_SCALE_IN, CLUSTER_RESIZE, CLUSTER_ADD_NODES, CLUSTER_DEL_NODES,
     CLUSTER_REPLACE_NODES, NODE_CREATE, NODE_DELETE, NODE_RECOVER,
 }  # fmt: skip
 
+# Actions whose policies need the node of the action.
 OF_A_NODE = frozenset({NODE_CREATE, NODE_DELETE, NODE_RECOVER})
-"""Actions whose policies need the node of the action."""
 
+# Actions that may delete nodes; `inputs.candidates` names them.
 REMOVING = frozenset({
     CLUSTER_SCALE_IN, CLUSTER_RESIZE, CLUSTER_DEL_NODES, CLUSTER_REPLACE_NODES, NODE_DELETE,
 })  # fmt: skip
-"""Actions that may delete nodes; `inputs.candidates` names them."""
 
+# The `cause` of an action of a node that is part of an action of its cluster. The policies have
+# decided on the action of the cluster.
 DERIVED = 'Derived Action'
-"""The `cause` of an action of a node that is part of an action of its cluster.
-
-The policies have decided on the action of the cluster.
-"""

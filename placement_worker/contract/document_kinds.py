@@ -22,6 +22,7 @@ class InvalidDocument(Exception):
         self.found = found
 
 
+# Kind -> the keys that identify it, its name, and the command that reads it.
 _KINDS: dict[str, tuple[frozenset[str], str, str]] = {
     CheckRequest.__name__: (frozenset({'action', 'cluster'}), 'a check request', 'check'),
     BindRequest.__name__: (
@@ -37,7 +38,6 @@ _KINDS: dict[str, tuple[frozenset[str], str, str]] = {
     Spec.__name__: (frozenset({'type', 'version'}), 'a policy spec', 'validate'),
     SCENARIO: (frozenset({'cloud', 'steps'}), 'a scenario', 'simulate'),
 }
-"""Kind -> the keys that identify it, its name, and the command that reads it."""
 
 
 def other_kind(document: object, wanted: str) -> str | None:

@@ -153,9 +153,10 @@ def _number(inputs: Mapping[str, Any], adjustment: Adjustment) -> int | float:
 _POLICY = ('policy_id', 'enabled')
 _RECOVERY = ('operation', 'operation_params', 'check')
 
+# Keys of every action, which the engine adds: its result, and when the policy last ran.
 COMMON_KEYS = ('action_result', 'last_op')
-"""Keys of every action, which the engine adds: its result, and when the policy last ran."""
 
+# Action -> its own keys; None if it passes on any key of a user or of a cluster's config.
 KEYS_BY_ACTION: Mapping[str, tuple[str, ...] | None] = {
     'CLUSTER_CREATE': (),
     'CLUSTER_DELETE': (),
@@ -181,7 +182,6 @@ KEYS_BY_ACTION: Mapping[str, tuple[str, ...] | None] = {
     'NODE_RECOVER': (*_RECOVERY, 'delete_timeout', 'force_recreate'),
     'NODE_OPERATION': ('operation', 'params', 'update_parent_status'),
 }
-"""Action -> its own keys; None if it passes on any key of a user or of a cluster's config."""
 
 
 def unknown_inputs(action: str, inputs: Iterable[str], declared: Collection[str] = ()) -> list[str]:

@@ -15,8 +15,8 @@ from msgspec import Meta, Struct, field
 
 from placement_worker.contract import inputs as action_inputs
 
+# A free-form map, kept as received.
 Data = dict[str, Any]
-"""A free-form map, kept as received."""
 
 
 def in_utc(moment: datetime.datetime) -> datetime.datetime:
@@ -194,11 +194,9 @@ class Credentials(Wire, frozen=True):
         return 'Credentials(trust_id=***)' if self.trust_id else 'Credentials()'
 
 
+# A name on the bus: the characters that AMQP 0-9-1 allows in the names of exchanges and queues.
+# Wildcards are not allowed.
 BusName = Annotated[str, Meta(pattern=r'^[A-Za-z0-9_.:-]*\Z', max_length=255)]
-"""A name on the bus: the characters that AMQP 0-9-1 allows in the names of exchanges and queues.
-
-Wildcards are not allowed.
-"""
 MethodName = Annotated[str, Meta(pattern=r'^[A-Za-z_][A-Za-z0-9_]*\Z', max_length=255)]
 
 

@@ -27,25 +27,21 @@ from placement_worker.errors import InvalidRequest
 EXCHANGE = 'placement_worker'
 TOPIC = 'placement-worker'
 SLOW_TOPIC = 'placement-worker-slow'
+# The version of the contract that workers announce.
 VERSION = '1.1'
-"""The version of the contract that workers announce."""
+# The suffixes that name a topic's isolation queue and its parking lot. The suffix -suspects is kept
+# for compatibility with the queues of existing brokers.
 ISOLATION_SUFFIX, PARKING_SUFFIX = '-suspects', '-parked'
-"""The suffixes that name a topic's isolation queue and its parking lot.
-
-The suffix -suspects is kept for compatibility with the queues of existing brokers.
-"""
 SLOW_POLICY_TYPE = 'senlin.policy.loadbalance'
+# The phases and actions in which a load-balancing policy waits for a load balancer. They equal the
+# `targets` of that policy, which a client must not import: it would load the policies, their
+# planners and the cloud.
 SLOW_CHECKS = frozenset({
     ('BEFORE', 'CLUSTER_SCALE_IN'), ('BEFORE', 'CLUSTER_RESIZE'), ('BEFORE', 'CLUSTER_DEL_NODES'),
     ('BEFORE', 'CLUSTER_REPLACE_NODES'), ('BEFORE', 'NODE_DELETE'),
     ('AFTER', 'CLUSTER_SCALE_OUT'), ('AFTER', 'CLUSTER_RESIZE'), ('AFTER', 'CLUSTER_ADD_NODES'),
     ('AFTER', 'CLUSTER_REPLACE_NODES'), ('AFTER', 'NODE_CREATE'), ('AFTER', 'NODE_RECOVER'),
 })  # fmt: skip
-"""The phases and actions in which a load-balancing policy waits for a load balancer.
-
-They equal the `targets` of that policy, which a client must not import: it would load the policies,
-their planners and the cloud.
-"""
 
 Q = TypeVar('Q')
 A = TypeVar('A')
@@ -136,8 +132,8 @@ class Limits:
     request_bytes: int = 64 * 2**20
 
 
+# The prefix of the exchanges that the broker creates itself.
 RESERVED = 'amq.'
-"""The prefix of the exchanges that the broker creates itself."""
 
 
 def check_exchange(exchange: str, workers_exchange: str, at: str) -> None:

@@ -13,29 +13,27 @@ from typing import Any
 import msgspec
 
 MASK = '***'
+# Parts of the names of secrets; case, `_` and `-` are ignored.
 _WORDS = (
     'passw', 'passphrase', 'admin_pass', 'pwd', 'secret', 'token', 'trust', 'credential',
     'user_data', 'private_key', 'api_key', 'ssh_key', 'access_key', 'cookie',
 )  # fmt: skip
-"""Parts of the names of secrets; case, `_` and `-` are ignored."""
 _BARE_WORDS = tuple(word.replace('_', '').encode() for word in _WORDS)
+# Parts that are common inside harmless words.
 _SHORT = (b'pass', b'pw', b'auth')
-"""Parts that are common inside harmless words."""
 _PASSWORDS = tuple(word for word in _BARE_WORDS if any(short in word for short in _SHORT))
 _OTHERS = tuple(word for word in _BARE_WORDS if word not in _PASSWORDS)
 _KEYS = (b'private key', *(word for word in _OTHERS if b'key' in word))
 _MARKS = (b'://', b'bearer', b'basic ', *(word for word in _OTHERS if word not in _KEYS))
+# `pass` and `pw` as separate words, e.g. db_pass, dbPass and OS_PASS, but not bypass or passive.
+# `auth` and `authorization` match only at the end of a name, so auth_url and auth_type are not
+# masked.
 _ALONE = re.compile(
     rb'(?<![A-Za-z])(?:(?:[Pp]ass|[Pp]w)(?![a-z])|(?:PASS|PW)(?![A-Za-z]))|(?<=[a-z])(?:Pass|Pw)(?![a-z])'
     rb'|(?:(?<![A-Za-z])(?:[Aa]uth|AUTH)|(?<=[a-z])Auth)(?i:orization)?(?![\w-])'
 )
-"""`pass` and `pw` as separate words, e.g. db_pass, dbPass and OS_PASS, but not bypass or passive.
-
-`auth` and `authorization` match only at the end of a name, so auth_url and auth_type are not
-masked.
-"""
+# Match up to the last `@`, since a password may hold any character; exclude ports and paths.
 _USER_OF_URL = re.compile(r'(?<=://)(?:[^/?#\s:@[]{0,256}:(?!\d+[/?#])\S{1,256}|[^/?#\s]+)(?=@)')
-"""Match up to the last `@`, since a password may hold any character; exclude ports and paths."""
 _PARAMETER_OF_URL = re.compile(r'(?<=[?&;#])([^=?&;#\s]+)=[^&;#\s]+')
 _PRIVATE_KEY = re.compile(
     r'(-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,10}-----).*?(?=-----END|\Z)', re.DOTALL
@@ -60,21 +58,18 @@ _NAME = rf'(?<![\w.-])[\w.-]{{0,64}}?(?:{_WORD})[\w.-]{{0,64}}'
 _NEXT_LINE = r"""(?:[|>][+-]?[ \t]{0,8})?\r?\n[ \t]{1,64}(?![\w.-]{1,64}["']?[ \t]{0,8}[:=])"""
 _ESCAPED = r"""\\+"(?:[^"]|(?<=\\\\)")*"?"""
 _QUOTED = r""""(?:[^"\\]|\\.|"")*"?|'(?:[^'\\]|\\.|'')*'?"""
+# Match `NAME=VALUE`, `NAME: VALUE` and `--NAME VALUE`. A value may be quoted, in JSON inside a text
+# (`_ESCAPED`), or indented on the next line, unless that line is a setting itself. The lengths are
+# bounded to keep the time for hostile texts linear. An unclosed quote ends with the text.
 _SETTING = re.compile(
     rf"""({_NAME}(?:\\{{0,8}}["'])?[ \t]{{0,8}}[:=][ \t]{{0,8}}(?:{_NEXT_LINE})?"""
     rf"""|(?=-){_NAME}\s{{1,8}})"""
     rf"""({_ESCAPED}|{_QUOTED}|[^\s"',;&]+)""",
     re.IGNORECASE | re.DOTALL,
 )
-"""Match `NAME=VALUE`, `NAME: VALUE` and `--NAME VALUE`.
-
-A value may be quoted, in JSON inside a text (`_ESCAPED`), or indented on the next line, unless that
-line is a setting itself. The lengths are bounded to keep the time for hostile texts linear. An
-unclosed quote ends with the text.
-"""
 _SEPARATOR = re.compile(r'[\s=:]')
+# Keys of a pair in a list, e.g. `{name: OS_PASSWORD, value: ...}` of an environment.
 _NAME_KEYS, _VALUE_KEYS = ('name', 'key', 'Name', 'Key', 'NAME', 'KEY'), ('value', 'Value', 'VALUE')
-"""Keys of a pair in a list, e.g. `{name: OS_PASSWORD, value: ...}` of an environment."""
 
 
 def masked(encoded: bytes) -> bytes:

@@ -4,8 +4,8 @@ import re
 
 from placement_worker.formats.text import shortened
 
+# The keys and indices from the root of a document to a value.
 Path = tuple[str | int, ...]
-"""The keys and indices from the root of a document to a value."""
 _STEP = re.compile(r'\.(?P<key>[^.\[]+)|\[(?P<index>\d+)\]')
 _AT_END = re.compile(r' - at `(?P<path>\$[^`]*)`')
 

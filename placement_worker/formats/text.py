@@ -17,14 +17,14 @@ from typing import TypeVar
 
 T = TypeVar('T')
 
+# The number of characters of a value, a key or an id that a message shows.
 MAX_CHARACTERS = 80
-"""The number of characters of a value, a key or an id that a message shows."""
+# The number of items that a list in a message shows.
 MAX_ITEMS = 5
-"""The number of items that a list in a message shows."""
+# oslo.config's text about the file of an option.
 LOCATION = re.compile(r"LocationInfo\(location=<[^>]*>, detail='([^']*)'\)")
-"""oslo.config's text about the file of an option."""
+# Python's texts about a value that is not a number.
 NO_NUMBER = re.compile(r'invalid literal for int\(\)[^:]*: |could not convert string to float: ')
-"""Python's texts about a value that is not a number."""
 
 
 def counted(count: object, noun: str, plural: str = '') -> str:
@@ -98,8 +98,8 @@ def _escape(char: str) -> str:
     return '\\u007f' if char == '\x7f' else json.dumps(char)[1:-1]  # json leaves DEL unescaped
 
 
+# Details of a decision that are shown even if they are 0.
 _SHOWN_IF_ZERO = frozenset({'possible'})
-"""Details of a decision that are shown even if they are 0."""
 
 
 def is_shown_detail(detail: str, value: object) -> bool:

@@ -8,16 +8,13 @@ from typing import Any
 
 import yaml
 
+# Maximum nesting of YAML, similar to the limit for JSON. libyaml before 0.2.6 crashes beyond 10,000
+# levels; later ones refuse more than 1000 by themselves, often before `Loader` has counted them.
 MAX_DEPTH = 1000
-"""Maximum nesting of YAML, similar to the limit for JSON.
-
-libyaml before 0.2.6 crashes beyond 10,000 levels; later ones refuse more than 1000 by themselves,
-often before `Loader` has counted them."""
+# Maximum size that the aliases of a YAML document may add to it. The size of an alias is the number
+# of characters that it stands for plus `NODE_SIZE` per value, list and map. The maximum allows for
+# 10,000 nodes that share a profile.
 MAX_EXPANSION = 32 * 2**20
-"""Maximum size that the aliases of a YAML document may add to it.
-
-The size of an alias is the number of characters that it stands for plus `NODE_SIZE` per value, list
-and map. The maximum allows for 10,000 nodes that share a profile."""
 NODE_SIZE = 16
 _BASE: Any = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
 

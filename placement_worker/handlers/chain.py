@@ -1,7 +1,8 @@
 """The chain of the policies of a check: their order, the reasons to skip them, and their run.
 
 Each policy sees the changes of those before it, as in Senlin. The first that fails ends the check;
-its changes are dropped, since the engine does not carry out the action.
+its data are dropped, since the engine does not carry out the action. Patches of nodes that it has
+already changed in a cloud stay.
 """
 
 import logging
@@ -28,6 +29,9 @@ from placement_worker.planning.sizing import size_warnings, with_size_of_resize
 from placement_worker.policies import places, plugin_checks, victim_selection
 from placement_worker.policies.base import BEFORE, Outcome, Policy, State
 from placement_worker.policies.registry import Registry
+
+LOG = logging.getLogger(__name__)
+_COMPLETED = 'Completed policy checking.'
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,10 +133,6 @@ def _skip_reason(policy: Policy[Any], request: CheckRequest) -> str | None:
     return None
 
 
-LOG = logging.getLogger(__name__)
-_COMPLETED = 'Completed policy checking.'
-
-
 @dataclass(slots=True)
 class _Progress:
     data: Mapping[str, Any]
@@ -171,7 +171,7 @@ def run(
 
     :param links: in the order in which their policies run.
     :param clock: seconds, for `elapsed_ms`.
-    :returns: status OK, or ERROR with the reason of the policy that failed, without its changes.
+    :returns: status OK, or ERROR with the reason of the policy that failed, without its data.
     """
     progress = _Progress.of(state)
     pair = conflict(links)

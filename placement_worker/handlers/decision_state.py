@@ -165,8 +165,8 @@ def _unreachable(cause: CloudUnavailable) -> Cloud:
 
 Request = CheckRequest | BindRequest | RebalanceRequest
 Reply = CheckReply | BindReply | RebalanceReply
+# A function that returns the cordons in force at a time.
 CordonsInForce = Callable[[datetime.datetime], Sequence[Cordon]]
-"""A function that returns the cordons in force at a time."""
 
 
 class Delivery(Protocol):
@@ -179,7 +179,7 @@ class Delivery(Protocol):
         :param request_id: the id in the context of the caller.
         :param reply: the reply, in the form of the request: plain data or a JSON string.
         :param left_s: seconds until the request expires.
-        :raises ReplyPending: the reply was not delivered, but may be later.
+        :raises Redeliver: the reply was not delivered, but may be later.
         """
 
 

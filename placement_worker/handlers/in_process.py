@@ -24,10 +24,12 @@ from placement_worker.handlers.reply_delivery import Destinations
 from placement_worker.handlers.service import Endpoints
 from placement_worker.policies.registry import Registry
 
+LOG = logging.getLogger(__name__)
+
+# The exchange and the topic of replies.
 _Place = tuple[str, str]
-"""The exchange and the topic of replies."""
+# A function that takes the request id of a cast, and its reply or error.
 Callback = Callable[[str, CheckReply | PlacementWorkerError], object]
-"""A function that takes the request id of a cast, and its reply or error."""
 
 
 class _Replies:
@@ -82,7 +84,7 @@ class Receiver:
         self._stop()
 
 
-LOG = logging.getLogger(__name__)
+# The places for replies that a client refuses before it sends a request.
 _DESTINATIONS = Destinations(
     queues=[
         topic + suffix
@@ -90,7 +92,6 @@ _DESTINATIONS = Destinations(
         for suffix in ('', rpc.ISOLATION_SUFFIX, rpc.PARKING_SUFFIX)
     ]
 )
-"""The places for replies that a client refuses before it sends a request."""
 
 
 class InProcessCaller(Caller):

@@ -19,6 +19,8 @@ from placement_worker.contract.rpc import EXCHANGE, Limits
 from placement_worker.errors import InvalidRequest, Refused, error_object
 from placement_worker.handlers.decision_state import Delivery, Expiry
 
+LOG = logging.getLogger(__name__)
+
 
 class Destinations:
     """The exchanges and topics that `reply_to` may name."""
@@ -112,9 +114,6 @@ def _time(encoded: msgspec.Raw) -> datetime.datetime | None:
         return codec.decode_encoded(bytes(encoded), datetime.datetime)
     except InvalidRequest:
         return None
-
-
-LOG = logging.getLogger(__name__)
 
 
 class ReplyDelivery:

@@ -28,6 +28,13 @@ from placement_worker.formats.text import escaped, listed, shortened
 from placement_worker.handlers.decision_state import Expiry
 from placement_worker.policies.load_balancing.policy import LoadBalancing
 
+LOG = logging.getLogger(__name__)
+_now = functools.partial(datetime.datetime.now, datetime.UTC)
+# The duration of a decision from which on the log names it as slow.
+SLOW_S = 5.0
+# The number of characters of a reason that a line shows.
+MAX_REASON = 500
+
 _NOTHING = msgspec.Raw(b'null')
 T = TypeVar('T')
 
@@ -91,20 +98,11 @@ def _id(value: object) -> str:
     return f'{value!r:.80}' if isinstance(value, str) else ''
 
 
-LOG = logging.getLogger(__name__)
-_now = functools.partial(datetime.datetime.now, datetime.UTC)
-SLOW_S = 5.0
-"""The duration of a decision from which on the log names it as slow."""
-MAX_REASON = 500
-"""The number of characters of a reason that a line shows."""
-
-
 class RequestLog(Listener):
     """Listener that logs a line per reply, one per warning in it, and one per refused request.
 
     The line of a reply with the status ERROR has the level WARNING and the reason.
-    An engine that casts a request and names no `reply_to` learns of a refusal only from the log. A
-    refusal has the level WARNING if the worker lacks a policy type, since an operator must act.
+    A refusal has the level WARNING if the worker lacks a policy type, since an operator must act.
     A policy that took long has a line at WARNING, and so has a reply after the request expired. A
     cordon of an unknown place has one line in the lifetime of the object, though the replies to all
     checks that it concerns have a warning.

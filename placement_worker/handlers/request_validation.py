@@ -19,8 +19,8 @@ from placement_worker.handlers.chain import Link, versioned
 from placement_worker.planning.victims import FAILING
 from placement_worker.policies.base import BEFORE
 
+# The similarity of a suggestion; CLUSTER_GROW and CLUSTER_RECOVER have 0.74.
 _SIMILAR_ACTION = 0.8
-"""The similarity of a suggestion; CLUSTER_GROW and CLUSTER_RECOVER have 0.74."""
 
 
 def validate_check(request: CheckRequest) -> None:
@@ -84,6 +84,7 @@ def _check_distinct(ids: Sequence[str], what: str, path: str) -> None:
         seen.add(one)
 
 
+# The statuses of a node: senlin/common/consts.py of Senlin 16.
 KNOWN_STATUSES = (
     'INIT',
     'ACTIVE',
@@ -95,11 +96,10 @@ KNOWN_STATUSES = (
     'ERROR',
     'OPERATING',
 )
-"""The statuses of a node: senlin/common/consts.py of Senlin 16."""
+# The similarity of a misspelled status: WARN has 0.727 to WARNING, and WAITING has 0.714.
 _SIMILAR_STATUS = 0.72
-"""The similarity of a misspelled status: WARN has 0.727 to WARNING, and WAITING has 0.714."""
+# The number of different statuses that are compared with those of unhealthy nodes.
 _MAX_STATUSES = 20
-"""The number of different statuses that are compared with those of unhealthy nodes."""
 
 
 def request_warnings(

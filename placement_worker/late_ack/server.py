@@ -116,7 +116,8 @@ class LateAckServer(rpc_server.RPCServer):
                 super()._process_incoming([request])
             except (Redeliver, Reject):
                 raise
-            # A SystemExit of an endpoint, e.g., would be redelivered and end the next worker.
+            # Without a reply, a request whose endpoint raised SystemExit would be redelivered, and
+            # would end the next worker.
             except BaseException:
                 LOG.exception(
                     'Request %s ended its handler; its caller gets the error', request.key

@@ -217,8 +217,8 @@ class Places:
     def regions(self, kind: Kind) -> Sequence[Place]:
         """Return the listed regions, in the order of the spec.
 
-        For a creation, a region is available only if zone placement can create a node there. A
-        deletion asks neither for that nor for shortages, which are no reason to delete a node.
+        For a creation, a region is available only if zone placement can create a node there. For a
+        deletion, neither usable zones nor shortages matter.
         """
         if kind not in self._regions:
             regions = [self._region(one) for one in _listed(self.listed_regions)]
@@ -499,7 +499,7 @@ def deleted_ids(request: CheckRequest, data: Mapping[str, Any]) -> frozenset[str
 
 
 def stated_location(node: Node, request: CheckRequest) -> Location:
-    """Return region and zone as the request names them: a check without a cloud records, too."""
+    """Return region and zone as the request names them; a check without a cloud has no others."""
     region, zone = stated_place(node)
     return region or request.cluster.profile.region, zone
 

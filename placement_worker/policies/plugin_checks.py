@@ -153,7 +153,7 @@ def is_built_in(plugin: object) -> bool:
 def check_decision(policy: base.Policy[Any], outcome: object, state: base.State) -> None:
     """Check the outcome of a check, and the plans that all policies share if a plugin changed them.
 
-    :param state: that before the policy, which is not to blame for values that it kept.
+    :param state: the state that the policy received; only values that it changed are checked.
     :raises TypeError: as `check_outcome`.
     :raises InvalidInput: a value of a plan has a wrong type; the text names policy and path.
     """

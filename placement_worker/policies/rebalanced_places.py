@@ -15,8 +15,8 @@ from placement_worker.planning.places import UNKNOWN, Place
 from placement_worker.planning.rebalancing import NO_WEIGHT, Holding, Region
 from placement_worker.policies.places import NO_ZONE, Places, check_cordons, not_emptied
 
+# The only region if no policy places by region.
 EVERYWHERE = Place('', 1)
-"""The only region if no policy places by region."""
 
 
 @dataclass(frozen=True, slots=True)

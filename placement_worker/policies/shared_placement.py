@@ -48,6 +48,8 @@ from placement_worker.policies.places import (
 )
 from placement_worker.policies.victim_selection import min_size_refusal
 
+_REMEDY = 'correct the cordon file'
+
 NAMED_NODES = 3
 NOTHING_TO_DO = 'No node is to be created or deleted.'
 T = TypeVar('T', bound=Hashable)
@@ -510,9 +512,6 @@ def summary(size: Size, what: str, places: int) -> str:
         effect = f'of no known {what} {"leaves" if one else "leave"}'
     reason = f'{counted(size.count, "node")} {effect}'
     return size.explained(reason)
-
-
-_REMEDY = 'correct the cordon file'
 
 
 class UnknownCordon(NamedTuple):

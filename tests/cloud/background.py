@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 THREADS = 3
+# The parts of the test run in the order in which they end; see `part_of`.
 OTHERS, EARLY, LATER, ALONE = range(4)
-"""The parts of the test run in the order in which they end; see `part_of`."""
 
 
 class BackgroundCalls:

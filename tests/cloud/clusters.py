@@ -13,8 +13,8 @@ from tests.waiting import wait_for
 
 POOL = {'protocol': 'HTTP', 'protocol_port': 80, 'subnet': 'private-subnet'}
 LOAD_BALANCING = {'pool': POOL, 'vip': POOL, 'lb_status_timeout': 230}
+# The states of a node that no action is changing.
 ENDED = {'ACTIVE', 'WARNING', 'ERROR'}
-"""The states of a node that no action is changing."""
 
 
 class Cluster(ClusterSources):

@@ -14,17 +14,15 @@ from tests.waiting import wait_for
 
 START_S = 300
 POLL_S = 1
+# The image of all servers.
 IMAGE = 'cirros-0.4.0-x86_64-disk'
-"""The image of all servers."""
+# The version of Placement in which a whole inventory can be reserved. :source:
+# https://docs.openstack.org/placement/latest/placement-api-microversion-history.html
 VERSION = '1.26'
-"""The version of Placement in which a whole inventory can be reserved.
-
-:source: https://docs.openstack.org/placement/latest/placement-api-microversion-history.html
-"""
 PROCESSORS = 'inventories/VCPU'
 OK = 200
+# The fault of a server for which Nova finds no compute.
 NO_HOST = 'No valid host was found'
-"""The fault of a server for which Nova finds no compute."""
 DATABASES = ('api_database', 'database')
 
 

@@ -15,8 +15,8 @@ from tests.failure_logs import pytest_runtest_makereport
 __all__ = ['pytest_runtest_makereport']
 CALLS = pytest.StashKey[BackgroundCalls]()
 TALLY = pytest.StashKey[Tally]()
+# The module whose test begins first, because Senlin sleeps in it for more than a minute.
 LONGEST = 'test_switching.py'
-"""The module whose test begins first, because Senlin sleeps in it for more than a minute."""
 
 
 def pytest_configure(config: pytest.Config) -> None:

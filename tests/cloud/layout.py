@@ -4,11 +4,11 @@ from tests.broker import Broker
 from tests.integration.layout import NOVAS, SERVICE_ROLES, Endpoint, Layout
 
 PLACEMENTS = {'RegionOne': 'placement-one', 'RegionTwo': 'placement-two'}
+# The zone of each compute by region.
 COMPUTES = {
     'RegionOne': {'compute1': 'az1', 'compute2': 'az2', 'compute3': 'az3', 'compute4': 'az1'},
     'RegionTwo': {'compute5': 'az1', 'compute6': 'az4'},
 }
-"""The zone of each compute by region."""
 SHARED = ('keystone', 'neutron', 'octavia', 'glance')
 SENLIN, SECOND_SENLIN = SENLINS = ('senlin', 'second-senlin')
 VIRTUAL_HOSTS = (*NOVAS.values(), *SENLINS)

@@ -68,10 +68,10 @@ def detach(cloud: WholeCloud, number: int) -> Operation:
     return Operation(cluster, 'policy_detach', {'policy_id': policy}, held)
 
 
+# The processes that are killed.
 PROCESSES = WORKER, BROKER, ENGINES = ('worker', 'broker', 'engines')
-"""The processes that are killed."""
+# The name of the background call of `prepare`.
 PREPARED = 'prepared'
-"""The name of the background call of `prepare`."""
 OPERATIONS: tuple[Callable[[WholeCloud, int], Operation], ...] = (
     scale_out,
     scale_in,

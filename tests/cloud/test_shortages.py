@@ -16,10 +16,10 @@ from tests.cloud.whole_cloud import WholeCloud
 
 FULL, OTHER = 'az2', 'az3'
 HOSTS = [host for host, zone in COMPUTES['RegionOne'].items() if zone == FULL]
+# Delays after a failed attempt: one that never ends in a test, and one that always does.
 LONG_S, SHORT_S = 3600, 1
-"""Delays after a failed attempt: one that never ends in a test, and one that always does."""
+# The times of failures and the ends of delays are whole seconds.
 ROUNDING_S = 2
-"""The times of failures and the ends of delays are whole seconds."""
 pytestmark = pytest.mark.later
 
 

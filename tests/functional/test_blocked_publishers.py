@@ -12,8 +12,8 @@ from tests.factories import request, zone_policy
 from tests.waiting import wait_for
 
 CLOUD = {'zones': {'a': True}}
+# More than the interval of heartbeats: each one restarts the timeout of oslo.messaging.
 TIMEOUT_S = 8
-"""More than the interval of heartbeats: each one restarts the timeout of oslo.messaging."""
 LATE_S = 2
 ASKED = request('CLUSTER_SCALE_OUT', [zone_policy('a')])
 LARGE = request('CLUSTER_SCALE_OUT', [zone_policy('a')], data={'padding': 'x' * 12 * 2**20})

@@ -28,8 +28,8 @@ from tests.waiting import DEADLINE_S, wait_for
 HERE = Path(__file__).parent
 CLOUD = {'zones': {'a': True, 'b': True}, 'regions': ['R1']}
 KILLS = 15
+# The timeout of calls during which workers start and stop.
 CALLED_S = 300
-"""The timeout of calls during which workers start and stop."""
 PYTHONPATH = {**os.environ, 'PYTHONPATH': str(HERE / 'plugin')}
 
 

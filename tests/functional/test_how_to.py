@@ -17,8 +17,8 @@ from tests.waiting import wait_for
 
 CONFIGURATION = 'examples/how-to/worker.conf'
 NO_BROKER = 'rabbit://guest:guest@127.0.0.1:1/'
+# The broker of the pages.
 URL = 'rabbit://guest:guest@127.0.0.1:5672/'
-"""The broker of the pages."""
 START_TIMEOUT_S = 90
 ENVIRONMENT = workspace.environment(PYTHONWARNINGS='ignore')
 

@@ -40,10 +40,9 @@ def enveloped(message):
     )
 
 
+# For each message that is published another one, or all but the first would be dropped as handled
+# already.
 NOT_HANDLED_YET = 'unique-id-of-its-own'
-"""For each message that is published another one, or all but the first would be dropped as handled
-already.
-"""
 CALL = {
     'method': 'policy_check',
     'args': {'request': json.dumps(GOOD)},

@@ -23,8 +23,8 @@ pytestmark = pytest.mark.long
 
 MAX_DELIVERIES = 2
 
+# How long a request lives: the last test retries one, after minutes on a slow machine.
 BEYOND_THE_TESTS_S = 3600
-"""How long a request lives: the last test retries one, after minutes on a slow machine."""
 
 
 @pytest.fixture(scope='module')

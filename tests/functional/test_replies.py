@@ -28,8 +28,8 @@ CLOUD = {'zones': {'a': True, 'b': True}, 'regions': ['R1']}
 FULL = {'x-max-length': 1, 'x-overflow': 'reject-publish'}
 REFUSING = 'test-refusing-engine'
 PYTHONPATH = {**os.environ, 'PYTHONPATH': str(Path(__file__).parent / 'plugin')}
+# Replies that are refused for longer than calls and stops may take.
 FOR_LONG = {'reply_timeout_s': 900}
-"""Replies that are refused for longer than calls and stops may take."""
 BLOCKED = 'The broker blocks a connection'
 NOTIFICATIONS = '[oslo_messaging_notifications]\ndriver = messagingv2\ntopics = {}\n'
 

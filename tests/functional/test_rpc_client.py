@@ -16,8 +16,8 @@ from tests.waiting import wait_for
 CLOUD = {'zones': {'a': True, 'b': True}}
 PLUGIN = {**os.environ, 'PYTHONPATH': str(Path(__file__).parent / 'plugin')}
 LOST = 'client unexpectedly closed TCP connection'
+# More callers than connections that the client publishes on.
 CALLERS, CALLS = 48, 10
-"""More callers than connections that the client publishes on."""
 
 
 @pytest.fixture

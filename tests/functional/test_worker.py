@@ -449,8 +449,8 @@ def test_orderly_stop_is_logged_with_the_sample_logging_configuration(start_work
     assert begun < ended
 
 
+# A timeout that no test waits for.
 NEVER_S = 3600
-"""A timeout that no test waits for."""
 
 
 def test_call_to_a_topic_without_a_queue_fails_at_once(broker_url):

@@ -5,8 +5,8 @@ from tests.integration.layout import SERVICE_ROLES, Endpoint, Layout
 
 REGION = 'RegionOne'
 NOVA, PLACEMENT, HEAT = 'nova-one', 'placement-one', 'heat'
+# The zone of each compute by region.
 COMPUTES = {REGION: {'compute1': 'az1', 'compute2': 'az2', 'compute3': 'az3'}}
-"""The zone of each compute by region."""
 SHARED = ('keystone', 'neutron', 'glance')
 VIRTUAL_HOSTS = (NOVA, HEAT)
 USERS = ('neutron', 'nova', 'glance', 'placement', HEAT)

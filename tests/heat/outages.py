@@ -11,8 +11,8 @@ from tests.heat.heat_cloud import HeatCloud
 from tests.heat.stacks import Stack, until
 from tests.heat.templates import GATE
 
+# The sizes before and after an update that is rolled back.
 ROLLBACKS = {'growth': (1, 3), 'shrinkage': (3, 1)}
-"""The sizes before and after an update that is rolled back."""
 SIZE = 2
 
 

@@ -15,10 +15,10 @@ SERVER: Json = {
         'networks': [{'network': 'private'}],
     },
 }
+# The change of the size by each scaling policy.
 ADJUSTMENTS = {'grow': 1, 'grow3': 3, 'shrink2': -2}
-"""The change of the size by each scaling policy."""
+# The resource that a gate waits for.
 GATE = 'gate'
-"""The resource that a gate waits for."""
 STACK_MIN = 5
 
 

@@ -13,12 +13,12 @@ from tests.heat.heat_cloud import HeatCloud
 from tests.heat.stacks import Stack, create_together, until
 from tests.heat.templates import ZONES
 
+# Heat's only sign of a signal that it refuses during another one.
 REFUSED = 'is already in scaling'
-"""Heat's only sign of a signal that it refuses during another one."""
+# Heat's sign of a signal that an engine handles.
 HANDLED = 'grow alarm, adjusting group'
-"""Heat's sign of a signal that an engine handles."""
+# How often two signals are sent at most; a group has room for as many members.
 TRIES = 4
-"""How often two signals are sent at most; a group has room for as many members."""
 Outage = Callable[[Connection, Sequence[str]], AbstractContextManager[None]]
 
 

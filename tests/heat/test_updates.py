@@ -11,11 +11,9 @@ from tests.heat.templates import placement, server
 SIZE = 3
 REPLACEMENTS = {'replaced': (0, 2), 'replaced-in-service': (2, 3)}
 IN_PLACE = {'in-place': (0, 1), 'in-place-in-service': (3, 1)}
+# `min_in_service` and `max_batch_size` of each rolling update. With a minimum in service, Heat adds
+# members and removes as many at the end.
 UPDATES = {**REPLACEMENTS, **IN_PLACE}
-"""`min_in_service` and `max_batch_size` of each rolling update.
-
-With a minimum in service, Heat adds members and removes as many at the end.
-"""
 
 
 class RollingUpdate:

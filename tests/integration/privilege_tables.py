@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PAGE = Path(__file__).parents[2] / 'doc' / 'source' / 'privileges.rst'
+# The service by the first part of a rule's name.
 SERVICES = {
     'identity': 'keystone',
     'os_compute_api': 'nova',
@@ -12,7 +13,6 @@ SERVICES = {
     'get_subnet': 'neutron',
     'os_load-balancer_api': 'octavia',
 }
-"""The service by the first part of a rule's name."""
 
 
 @dataclass(frozen=True)

@@ -24,10 +24,10 @@ from tests.integration.privilege_tables import Row, rows
 from tests.integration.service import Request
 
 SCRIPT = Path(__file__).parent / 'services' / 'policy_roles.py'
+# The roles of the tables; each one implies those before it.
 ROLES = ['any', 'reader', 'member', 'admin']
-"""The roles of the tables; each one implies those before it."""
+# The requests for the versions of an API, which need no role.
 VERSIONS = {'GET /v3'}
-"""The requests for the versions of an API, which need no role."""
 
 
 @pytest.fixture(scope='module')

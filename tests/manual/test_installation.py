@@ -26,8 +26,8 @@ CONFIGURED = '/etc/placement-worker/placement-worker.conf'
 PASSWORD = 'hunter2'
 OF_ANOTHER_USER = f'setpriv --reuid=65534 --clear-groups cat {CONFIGURED}'
 
+# Commands after which nothing is left for the rest of a page.
 UNINSTALLS = re.compile('userdel|delete_vhost')
-"""Commands after which nothing is left for the rest of a page."""
 
 pytestmark = pytest.mark.long
 

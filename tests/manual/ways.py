@@ -3,18 +3,18 @@
 import re
 from typing import NamedTuple
 
+# The command runs unchanged over the embedded cloud: `test_embedded.py`.
 HERE = 'here'
-"""The command runs unchanged over the embedded cloud: `test_embedded.py`."""
+# The command runs against a worker on a private RabbitMQ: `test_worker.py`.
 WORKER = 'worker'
-"""The command runs against a worker on a private RabbitMQ: `test_worker.py`."""
+# Root runs the command in folders that only the test sees: `test_installation.py`.
 ROOT = 'root'
-"""Root runs the command in folders that only the test sees: `test_installation.py`."""
+# The command runs in a fresh clone with packages from PyPI: `test_tutorial.py`.
 FRESH = 'fresh'
-"""The command runs in a fresh clone with packages from PyPI: `test_tutorial.py`."""
+# The test that the reason names runs the command.
 ELSEWHERE = 'elsewhere'
-"""The test that the reason names runs the command."""
+# Bash only parses the command, for the given reason.
 SYNTAX = 'syntax'
-"""Bash only parses the command, for the given reason."""
 
 
 class Way(NamedTuple):

@@ -13,8 +13,8 @@ import yaml
 
 from tests.manual.pages import ROOT, Block
 
+# The exit status of successful commands, if it is not 0.
 EXPECTED_STATUS = {r'placement-policy plan [^|]+$': 2}
-"""The exit status of successful commands, if it is not 0."""
 TIMEOUT_S = 300
 
 

@@ -27,12 +27,12 @@ LOAD_BALANCERS = 'load-balancers.json'
 HOME_REGION = 'RegionOne'
 ZONES = {'az1': True, 'az2': True, 'az3': True, 'down': False}
 REGIONS = {'RegionOne': {}, 'RegionTwo': {}, 'Zoneless': {'zones': {}}}
+# The ids of new servers in order, so that the worker's embedded cloud can list them.
 SERVERS = [str(uuid.uuid5(uuid.NAMESPACE_OID, str(number))) for number in range(500)]
-"""The ids of new servers in order, so that the worker's embedded cloud can list them."""
 
 
+# Zone -> the fault of each new server there, as Nova shows it; tests fill it in.
 FULL = {}
-"""Zone -> the fault of each new server there, as Nova shows it; tests fill it in."""
 
 
 def address(server_id):

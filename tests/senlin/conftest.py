@@ -26,8 +26,8 @@ OWN, BESIDE_SENLIN = (
     ROOT / '.venv/bin/placement-worker',
     Path(sys.executable).with_name('placement-worker'),
 )
+# The worker runs in an environment of its own, without Senlin, if `tools/test` made one.
 WORKER = OWN if OWN.exists() else BESIDE_SENLIN
-"""The worker runs in an environment of its own, without Senlin, if `tools/test` made one."""
 TOPIC = f'test-senlin-{os.getpid()}'
 SENLIN_CONF = """
 [DEFAULT]

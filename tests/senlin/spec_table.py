@@ -47,6 +47,7 @@ LOAD_BALANCING = {
     'version': '1.3',
     'properties': {'pool': {'subnet': 's'}, 'vip': {'subnet': 's'}, 'health_monitor': {}},
 }
+# Changes that Senlin's tests make to the first spec of a file: file, path of the property, value.
 VARIANTS: list[tuple[str, str, Any]] = [
     *(
         ('test_deletion_policy.py', 'criteria', one)
@@ -64,9 +65,6 @@ VARIANTS: list[tuple[str, str, Any]] = [
     ('test_lb_policy.py', 'vip.connection_limit', -1),
     ('test_lb_policy.py', 'vip', {'address': '192.168.1.100'}),
 ]
-"""Changes that Senlin's tests make to the first spec of a file: file, path of the property,
-value.
-"""
 
 NUMBERS = [
     '1',

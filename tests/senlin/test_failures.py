@@ -16,8 +16,8 @@ from tests.senlin import engine
 from tests.senlin.specs import deletion, load_balancing, zones
 
 pytestmark = pytest.mark.usefixtures('worker')
+# The timeout of checks without a reply: enough to publish on a loaded machine.
 REPLY_S = 10
-"""The timeout of checks without a reply: enough to publish on a loaded machine."""
 
 
 @contextmanager

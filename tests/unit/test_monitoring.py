@@ -19,14 +19,14 @@ from tests.unit.metrics.test_prometheus import EVENTS, FakeCordons
 CONF = Path(__file__).parents[2] / 'conf'
 MANUAL = Path(__file__).parents[2] / 'doc' / 'source' / 'monitoring.rst'
 RUNBOOK = MANUAL.with_name('runbook.rst')
+# The labels that Prometheus adds.
 TARGET = {'job', 'instance'}
-"""The labels that Prometheus adds."""
+# Series of other exporters and their labels, see tests/functional/test_metrics.py.
 OTHERS = {
     'up': set(),
     'rabbitmq_detailed_queue_messages_ready': {'vhost', 'queue'},
     'rabbitmq_detailed_queue_consumers': {'vhost', 'queue'},
 }
-"""Series of other exporters and their labels, see tests/functional/test_metrics.py."""
 GRAFANA = {'$__rate_interval': '5m', '$instance': '.*', '$queues': 'placement-worker'}
 
 

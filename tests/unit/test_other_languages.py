@@ -26,8 +26,8 @@ from tests.manual.pages import ROOT, blocks
 from tests.unit.late_ack.fakes import Connection, Delivery, Driver, Transport, deliver
 
 PAGE = ROOT / 'doc' / 'source' / 'other-languages.rst'
+# The bodies that the manual shows, by caption.
 SHOWN = {block.caption: block.text for block in blocks(PAGE) if block.caption}
-"""The bodies that the manual shows, by caption."""
 SPEC = {'type': 'senlin.policy.region_placement', 'version': '1.0'}
 VALID = {'spec': {**SPEC, 'properties': {'regions': [{'name': 'R1'}]}}}
 TO = {'exchange': 'engine', 'topic': 'replies', 'method': 'policy_checked'}

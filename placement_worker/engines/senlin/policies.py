@@ -24,6 +24,7 @@ DELETIONS = [
     ('BEFORE', name)
     for name in (consts.CLUSTER_DEL_NODES, consts.CLUSTER_REPLACE_NODES, consts.NODE_DELETE)
 ]
+# The properties that version 1.1 adds to both placement policies.
 PLACEMENT_PROPERTIES = {
     SPREAD: schema.Map(
         'How evenly nodes are spread over the places.',
@@ -57,7 +58,6 @@ PLACEMENT_PROPERTIES = {
         },
     ),
 }
-"""The properties that version 1.1 adds to both placement policies."""
 
 
 class DecidedByWorker:

@@ -1,9 +1,10 @@
 """The life of an attachment: a load balancer is found or created, filled, used, and removed.
 
 A policy has a load balancer of its own, or uses the preexisting one that its properties name. The
-binding's data holds the ids; a reply with them may be lost, so attaching and detaching go by the
-tags of what is there. A failed attachment is undone, because no binding names what it would leave;
-a binding is detached by its data alone, because a spec that Senlin stored may be invalid here.
+binding's data holds the ids. The reply with these ids may be lost; attaching and detaching
+therefore find objects by their tags. A failed attachment is undone, because no binding names what
+it would leave; a binding is detached by its data alone, because a spec that Senlin stored may be
+invalid here.
 
 :source: senlin/policies/lb_policy.py of Senlin 16, for the stored data.
 """

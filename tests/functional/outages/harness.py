@@ -11,10 +11,8 @@ from tests.functional.conftest import Worker
 from tests.malformed_requests import GOOD
 from tests.waiting import DEADLINE_S, wait_for
 
+# How long a probing call waits; the next one finds out whether its reply or the service was lost.
 CALL_S = 2
-"""How long a probing call waits; the next one finds out whether its reply or the service was
-lost.
-"""
 
 
 def served_after(worker: Worker, url: str) -> float:

@@ -13,8 +13,8 @@ from tests.waiting import wait_for
 
 pytestmark = pytest.mark.long
 CALLS_PER_KILL = 70
+# Longer than the cluster needs to elect leaders on a loaded machine.
 PATIENT = {'reply_timeout_s': 100}
-"""Longer than the cluster needs to elect leaders on a loaded machine."""
 CASTS = 500
 
 

@@ -19,8 +19,8 @@ from tests.heat.contract.conftest import PLACEMENT, SERVER, Make
 from tests.heat.contract.nested import NestedStack
 
 PLAIN = 'OS::Heat::AutoScalingGroup'
+# A value that Heat knows after the creation of another resource.
 UNRESOLVED = {'get_attr': ['other', 'value']}
-"""A value that Heat knows after the creation of another resource."""
 
 
 def server(zone: str | None, **properties: Any) -> dict[str, Any]:

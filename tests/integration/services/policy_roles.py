@@ -11,13 +11,13 @@ from importlib.metadata import entry_points
 from oslo_config import cfg
 from oslo_policy import policy
 
+# Keystone's bootstrap creates these implications.
 ROLES = {
     'any': ['unrelated'],
     'reader': ['reader'],
     'member': ['reader', 'member'],
     'admin': ['reader', 'member', 'manager', 'admin'],
 }
-"""Keystone's bootstrap creates these implications."""
 OWNER = {'project_id': 'p', 'tenant_id': 'p', 'user_id': 'u'}
 
 

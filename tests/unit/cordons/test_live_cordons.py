@@ -12,6 +12,7 @@ from placement_worker.cordons.live_cordons import LiveCordons, _SharedText
 from tests.factories import NOW
 
 CLOSED = '- {zone: b, until: "2999-01-01T00:00:00Z"}'
+# Only a child of this process reads a file before it is damaged.
 WITH_A_CHILD = """
 import os, sys
 from pathlib import Path
@@ -28,7 +29,7 @@ os.waitpid(child, 0)
 Path(path).write_text('- zone: d')
 print([cordon.zone for cordon in live.all], live.is_valid)
 """
-"""Only a child of this process reads a file before it is damaged."""
+# A process that replaces the text of its parent; forking is not safe in the process of a test.
 KILLED = """
 import os, signal
 from placement_worker.cordons.live_cordons import _SharedText
@@ -40,7 +41,6 @@ if not child:
     os._exit(0)
 print(os.waitpid(child, 0)[1], shared.read())
 """
-"""A process that replaces the text of its parent; forking is not safe in the process of a test."""
 
 
 class File:

@@ -38,13 +38,13 @@ CLOUD = {
     'networks': {'private': {'id': 'net1'}},
     'subnets': {'private-subnet': {'id': 'sub1', 'network': 'private', 'cidr': '10.0.0.0/24'}},
 }
+# The name of each policy in the manual's tables -> a binding.
 POLICIES = {
     'region': redistributing(region_policy('R1', 'R2')),
     'zone': redistributing(zone_policy('a', 'b')),
     'deletion': deletion_policy(version='1.2', hooks={'type': 'zaqar', 'params': {'queue': 'q'}}),
     'load balancing': load_balancing_policy(version='1.4', min_online=1),
 }
-"""The name of each policy in the manual's tables -> a binding."""
 
 RESIZE = {'adjustment_type': 'CHANGE_IN_CAPACITY', 'min_size': 0, 'max_size': 9, 'strict': False}
 NAMED: Json = {'candidates': ['n1']}

@@ -9,12 +9,12 @@ ROOT = Path(__file__).parents[3]
 PAGES = (ROOT / 'doc' / 'source').glob('**/*.rst')
 FILES = [ROOT / 'README.rst', *(ROOT / 'conf').glob('*.conf.sample'), *PAGES]
 URL = r'(?:rabbit|amqp)://[\w-]+:[\w-]+@[\w.]+(?::\d+)?/([^\s?\'"`]*)'
+# URLs with another virtual host -> the reason.
 OTHERS = {
     'rabbit://guest:guest@127.0.0.1:5672/': 'the tutorial and the tasks have a broker of their own',
     'rabbit://guest:guest@127.0.0.1:1/': 'no broker runs there',
     'rabbit://rabbitmq:password@127.0.0.1:5672//': 'the help text of oslo.messaging',
 }
-"""URLs with another virtual host -> the reason."""
 
 
 def found():

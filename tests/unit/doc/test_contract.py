@@ -13,10 +13,10 @@ from tests.unit.doc import key_recorder
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / 'doc' / 'source' / 'contract.rst').read_text(encoding='utf-8')
+# Keys that policies look up on the way to the keys inside.
 PARENTS = {'creation', 'deletion', 'placement'}
-"""Keys that policies look up on the way to the keys inside."""
+# Maps of which a policy only reads whether they are present -> the row that says so.
 WHOLE = {'hooks': 'hooks.type'}
-"""Maps of which a policy only reads whether they are present -> the row that says so."""
 
 
 @pytest.fixture(scope='module')

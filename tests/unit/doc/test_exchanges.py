@@ -19,6 +19,7 @@ PHASES = [
     for action in ('scale-out', 'resize', 'replace', 'recover', 'scale-in')
     for phase in ('before', 'after')
 ]
+# The checks of another cluster, at the end of the page.
 OTHERS = [
     'node-create-before',
     'node-create-after',
@@ -26,7 +27,6 @@ OTHERS = [
     'node-delete-before',
     'del-nodes-before',
 ]
-"""The checks of another cluster, at the end of the page."""
 
 
 def test_shown_messages_are_what_the_code_decides(tmp_path):

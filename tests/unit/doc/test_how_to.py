@@ -17,8 +17,8 @@ FILES = [
     for file in sorted(PROGRAMS.glob(pattern))
     if file.is_file() and file.suffix != '.pyc' and file.name != 'pytest.ini'
 ]
+# The length of a program that a reader takes in at once, without blank lines.
 MAX_LINES = 48
-"""The length of a program that a reader takes in at once, without blank lines."""
 ERROR = re.compile(r'^``(.+)``$', re.MULTILINE)
 
 

@@ -19,8 +19,8 @@ INTRODUCTION = re.compile(
 )
 VALUE = '\0'
 CONVERSION = re.compile(r'%(?:\.\d+)?[sdrafg]')
+# The fewest characters, values aside, by which a text of the code identifies a line.
 WORDS_MIN = 15
-"""The fewest characters, values aside, by which a text of the code identifies a line."""
 
 
 def cells(page):

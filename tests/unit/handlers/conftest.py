@@ -69,5 +69,5 @@ class Refusing:
 
 TO = {'exchange': 'engine', 'topic': 'replies', 'method': 'policy_checked'}
 
+# The forms of a request: an object, and the same object as a JSON string.
 FORMS = [lambda asked: asked, lambda asked: msgspec.json.encode(asked).decode()]
-"""The forms of a request: an object, and the same object as a JSON string."""

@@ -20,6 +20,7 @@ MANUAL = ' '.join((ROOT / 'doc' / 'source' / 'comparison-senlin.rst').read_text(
 ACCEPTED = [row for row in TABLE if 'properties' in row]
 REFUSED = [row for row in TABLE if 'error' in row]
 
+# The worker's error -> the manual's words about such specs, which Senlin accepts.
 ONLY_SENLIN = {
     r'got `bool`': '``true`` where a number belongs',
     r'Expected `str.*got `(array|object)`': 'a list or a map where a string belongs',
@@ -31,7 +32,7 @@ ONLY_SENLIN = {
     r'Expected `params': 'hooks without the queue or the URL of their type',
     r'that begins with `/`': 'a ``url_path`` that does not begin with ``/``',
 }
-"""The worker's error -> the manual's words about such specs, which Senlin accepts."""
+# Senlin's error -> the manual's words about such specs, which the worker accepts.
 ONLY_HERE = {
     r"'None' is not a": '``null`` where a property may be absent',
     r'must be one of the allowed values': (
@@ -39,7 +40,6 @@ ONLY_HERE = {
     ),
     r"'properties' not provided": 'a spec without ``properties`` if all have defaults',
 }
-"""Senlin's error -> the manual's words about such specs, which the worker accepts."""
 
 
 def read(spec: Any) -> tuple[Any, str]:

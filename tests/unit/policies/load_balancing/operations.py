@@ -14,8 +14,8 @@ from tests.unit.policies.load_balancing.building_blocks import (
     status,
 )
 
+# The lb_status_timeout of all operations.
 TIMEOUT_S = 60
-"""The lb_status_timeout of all operations."""
 
 
 class Operation:

@@ -10,8 +10,8 @@ from tests.deterministic_threads import ThreadScheduler
 from tests.factories import bind, connected, load_balancing_policy, request
 from tests.simulated_octavia import Lab, data_of, patched
 
+# The threads that proceed, each with its number of calls.
 ORDERS = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 30)), min_size=1, max_size=12)
-"""The threads that proceed, each with its number of calls."""
 PENDING_S = st.sampled_from([0, 0.2, 1, 3])
 CALL_S = st.sampled_from([0, 0.01, 0.3])
 SLOW = settings(max_examples=100)

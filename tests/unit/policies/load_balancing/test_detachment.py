@@ -16,6 +16,7 @@ from tests.unit.policies.load_balancing.building_blocks import (
 REFUSED = f'Octavia responded with status 403: {FORBIDDEN}'
 VIP = {'loadbalancers': {'pol-loadbalance': {'vip_address': '10.0.0.9'}}}
 TYPE = {'type': 'senlin.policy.loadbalance', 'version': '1.1'}
+# Specs that fit no schema, and of no installed version or type.
 SPECS = [
     {**TYPE, 'properties': {}},
     {**TYPE, 'properties': {'pool': {'subnet': 's', 'protocol_port': 0}}},
@@ -25,7 +26,6 @@ SPECS = [
     {'type': 'company.policy.balance', 'version': '1.0', 'properties': {'pool': 7}},
     {'type': '', 'version': '', 'properties': {}},
 ]
-"""Specs that fit no schema, and of no installed version or type."""
 
 
 @pytest.fixture
