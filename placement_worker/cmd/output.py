@@ -22,11 +22,11 @@ from placement_worker.contract.model import (
     Cluster,
     Decision,
 )
+from placement_worker.contract.rpc import LOAD_BALANCING
 from placement_worker.decisions.node_history import PLANS
 from placement_worker.errors import InvalidInput
 from placement_worker.formats import text as details
 from placement_worker.formats.text import counted, escaped, escaped_lines
-from placement_worker.policies.load_balancing.properties import NAME
 
 Style = Literal['bold', 'dim', 'red', 'green', 'yellow']
 _CODES: Mapping[Style, int] = {'bold': 1, 'dim': 2, 'red': 31, 'green': 32, 'yellow': 33}
@@ -98,7 +98,7 @@ def cluster_words(cluster: Cluster) -> str:
 def drain_wait_s(data: Mapping[str, Any], decisions: Sequence[Decision]) -> int:
     """Return the seconds from the removal of members to the deletion of their nodes, or 0."""
     leaving = any(
-        decision.policy_type.startswith(f'{NAME}-') and decision.details.get('removed')
+        decision.policy_type.startswith(f'{LOAD_BALANCING}-') and decision.details.get('removed')
         for decision in decisions
     )
     try:

@@ -26,6 +26,7 @@ from placement_worker.contract.action_data import (
     Placement,
 )
 from placement_worker.contract.model import CheckReply, CheckRequest, Cluster, Decision
+from placement_worker.contract.rpc import LOAD_BALANCING
 from placement_worker.decisions import node_history
 from placement_worker.errors import Rejected
 from placement_worker.planning import sizing
@@ -34,7 +35,6 @@ from placement_worker.planning.places import NO_PLACE
 from placement_worker.planning.sizing import Size
 from placement_worker.policies.base import AFTER
 from placement_worker.policies.deletion import Deletion
-from placement_worker.policies.load_balancing.properties import NAME
 from placement_worker.policies.region_placement import RegionPlacement
 from placement_worker.policies.victim_selection import KEPT
 from placement_worker.policies.zone_placement import ZonePlacement
@@ -209,7 +209,7 @@ def _rows(decisions: Sequence[Decision], key: str) -> Iterator[Mapping[str, Any]
 
 def _pools(decisions: Sequence[Decision]) -> Iterator[PoolChange]:
     for decision in decisions:
-        if decision.policy_type.startswith(f'{NAME}-') and decision.outcome == 'APPLIED':
+        if decision.policy_type.startswith(f'{LOAD_BALANCING}-') and decision.outcome == 'APPLIED':
             yield PoolChange(decision.policy_name or decision.policy_id, decision.details)
 
 

@@ -386,7 +386,7 @@ class ActionData(Struct, frozen=True):
 
         :param plan: the counts by place, e.g. `regions` and `zones`.
         :param entries: the place of each node to create; `placement` holds them.
-        :raises ValueError: as `plan_totals.check`.
+        :raises ValueError: the counts by place, or the entries, do not add up to `count`.
         """
         _check_plan(kind, count, plan, entries)
         data = {**self.data, kind: self.change(kind).replanned(count, **plan)}

@@ -32,7 +32,7 @@ VERSION = '1.1'
 # The suffixes that name a topic's isolation queue and its parking lot. The suffix -suspects is kept
 # for compatibility with the queues of existing brokers.
 ISOLATION_SUFFIX, PARKING_SUFFIX = '-suspects', '-parked'
-SLOW_POLICY_TYPE = 'senlin.policy.loadbalance'
+LOAD_BALANCING = 'senlin.policy.loadbalance'
 # The phases and actions in which a load-balancing policy waits for a load balancer. They equal the
 # `targets` of that policy, which a client must not import: it would load the policies, their
 # planners and the cloud.
@@ -85,7 +85,7 @@ def is_slow(request: object) -> bool:
     """Return whether a request may wait for a load balancer and belongs on the slow topic."""
     if isinstance(request, CheckRequest):
         return (request.target, request.action.action) in SLOW_CHECKS and any(
-            policy.enabled and policy.spec.type == SLOW_POLICY_TYPE for policy in request.policies
+            policy.enabled and policy.spec.type == LOAD_BALANCING for policy in request.policies
         )
     return isinstance(request, BindRequest)
 

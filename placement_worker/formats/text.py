@@ -51,10 +51,10 @@ def listed(items: Iterable[T], show: Callable[[T], str] = str, limit: int = MAX_
     return f'{shown} and {more} more' if more else shown
 
 
-def enumerated(names: Sequence[str], limit: int = MAX_ITEMS) -> str:
+def enumerated(names: Sequence[str]) -> str:
     """Return the names in words, e.g. "a, b and c", or the first ones as `listed` does."""
-    if not 1 < len(names) <= limit:
-        return listed(names, limit=limit)
+    if not 1 < len(names) <= MAX_ITEMS:
+        return listed(names)
     return f'{", ".join(names[:-1])} and {names[-1]}'
 
 

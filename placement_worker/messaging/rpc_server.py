@@ -12,6 +12,7 @@ from typing_extensions import override
 
 from placement_worker import errors
 from placement_worker.cloud.ports import bound_request_id
+from placement_worker.contract.caller import SENT_CONTEXT
 from placement_worker.contract.rpc import METHODS, VERSION
 from placement_worker.events import types
 from placement_worker.events.types import Listener
@@ -25,7 +26,6 @@ from placement_worker.messaging.reply_sender import ReplySender
 
 LOG = logging.getLogger(__name__)
 # The ids of a caller's context that the log shows.
-IDS = ('request_id', 'global_request_id', 'user_id', 'project_id')
 # The bytes that one quotation mark of a request may take: message and envelope both escape it.
 ENVELOPE_FACTOR = 4
 HEADER_BYTES = 64 * 2**10  # the size of the rest of a message: method, ids and the caller's context
@@ -44,7 +44,7 @@ class ContextSerializer(oslo_messaging.NoOpSerializer):
 
     @override
     def deserialize_context(self, context: Mapping[str, Any]) -> RequestContext:
-        ids: dict[str, Any] = {name: _id(context.get(name)) for name in IDS}
+        ids: dict[str, Any] = {name: _id(context.get(name)) for name in SENT_CONTEXT}
         # oslo.log finds the context of a thread here: creating it makes it the current one.
         return RequestContext(**ids)
 

@@ -15,6 +15,7 @@ from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.contract import actions
 from placement_worker.contract.action_data import CREATION, DELETION, Deletion, PlaceCount
 from placement_worker.contract.model import CheckRequest, Cluster, Node
+from placement_worker.contract.rpc import LOAD_BALANCING
 from placement_worker.errors import InvalidInput, NodeProtected
 from placement_worker.formats.text import counted, listed, shortened
 from placement_worker.planning import victims
@@ -26,7 +27,6 @@ LocationOf = Callable[[Node], victims.Location]
 # The reasons of victims that the deletion policy did not choose.
 KEPT = 'chosen by an earlier policy'
 NAMED = 'named by the action'
-LOAD_BALANCING = 'senlin.policy.loadbalance'
 # The types of profiles whose nodes can be members of a pool.
 POOL_PROFILES = frozenset({'os.nova.server-1.0'})
 # Actions that add nodes; a resize may also remove nodes.

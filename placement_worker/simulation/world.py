@@ -36,12 +36,12 @@ from placement_worker.contract.model import (
     ProfileProperties,
     ServerDetails,
 )
+from placement_worker.contract.rpc import LOAD_BALANCING
 from placement_worker.events.types import Event, Listener, LoadBalancerUpdated
 from placement_worker.planning import victims
 from placement_worker.planning.places import Cordon, cordons_in_force
 from placement_worker.planning.victims import exceptional
 from placement_worker.policies.load_balancing.attachment import StoredLoadBalancer
-from placement_worker.policies.load_balancing.properties import NAME
 from placement_worker.policies.region_placement import RegionPlacement
 from placement_worker.policies.zone_placement import ZonePlacement
 from placement_worker.simulation.scenario import (
@@ -214,7 +214,7 @@ def placement(zone: str | None, region: str | None) -> dict[str, str]:
 
 def is_load_balancing(binding: Binding) -> bool:
     """Return whether a policy has to be attached before it is checked."""
-    return binding.enabled and binding.spec.type == NAME
+    return binding.enabled and binding.spec.type == LOAD_BALANCING
 
 
 def _with_property(binding: Binding, key: str, values: Mapping[str, int]) -> Binding:

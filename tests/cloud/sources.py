@@ -34,10 +34,6 @@ class ClusterSources:
         """Return the size that users want."""
         return int(self.senlin.get(self.target)['cluster']['desired_capacity'])
 
-    def planned_zones(self) -> Counter[str]:
-        """Return how many nodes each zone has in Senlin's database."""
-        return Counter(node.placement.get('zone') for node in self.nodes())
-
     def servers(self) -> dict[str, Any]:
         """Return the server of each node that is not in ERROR from the Nova of its region."""
         return {

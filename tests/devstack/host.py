@@ -9,7 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -106,9 +106,6 @@ class Host:
         for file in self.units.glob('*.pid'):
             with suppress(ProcessLookupError):
                 os.killpg(int(file.read_text()), signal.SIGKILL)
-
-
-MakeHost = Callable[..., Host]
 
 
 def settings_of(file: Path) -> dict[str, Mapping[str, str]]:

@@ -104,7 +104,7 @@ def test_no_cast_and_no_call_is_lost_when_processes_are_killed(start, engine):
 
 @pytest.mark.long
 def test_stock_server_loses_the_cast_of_a_killed_process(start, gate, tmp_path):
-    """The stock server of oslo.messaging loses a request in flight: the tests above can fail."""
+    """The stock server of oslo.messaging loses a request in flight: a test of kills can fail."""
     worker = start(workers=1, command=(sys.executable, str(HERE / 'stock_worker.py')))
 
     with closing(worker.client(timeout_s=CALLED_S)) as client:

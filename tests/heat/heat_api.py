@@ -4,8 +4,6 @@ from typing import Any
 
 from keystoneauth1.session import Session
 
-Json = dict[str, Any]
-
 
 class Heat:
     """The API for one user."""

@@ -28,8 +28,8 @@ from placement_worker.engines.heat.worker_choice import WorkerChooser
 from placement_worker.errors import PlacementWorkerError
 
 PLACEMENT = 'placement'
-KEYS = ZONES, DELETION = ('zones', 'deletion')
-ZONE_KEYS = NAME, WEIGHT = ('name', 'weight')
+ZONES, DELETION = 'zones', 'deletion'
+NAME, WEIGHT = 'name', 'weight'
 CRITERIA = 'criteria'
 OLDEST_FIRST = 'OLDEST_FIRST'
 

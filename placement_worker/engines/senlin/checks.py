@@ -30,12 +30,13 @@ from placement_worker.contract.model import (
     NodePatch,
     Phase,
 )
+from placement_worker.contract.rpc import LOAD_BALANCING
 from placement_worker.engines.senlin import requests, worker_client
 
 LOG = logging.getLogger(__name__)
 REGIONS, ZONES = 'senlin.policy.region_placement', 'senlin.policy.zone_placement'
 # The policy types that the worker decides for, each before the types that depend on it.
-ORDER = (REGIONS, ZONES, 'senlin.policy.deletion', 'senlin.policy.loadbalance')
+ORDER = (REGIONS, ZONES, 'senlin.policy.deletion', LOAD_BALANCING)
 WORKER_TYPES = frozenset(ORDER)
 PLACEMENT = 'placement'
 Method = Callable[[PolicyClient, BindRequest, Mapping[str, str]], BindReply]

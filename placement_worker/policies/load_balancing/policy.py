@@ -14,6 +14,7 @@ from placement_worker.cloud.ports import Cloud
 from placement_worker.contract import actions
 from placement_worker.contract.action_data import CREATION
 from placement_worker.contract.model import BindRequest, CheckRequest, Node, SupportStatus
+from placement_worker.contract.rpc import LOAD_BALANCING
 from placement_worker.policies.base import (
     AFTER,
     BEFORE,
@@ -43,7 +44,6 @@ from placement_worker.policies.load_balancing.member_change import (
 from placement_worker.policies.load_balancing.node_addresses import AddressLookup
 from placement_worker.policies.load_balancing.node_removal import NodeRemoval
 from placement_worker.policies.load_balancing.properties import (
-    NAME,
     VERSIONS,
     LoadBalancingProperties,
 )
@@ -63,7 +63,7 @@ _ALWAYS_CREATING = (actions.CLUSTER_SCALE_OUT, actions.CLUSTER_ADD_NODES)
 class LoadBalancing(Policy[LoadBalancingProperties]):
     """Keep the members of a pool equal to the nodes of a cluster."""
 
-    name = NAME
+    name = LOAD_BALANCING
     versions = VERSIONS
     support_status = {
         '1.0': [SupportStatus('SUPPORTED', '2016.04')],

@@ -13,10 +13,9 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from placement_worker.contract.rpc import LOAD_BALANCING
 from placement_worker.formats.text import shortened
-from placement_worker.policies.victim_selection import LOAD_BALANCING
 
-NAME = LOAD_BALANCING
 STATUS_TIMEOUT_S = 300
 # The longest plausible delay. Octavia takes seconds, but Senlin documents milliseconds.
 _LONGEST_DELAY_S = 600
@@ -215,4 +214,4 @@ def type_of(type_name: str) -> type[LoadBalancingProperties] | None:
     :param type_name: name and version, e.g. senlin.policy.loadbalance-1.4.
     """
     name, _, version = type_name.rpartition('-')
-    return VERSIONS.get(version) if name == NAME else None
+    return VERSIONS.get(version) if name == LOAD_BALANCING else None

@@ -9,9 +9,9 @@ from placement_worker.contract import codec
 from placement_worker.contract.caller import Caller
 from placement_worker.contract.model import CheckRequest
 from placement_worker.contract.rpc import (
+    LOAD_BALANCING,
     METHODS,
     SLOW_CHECKS,
-    SLOW_POLICY_TYPE,
     is_slow,
     version_of,
 )
@@ -20,7 +20,7 @@ from placement_worker.messaging.rpc_server import ExposedEndpoints
 from placement_worker.policies.load_balancing.policy import LoadBalancing
 from tests.factories import node, request, zone_policy
 
-LOAD_BALANCING = {**zone_policy(), 'spec': {'type': SLOW_POLICY_TYPE, 'version': '1.3'}}
+BOUND = {**zone_policy(), 'spec': {'type': LOAD_BALANCING, 'version': '1.3'}}
 
 
 def _public(kind):
@@ -46,17 +46,17 @@ def test_methods_are_all_that_the_server_exposes():
 
 def test_slow_checks_equal_the_targets_of_the_load_balancing_policy():
     """Each check that may wait for a load balancer goes to the slow topic, and no other check."""
-    assert LoadBalancing.name == SLOW_POLICY_TYPE
+    assert LoadBalancing.name == LOAD_BALANCING
     assert LoadBalancing.targets == SLOW_CHECKS
 
 
 @pytest.mark.parametrize(
     ('action', 'policy', 'slow'),
     [
-        ('CLUSTER_SCALE_IN', LOAD_BALANCING, True),
-        ('CLUSTER_SCALE_IN', {**LOAD_BALANCING, 'enabled': False}, False),
+        ('CLUSTER_SCALE_IN', BOUND, True),
+        ('CLUSTER_SCALE_IN', {**BOUND, 'enabled': False}, False),
         ('CLUSTER_SCALE_IN', zone_policy(('a', 0)), False),
-        ('CLUSTER_SCALE_OUT', LOAD_BALANCING, False),
+        ('CLUSTER_SCALE_OUT', BOUND, False),
     ],
 )
 def test_is_slow_asks_for_an_enabled_load_balancing_policy_that_waits(action, policy, slow):
