@@ -1,4 +1,4 @@
-"""What a worker offers: `placement-policy validate`, `type list`, `type show`, `schema`, `ping`.
+"""Commands about policy types and workers: `validate`, `type list`, `type show`, `schema`, `ping`.
 
 Policy types depend on the packages of the worker that replies, schemas on this version alone.
 """

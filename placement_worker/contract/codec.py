@@ -330,7 +330,7 @@ def _wrong_in_object(
 
 
 def _wrong_in_array(part: _Part, kind: Any) -> Iterator[_Part]:
-    """Yield the wrong items; msgspec tells of many nodes at once that they fit."""
+    """Yield the wrong items; one call of msgspec accepts many correct nodes at once."""
     first = part.wrong[0] if part.wrong else 0  # the items before the first wrong one fit
     items = islice(enumerate(part.value), int(first), None)
     while some := list(islice(items, _SOME)):

@@ -36,7 +36,7 @@ class DeliveryLimit:
 
 @dataclass(frozen=True, slots=True)
 class ParkedRequest:
-    """A parked request; `parked_at` and `topic` are None if no worker parked the message."""
+    """A parked request; without `parked_at` and `topic`, no worker parked the message."""
 
     id: str
     parked_at: str | None

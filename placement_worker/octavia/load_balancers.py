@@ -4,7 +4,7 @@ A worker may die at any step, and two workers may attach the same policy at once
 state is kept: objects with the tags of policy and cluster are adopted, and missing parts are
 created. If several load balancers have the tags, the order of `_rank` selects the same
 one in every worker, and the others are deleted. Otherwise a lost reply or a race would leak a load
-balancer that nobody knows.
+balancer that no binding names.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -33,8 +33,8 @@ Located = Mapping[str | None, int]
 NOWHERE: Located = MappingProxyType({})
 # A mutable `Located`; a missing place has no nodes.
 Counts = Counter[str | None]
-# Place -> the ranks of its healthy, unprotected nodes in the order of all victims, ascending. There
-# are none if there is no deletion policy, or if it chooses at random.
+# Place -> the ranks of its healthy, unprotected nodes in the order of all victims, ascending. It is
+# empty without a deletion policy, or if that policy chooses at random.
 Ranks = Mapping[str | None, Sequence[int]]
 NO_RANKS: Ranks = MappingProxyType({})
 

@@ -1,8 +1,8 @@
 """The parent of the worker's processes: configure, create, fork, and wait for a signal.
 
 The lines of the log about stops and deaths are this module's own: cotyledon 2.2 logs them at INFO
-under a logger of its own, which `conf/logging.conf` leaves out, and a worker that was killed or
-crashed must be told from one that was stopped.
+under a logger of its own, which `conf/logging.conf` leaves out, and a log must
+distinguish a worker that was killed or crashed from one that was stopped.
 """
 
 import gc

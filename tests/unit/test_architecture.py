@@ -154,7 +154,7 @@ def files_of(prepare):
 
 
 def test_check_runs_through_few_files():
-    """Whoever follows a scale-out with zone placement reads at most 25 files."""
+    """A scale-out with zone placement runs through at most 25 files."""
     asked = request('CLUSTER_SCALE_OUT', [zone_policy('az1', 'az2')], nodes(az1=2))
 
     def check():
@@ -166,7 +166,7 @@ def test_check_runs_through_few_files():
 
 
 def test_attachment_runs_through_few_files():
-    """Whoever follows an attachment of a load balancer reads at most 40 files."""
+    """An attachment of a load balancer runs through at most 40 files."""
     asked = bind(load_balancing_policy(), [connected(number) for number in range(1, 5)])
 
     def attach():

@@ -89,7 +89,7 @@ class NodeRemoval:
         return [] if named is None and action.action == actions.CLUSTER_DEL_NODES else named
 
     def _count(self) -> int:
-        """Return the number of victims to choose; protected nodes are none."""
+        """Return the number of victims to choose, without protected nodes."""
         size = self.state.size(self.request)
         if size.kind != DELETION:
             return 0

@@ -1,4 +1,4 @@
-"""What a request to a cloud carries, and what its errors say."""
+"""The contents of requests to a cloud, and the texts of its errors."""
 
 import threading
 

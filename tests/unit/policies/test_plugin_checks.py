@@ -150,7 +150,7 @@ def test_plugin_with_a_built_in_name_does_not_replace_the_class(is_first):
 def test_module_that_cannot_be_imported_is_skipped_with_the_cause(
     monkeypatch, tmp_path, source, cause
 ):
-    """Whatever a module raises, the worker starts with the other types."""
+    """A module that raises any error leaves the other types to the worker."""
     (tmp_path / 'broken_plugin.py').write_text(source)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, 'broken_plugin', raising=False)

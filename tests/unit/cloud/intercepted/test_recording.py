@@ -44,7 +44,7 @@ def test_set_is_recorded_and_returned_in_order():
     ],
 )
 def test_error_of_the_cloud_is_recorded_raised_and_replayed(error, details):
-    """A record has the class, the text and the attributes of an error; an internal one is none."""
+    """A record has the class, the text and the attributes of an error of the cloud."""
     answers = []
 
     def fail(exc):
