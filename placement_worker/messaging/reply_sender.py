@@ -167,7 +167,8 @@ class ReplySender:
 
     def _retry_refused(self) -> None:
         with self._lock:
-            replies, self._refused = self._refused, []
+            replies = list(self._refused)
+        refused_again = []
         failures: dict[tuple[str, str], Exception] = {}  # one attempt per destination
         for waiting in replies:
             destination = waiting.reply.exchange, waiting.reply.routing_key
@@ -185,8 +186,9 @@ class ReplySender:
             if is_lasting or time.monotonic() >= end or self._stopping.is_set():
                 waiting.log_dropped()
             else:
-                with self._lock:
-                    self._refused.append(waiting)
+                refused_again.append(waiting)
+        with self._lock:  # others append meanwhile
+            self._refused[: len(replies)] = refused_again
 
 
 class _Waiting:
