@@ -6,7 +6,6 @@ already changed in a cloud stay.
 """
 
 import logging
-import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,24 +13,14 @@ from operator import attrgetter
 from typing import Any, Literal, Self
 
 from placement_worker.contract import actions
-from placement_worker.contract.action_data import DELETION, ActionData
-from placement_worker.contract.model import (
-    ActionPatch,
-    Binding,
-    CheckReply,
-    CheckRequest,
-    ClusterPatch,
-    Decision,
-    NodePatch,
-)
+from placement_worker.contract.action_data import ActionData
+from placement_worker.contract.model import Binding, CheckRequest, Decision
 from placement_worker.errors import Rejected
-from placement_worker.planning.sizing import size_warnings, with_size_of_resize
-from placement_worker.policies import places, plugin_checks, victim_selection
-from placement_worker.policies.base import BEFORE, Outcome, Policy, State
+from placement_worker.policies import plugin_checks
+from placement_worker.policies.base import Outcome, Policy, State
 from placement_worker.policies.registry import Registry
 
 LOG = logging.getLogger(__name__)
-_COMPLETED = 'Completed policy checking.'
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +53,12 @@ def links_of(request: CheckRequest, registry: Registry) -> list[Link]:
 
     :raises Refused: a spec names no installed type, or its properties do not fit.
     """
-    found = []
+    links = []
     for i, binding in enumerate(request.policies):
         if binding.enabled:
             policy = registry.policy(binding.spec, f'$.policies[{i}].spec')
-            found.append(Link.of(binding, policy, request))
-    return in_order(found)
+            links.append(Link.of(binding, policy, request))
+    return in_order(links)
 
 
 def in_order(links: Sequence[Link]) -> list[Link]:
@@ -134,112 +123,61 @@ def _skip_reason(policy: Policy[Any], request: CheckRequest) -> str | None:
 
 
 @dataclass(slots=True)
-class _Progress:
-    data: Mapping[str, Any]
-    nodes: Mapping[str, NodePatch]
-    cluster: ClusterPatch | None
+class Progress:
+    """The state after the policies so far, with their warnings and decisions."""
+
+    state: State
     warnings: list[str] = field(default_factory=list)
     decisions: list[Decision] = field(default_factory=list)
 
-    @classmethod
-    def of(cls, state: State) -> Self:
-        """Return the start of a check: the data of the request, without an earlier outcome."""
-        received = state.action_data.data
-        data = {key: value for key, value in received.items() if key not in ('status', 'reason')}
-        return cls(data, state.nodes, state.cluster)
-
     def apply(self, outcome: Outcome) -> None:
-        """Take over the changes and the warnings of a policy."""
-        self.data = self.data if outcome.data is None else outcome.data
-        self.nodes = {**self.nodes, **outcome.nodes}
-        self.cluster = outcome.cluster or self.cluster
+        state = self.state
+        self.state = replace(
+            state,
+            action_data=state.action_data if outcome.data is None else ActionData(outcome.data),
+            nodes={**state.nodes, **outcome.nodes},
+            cluster=outcome.cluster or state.cluster,
+        )
         self.warnings += outcome.warnings
 
     def reject(self, error: Rejected) -> None:
-        """Take over the patches and the warnings of a policy that failed."""
-        self.nodes = {**self.nodes, **error.nodes}
+        self.state = replace(self.state, nodes={**self.state.nodes, **error.nodes})
         self.warnings += error.warnings
 
 
 def run(
-    links: Sequence[Link],
-    request: CheckRequest,
-    state: State,
-    clock: Callable[[], float] = time.perf_counter,
-) -> CheckReply:
+    links: Sequence[Link], request: CheckRequest, progress: Progress, clock: Callable[[], float]
+) -> None:
     """Consult one policy after the other; each sees the changes of those before it.
 
     :param links: in the order in which their policies run.
+    :param progress: the start; it takes up the changes, also those before a failure.
     :param clock: seconds, for `elapsed_ms`.
-    :returns: status OK, or ERROR with the reason of the policy that failed, without its data.
+    :raises Rejected: a policy failed, or two policies of an exclusive type would be consulted.
     """
-    progress = _Progress.of(state)
     pair = conflict(links)
     if pair:
-        return _conflict_reply(pair, request, progress)
+        reason = conflict_text(pair)
+        progress.decisions += [_decision(link, request, 'FAILED', reason, 0.0, {}) for link in pair]
+        raise Rejected(reason)
     for link in links:
         started = clock()
         try:
-            outcome, reason, details = _consult(link, request, state, progress)
+            outcome, reason, details = _consult(link, request, progress)
         except Rejected as exc:
             LOG.debug('%s failed: %s', link.policy.name, exc)
             progress.reject(exc)
             progress.decisions.append(
                 _decision(link, request, 'FAILED', str(exc), clock() - started, exc.details)
             )
-            return _reply(request, progress, 'ERROR', str(exc))
+            raise
         progress.decisions.append(
             _decision(link, request, outcome, reason, clock() - started, details)
         )
-    return _completed(links, request, state, progress)
-
-
-def _completed(
-    links: Sequence[Link], request: CheckRequest, state: State, progress: _Progress
-) -> CheckReply:
-    if request.target == BEFORE:
-        try:
-            if request.action.node or _names_victims(request, progress):
-                _check_victims(request, _state(state, progress))
-        except Rejected as exc:
-            return _reply(request, progress, 'ERROR', str(exc))
-        if any(link.skip_reason is None for link in links):
-            _warn_of_size(request, progress, state)
-        if request.action.action == actions.CLUSTER_RESIZE:
-            _complete_resize(request, progress, state.max_nodes)
-        recorded = places.patch_after_deletion(
-            request, progress.data, progress.cluster, state.places.backoffs, state.now
-        )
-        progress.cluster = recorded or progress.cluster
-    return _reply(request, progress, 'OK', progress.data.get('reason', _COMPLETED))
-
-
-def _check_victims(request: CheckRequest, state: State) -> None:
-    """Check that neither the plan nor the action names a protected node for deletion.
-
-    :raises NodeProtected: one of them does.
-    """
-    victim_selection.check_candidates(request, state)
-    victim_selection.check_named(request, state)
-
-
-def _warn_of_size(request: CheckRequest, progress: _Progress, state: State) -> None:
-    data, protections = ActionData(progress.data), state.protected(request)
-    of_size = size_warnings(request, data, state.max_nodes, protections)
-    progress.warnings = [*of_size, *progress.warnings]
-
-
-def _complete_resize(request: CheckRequest, progress: _Progress, max_nodes: int) -> None:
-    data = ActionData(progress.data)
-    try:
-        progress.data = with_size_of_resize(request.action, data, request.cluster, max_nodes)
-    except Rejected as exc:  # the invalid value did not matter to any policy
-        refusal = f'{str(exc).rstrip(".")}: the engine must refuse the resize'
-        progress.warnings = [refusal, *progress.warnings]
 
 
 def _consult(
-    link: Link, request: CheckRequest, state: State, progress: _Progress
+    link: Link, request: CheckRequest, progress: Progress
 ) -> tuple[Literal['APPLIED', 'SKIPPED'], str, Mapping[str, Any]]:
     """Consult a policy and apply its outcome, unless there is a reason to skip the policy.
 
@@ -247,10 +185,7 @@ def _consult(
     """
     if link.skip_reason is not None:
         return 'SKIPPED', link.skip_reason, {}
-    state = _state(state, progress, link.binding)
-    if _names_victims(request, progress):
-        victim_selection.check_candidates(request, state)
-        state = _without_ignored_deletion(request, state, progress)
+    state = replace(progress.state, binding=link.binding)
     with plugin_checks.named_in_errors(
         link.binding.spec.type_name, type(link.policy), kept=Rejected
     ):
@@ -259,56 +194,6 @@ def _consult(
             plugin_checks.check_decision(link.policy, outcome, state)
     progress.apply(outcome)
     return outcome.outcome, outcome.reason, outcome.details
-
-
-def _names_victims(request: CheckRequest, progress: _Progress) -> bool:
-    """Return whether the action may name nodes to delete, which most checks of growth do not."""
-    named = DELETION in progress.data or request.action.inputs.get('candidates')
-    return request.target == BEFORE and bool(named)
-
-
-def _state(state: State, progress: _Progress, binding: Binding | None = None) -> State:
-    return replace(
-        state,
-        action_data=ActionData(progress.data),
-        nodes=progress.nodes,
-        cluster=progress.cluster,
-        binding=binding,
-    )
-
-
-def _without_ignored_deletion(request: CheckRequest, state: State, progress: _Progress) -> State:
-    """Return the state without a deletion that the action ignores, and warn of it.
-
-    Without this, the reply would show a deletion that no policy has checked.
-
-    :raises Rejected: the deletion names a node that must not be deleted.
-    """
-    warning = victim_selection.ignored_deletion(request, state)
-    if warning is None:
-        return state
-    progress.warnings.append(warning)
-    progress.data = {key: value for key, value in progress.data.items() if key != DELETION}
-    return replace(state, action_data=ActionData(progress.data))
-
-
-def _conflict_reply(
-    pair: tuple[Link, Link], request: CheckRequest, progress: _Progress
-) -> CheckReply:
-    reason = conflict_text(pair)
-    progress.decisions = [_decision(link, request, 'FAILED', reason, 0.0, {}) for link in pair]
-    return _reply(request, progress, 'ERROR', reason)
-
-
-def _reply(request: CheckRequest, progress: _Progress, status: str, reason: str) -> CheckReply:
-    data = {**progress.data, 'status': status, 'reason': reason}
-    return CheckReply(
-        action=ActionPatch(request.action.id, data),
-        cluster=progress.cluster,
-        nodes=dict(sorted(progress.nodes.items())),
-        warnings=list(dict.fromkeys(progress.warnings)),
-        decisions=progress.decisions,
-    )
 
 
 def _decision(

@@ -1,4 +1,4 @@
-"""The conditions of a decision, the state that policies start from, and the ports of a decision.
+"""The decision of a check: its conditions, the state that policies start from, and the last step.
 
 All that a decision reads besides its request is in `Conditions`: a recorded decision is replayed by
 replacing them. A policy that read a clock or a setting elsewhere could not be replayed.
@@ -13,8 +13,10 @@ from typing import Any, Protocol, cast
 
 from placement_worker.cloud.ports import Cloud, Clouds, OctaviaSettings, UnreachableCloud
 from placement_worker.cloud.snapshot import Snapshot
-from placement_worker.contract.action_data import ActionData
+from placement_worker.contract import actions
+from placement_worker.contract.action_data import DELETION, ActionData
 from placement_worker.contract.model import (
+    ActionPatch,
     BindReply,
     BindRequest,
     CheckReply,
@@ -24,19 +26,23 @@ from placement_worker.contract.model import (
     ReplyTo,
     in_utc,
 )
-from placement_worker.errors import CloudUnavailable, RequestExpired
+from placement_worker.errors import CloudUnavailable, Rejected, RequestExpired
 from placement_worker.formats.text import shortened
-from placement_worker.handlers.chain import Link
+from placement_worker.handlers import chain
+from placement_worker.handlers.chain import Link, Progress
 from placement_worker.planning.places import Cordon
+from placement_worker.planning.sizing import size_warnings, with_size_of_resize
 from placement_worker.planning.victims import Criteria
-from placement_worker.policies.base import Policy, State
+from placement_worker.policies import victim_selection
+from placement_worker.policies.base import BEFORE, Policy, State
 from placement_worker.policies.deletion import Deletion
-from placement_worker.policies.places import Listed, Places
+from placement_worker.policies.places import Listed, Places, patch_after_deletion
 from placement_worker.policies.region_placement import RegionPlacement
 from placement_worker.policies.shared_placement import PlacementPolicy
 from placement_worker.policies.zone_placement import ZonePlacement
 
 LOG = logging.getLogger(__name__)
+_COMPLETED = 'Completed policy checking.'
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +102,101 @@ def state_for_check(request: CheckRequest, links: Sequence[Link], conditions: Co
         _listed(consulted, RegionPlacement),
         _listed(consulted, ZonePlacement),
     )
-    state = _state(ActionData(request.action.data), snapshot, conditions)
+    # The outcome of an earlier phase would end up in the reply.
+    data = {k: v for k, v in request.action.data.items() if k not in ('status', 'reason')}
+    state = _state(ActionData(data), snapshot, conditions)
     return replace(state, criterion=_criterion(links), _places=places)
+
+
+def decide(
+    request: CheckRequest, links: Sequence[Link], state: State, clock: Callable[[], float]
+) -> CheckReply:
+    """Check the victims that the request names, consult the policies, and complete their reply.
+
+    :param state: that of `state_for_check`.
+    :param clock: seconds, for the durations of decisions.
+    :returns: status OK, or ERROR with the reason of the failure. The data of a policy that failed
+        are dropped, since the engine does not carry out the action.
+    """
+    progress = Progress(state)
+    try:
+        if any(link.skip_reason is None for link in links):
+            _check_named_victims(request, progress)
+        chain.run(links, request, progress, clock)
+        if request.target == BEFORE:
+            _complete(request, links, progress)
+    except Rejected as exc:
+        return _reply(request, progress, 'ERROR', str(exc))
+    return _reply(request, progress, 'OK', progress.state.data.get('reason', _COMPLETED))
+
+
+def _check_named_victims(request: CheckRequest, progress: Progress) -> None:
+    """Drop a deletion that the action ignores, with a warning, before the first policy runs.
+
+    The reply would otherwise show a deletion that no policy has checked.
+
+    :raises Rejected: the request names a node that must not be deleted.
+    """
+    state = progress.state
+    if not _may_name_victims(request, state):
+        return
+    victim_selection.check_candidates(request, state)
+    warning = victim_selection.ignored_deletion(request, state)
+    if warning:
+        progress.warnings.append(warning)
+        kept = {key: value for key, value in state.data.items() if key != DELETION}
+        progress.state = replace(state, action_data=ActionData(kept))
+
+
+def _may_name_victims(request: CheckRequest, state: State) -> bool:
+    """Return False for most checks of growth, whose nodes need not be searched for protection."""
+    named = DELETION in state.data or request.action.inputs.get('candidates')
+    return request.target == BEFORE and bool(named)
+
+
+def _complete(request: CheckRequest, links: Sequence[Link], progress: Progress) -> None:
+    """Add the warnings about sizes, and what is stored for later checks.
+
+    :raises NodeProtected: the plan or the action names a protected node for deletion.
+    """
+    state = progress.state
+    if request.action.node or _may_name_victims(request, state):
+        victim_selection.check_candidates(request, state)
+        victim_selection.check_named(request, state)
+    if any(link.skip_reason is None for link in links):
+        progress.warnings[:0] = size_warnings(
+            request, state.action_data, state.max_nodes, state.protected(request)
+        )
+    if request.action.action == actions.CLUSTER_RESIZE:
+        _add_size_of_resize(request, progress)
+    patch = patch_after_deletion(
+        request, progress.state.data, state.cluster, state.places.backoffs, state.now
+    )
+    progress.state = replace(progress.state, cluster=patch or state.cluster)
+
+
+def _add_size_of_resize(request: CheckRequest, progress: Progress) -> None:
+    state = progress.state
+    try:
+        data = with_size_of_resize(
+            request.action, state.action_data, request.cluster, state.max_nodes
+        )
+    except Rejected as exc:  # the invalid value did not matter to any policy
+        refusal = f'{str(exc).rstrip(".")}: the engine must refuse the resize'
+        progress.warnings.insert(0, refusal)
+    else:
+        progress.state = replace(state, action_data=ActionData(data))
+
+
+def _reply(request: CheckRequest, progress: Progress, status: str, reason: str) -> CheckReply:
+    state = progress.state
+    return CheckReply(
+        action=ActionPatch(request.action.id, {**state.data, 'status': status, 'reason': reason}),
+        cluster=state.cluster,
+        nodes=dict(sorted(state.nodes.items())),
+        warnings=list(dict.fromkeys(progress.warnings)),
+        decisions=progress.decisions,
+    )
 
 
 def state_for_binding(request: BindRequest, conditions: Conditions) -> State:

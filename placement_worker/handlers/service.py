@@ -46,7 +46,7 @@ from placement_worker.events.types import (
     RebalancePlanned,
     RequestFailed,
 )
-from placement_worker.handlers import chain, rebalancing, request_log
+from placement_worker.handlers import rebalancing, request_log
 from placement_worker.handlers.chain import Link, links_of
 from placement_worker.handlers.decision_state import (
     Conditions,
@@ -56,6 +56,7 @@ from placement_worker.handlers.decision_state import (
     Record,
     Recorder,
     Request,
+    decide,
     state_for_binding,
     state_for_check,
 )
@@ -261,7 +262,7 @@ class Endpoints:
             data = {**request.action.data, 'status': 'ERROR', 'reason': str(exc)}
             patch = ActionPatch(request.action.id, data)
             return CheckReply(action=patch, cluster=None, nodes={}, decisions=[])
-        reply = chain.run(links, request, state, self._clock)
+        reply = decide(request, links, state, self._clock)
         names = {link.policy.type_name for link in links}
         warnings = [
             *self._warnings_of_cordons(links, state),

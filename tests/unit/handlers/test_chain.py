@@ -1,14 +1,16 @@
 """The chain: order, what each policy sees, and what a failure leaves."""
 
 import itertools
+import math
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from placement_worker.cloud.embedded.inventory import Inventory
+from placement_worker.cloud.ports import OctaviaSettings
 from placement_worker.contract import codec
-from placement_worker.contract.action_data import ActionData
 from placement_worker.contract.model import (
     Binding,
     CheckRequest,
@@ -20,8 +22,8 @@ from placement_worker.contract.model import (
 from placement_worker.errors import Rejected, with_notes
 from placement_worker.handlers import chain
 from placement_worker.handlers.chain import Link, in_order
-from placement_worker.policies.base import BEFORE, Outcome, Policy, State, on, skipped
-from placement_worker.policies.places import Places
+from placement_worker.handlers.decision_state import Conditions, decide, state_for_check
+from placement_worker.policies.base import BEFORE, Outcome, Policy, on, skipped
 from tests.factories import (
     NOW,
     deletion_policy,
@@ -78,10 +80,9 @@ def run(
         policy = does if isinstance(does, Policy) else Scripted(does)
         bound.append(Link.of(binding, policy, asked))
     clock = (ticks or itertools.count(0, 0.001)).__next__
-    state = State(
-        ActionData(asked.action.data), None, 1000, NOW, _places=Places(asked, None, (), NOW)
-    )
-    return chain.run(in_order(bound), asked, state, clock)
+    conditions = Conditions(Inventory(), OctaviaSettings(), 1000, NOW, left_s=lambda: math.inf)
+    links = in_order(bound)
+    return decide(asked, links, state_for_check(asked, links, conditions), clock)
 
 
 def outcomes(reply):

@@ -141,6 +141,15 @@ def test_protected_victim_that_no_policy_reads_is_refused(check, policies, actio
     assert (data['status'], data['reason']) == ('ERROR', REFUSED)
 
 
+def test_protected_victim_of_the_request_is_refused_before_any_policy(check):
+    """A policy that changes a cloud is not consulted about a victim that must stay."""
+    data = {'deletion': {'candidates': ['n1']}}
+
+    reply = check(request(SCALE_IN, [zone_policy('a')], [ONE], data=data), 'a')
+
+    assert (reply['action']['data']['reason'], reply['decisions']) == (REFUSED, [])
+
+
 @pytest.mark.parametrize(
     ('action', 'more'),
     [
