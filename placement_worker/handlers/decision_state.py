@@ -34,9 +34,9 @@ from placement_worker.planning.places import Cordon
 from placement_worker.planning.sizing import size_warnings, with_size_of_resize
 from placement_worker.planning.victims import Criteria
 from placement_worker.policies import victim_selection
-from placement_worker.policies.base import BEFORE, Policy, State
+from placement_worker.policies.base import BEFORE, P, Policy, State
 from placement_worker.policies.deletion import Deletion
-from placement_worker.policies.places import Listed, Places, patch_after_deletion
+from placement_worker.policies.places import Places, patch_after_deletion
 from placement_worker.policies.region_placement import RegionPlacement
 from placement_worker.policies.shared_placement import PlacementPolicy
 from placement_worker.policies.zone_placement import ZonePlacement
@@ -95,12 +95,12 @@ def state_for_check(request: CheckRequest, links: Sequence[Link], conditions: Co
         conditions.cordons,
         conditions.now,
         [
-            link.policy.backoff
+            link.policy.properties.backoff
             for link in links
-            if isinstance(link.policy, PlacementPolicy) and link.policy.backoff
+            if isinstance(link.policy, PlacementPolicy) and link.policy.properties.backoff
         ],
-        _listed(consulted, RegionPlacement),
-        _listed(consulted, ZonePlacement),
+        _properties(consulted, RegionPlacement),
+        _properties(consulted, ZonePlacement),
     )
     # The outcome of an earlier phase would end up in the reply.
     data = {k: v for k, v in request.action.data.items() if k not in ('status', 'reason')}
@@ -227,12 +227,10 @@ def _state(data: ActionData, snapshot: Snapshot, conditions: Conditions) -> Stat
     )
 
 
-def _listed(
-    policies: Sequence[Policy[Any]], kind: type[RegionPlacement] | type[ZonePlacement]
-) -> Listed | None:
+def _properties(policies: Sequence[Policy[Any]], kind: type[Policy[P]]) -> P | None:
     for policy in policies:
         if isinstance(policy, kind):
-            return Listed(policy.listed, policy.backoff)
+            return policy.properties
     return None
 
 

@@ -131,7 +131,7 @@ class _Policies:
     def counted(self, nodes: Sequence[Node]) -> Sequence[Node]:
         """Return the nodes that hold room in their place, as a creation counts them."""
         policies = [one for one in (self.regions, self.zones) if one]
-        if not any(one.backoff for one in policies):
+        if not any(one.properties.backoff for one in policies):
             return nodes
         failed = {node.id for node in failed_nodes(nodes)}
         return [node for node in nodes if node.id not in failed]
@@ -148,7 +148,7 @@ class _Policies:
             f'Version 1.1 of {policy.name} with `spread` in mode strict may refuse a scale-out: '
             'use mode best_effort until the last step is done'
             for policy in (self.regions, self.zones)
-            if policy and policy.spread and policy.spread.mode == 'strict'
+            if policy and policy.properties.spread.mode == 'strict'
         ]
         if not self.deletion.reduce_desired_capacity:
             found.append(

@@ -7,13 +7,12 @@ only, and so hide that a place is lost.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, NamedTuple
 
 from placement_worker.contract.action_data import CREATION, Kind
 from placement_worker.formats.text import counted, enumerated, escaped, shortened
 from placement_worker.planning.placement import Plan, Row
-from placement_worker.planning.places import NOWHERE, Located, Place
+from placement_worker.planning.places import Held, Located, Place
 
 
 class _Bound(NamedTuple):
@@ -41,18 +40,29 @@ _UNHEALTHY_FIRST = 'unhealthy nodes and nodes that were never created leave firs
 _BEST_FOR_WEIGHTS = 'the weights allow no better plan'
 
 
-@dataclass(frozen=True, slots=True)
-class _Standing:
-    """A listed place after a plan, with its ideal."""
+class _Standing(NamedTuple):
+    """A listed place after a plan.
+
+    `size`, `weights`: the nodes and the weights of all listed places.
+    """
 
     place: Place
     row: Row
-    ideal: Fraction
+    size: int
+    weights: int
 
     @property
-    def distance(self) -> Fraction:
-        """The number of nodes above the ideal; negative below it."""
-        return self.row.final - self.ideal
+    def ideal(self) -> float:
+        return self.size * self.place.weight / self.weights
+
+    @property
+    def excess(self) -> int:
+        """The nodes above the ideal, in units of 1/`weights`; negative below it."""
+        return self.row.final * self.weights - self.size * self.place.weight
+
+    @property
+    def distance(self) -> float:
+        return self.excess / self.weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +70,7 @@ class Skew:
     """The places of a plan that are more than `allowed` nodes from their ideal.
 
     :ivar standings: all listed places, in the order of the spec.
+    :ivar beyond: those that are too far from their ideal.
     :ivar first: the number of nodes that a deletion removes before healthy ones.
     :ivar staying: the protected nodes by place.
     """
@@ -67,12 +78,9 @@ class Skew:
     kind: Kind
     allowed: int
     standings: Sequence[_Standing]
+    beyond: Sequence[_Standing]
     first: int
     staying: Located
-
-    @property
-    def beyond(self) -> list[_Standing]:
-        return [standing for standing in self.standings if abs(standing.distance) > self.allowed]
 
     @property
     def details(self) -> list[dict[str, Any]]:
@@ -80,8 +88,8 @@ class Skew:
             {
                 'name': standing.place.name,
                 'final': standing.row.final,
-                'ideal': _rounded(standing.ideal),
-                'skew': _rounded(standing.distance),
+                'ideal': round(standing.ideal, 2),
+                'skew': round(standing.distance, 2),
                 'allowed': self.allowed,
             }
             for standing in self.beyond
@@ -96,13 +104,11 @@ class Skew:
         :param what: the type of the places, e.g. "zone".
         :param region: the region of the zones, if a policy planned by region.
         """
-        worst = max(
-            self.beyond, key=lambda standing: (standing.distance > 0, abs(standing.distance))
-        )
+        worst = max(self.beyond, key=lambda standing: (standing.excess > 0, abs(standing.excess)))
         of_region = f' of region {_shown(region)}' if region else ''
         return (
             f'{what.capitalize()} {_shown(worst.place.name)}{of_region} would hold '
-            f'{counted(worst.row.final, "node")}, ideal {_rounded(worst.ideal)}, '
+            f'{counted(worst.row.final, "node")}, ideal {round(worst.ideal, 2)}, '
             f'allowed skew {self.allowed}: {"; ".join(self._causes(worst, what))}'
         )
 
@@ -117,7 +123,7 @@ class Skew:
             places = [
                 standing
                 for standing in self.standings
-                if standing in places or standing.distance * worst.distance < 0
+                if standing in places or standing.excess * worst.excess < 0
             ]
         names: dict[_Bound, list[str]] = {}
         for standing in places:
@@ -128,37 +134,31 @@ class Skew:
         return causes or [_UNHEALTHY_FIRST if self.first else _BEST_FOR_WEIGHTS]
 
     def _bound(self, standing: _Standing) -> _Bound | None:
-        if standing.distance < 0:
+        if standing.excess < 0:
             return _upper_bound(standing.place, standing.row, self.kind)
         if self.kind == CREATION:
             return None if standing.row.planned else _EXISTING
         return _PROTECTED if standing.row.final == self.staying.get(standing.place.name) else None
 
 
-def of_plan(
-    kind: Kind,
-    allowed: int,
-    places: Sequence[Place],
-    plan: Plan,
-    groups: Sequence[Located],
-    staying: Located = NOWHERE,
-) -> Skew:
-    """Measure a plan.
+def excessive_skew(
+    kind: Kind, allowed: int, places: Sequence[Place], plan: Plan, held: Held[str | None]
+) -> Skew | None:
+    """Return the skew of a plan, or None if no place is too far from its ideal.
 
     :param allowed: the maximum distance of a place from its ideal.
     :param places: the listed places, each of which has a row in the plan.
-    :param groups: as in `plan_for`: of a deletion, the last group has the healthy nodes.
-    :param staying: the protected nodes by place.
+    :param held: the nodes before the plan.
     """
     rows = {row.name: row for row in plan.rows}
     size = sum(rows[place.name].final for place in places)
-    weight = sum(place.weight for place in places)
-    standings = [
-        _Standing(place, rows[place.name], Fraction(size * place.weight, weight))
-        for place in places
-    ]
-    first = sum(sum(group.values()) for group in groups[:-1])
-    return Skew(kind, allowed, standings, first, staying)
+    weights = sum(place.weight for place in places)
+    standings = [_Standing(place, rows[place.name], size, weights) for place in places]
+    beyond = [standing for standing in standings if abs(standing.excess) > allowed * weights]
+    if not beyond:
+        return None
+    first = sum(sum(group.values()) for group in held.groups[:-1])
+    return Skew(kind, allowed, standings, beyond, first, held.staying)
 
 
 def _upper_bound(place: Place, row: Row, kind: Kind) -> _Bound | None:
@@ -178,10 +178,6 @@ def _obstacle(note: str) -> _Bound:
     if note.startswith('no '):
         return _Bound('', f' has {note}', f' have {note}')
     return _Bound('', f' is {note}', f' are {note}')
-
-
-def _rounded(number: Fraction) -> float:
-    return round(float(number), 2)
 
 
 def _shown(name: str) -> str:

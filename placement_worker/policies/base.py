@@ -11,9 +11,10 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Generic, Literal, TypeVar
+from typing import Any, ClassVar, Generic, Literal, TypeVar, cast
 
-from msgspec import Struct
+import msgspec
+from msgspec import Struct, structs
 
 from placement_worker.cloud.ports import Cloud
 from placement_worker.cloud.snapshot import Snapshot
@@ -44,6 +45,7 @@ AFTER: Phase = 'AFTER'
 # The path of the properties in a request with `check_resources`, for the texts of its errors.
 PROPERTIES = '$.spec.properties'
 P = TypeVar('P', bound=Struct)
+S = TypeVar('S', bound=Struct)
 
 
 def on(phase: Phase, *actions: str) -> frozenset[tuple[Phase, str]]:
@@ -91,6 +93,33 @@ class BindingOutcome:
     nodes: Mapping[str, NodePatch] = field(default_factory=dict)
     cluster: ClusterPatch | None = None
     warnings: Sequence[str] = ()
+
+
+def older_version(schema: type[S], values: Mapping[str, Any]) -> type[S]:
+    """Return the schema of a version without some properties, which it refuses.
+
+    :param values: those properties, with the values that the policy reads instead.
+    """
+    fields = [
+        (info.name, info.type, msgspec.field(name=info.encode_name, default=info.default))
+        for info in structs.fields(schema)
+        if info.name not in values
+    ]
+    methods = {
+        name: getattr(schema, name)
+        for name in dir(schema)
+        if name not in schema.__struct_fields__
+        and (name in ('__doc__', '__post_init__') or not name.startswith('__'))
+    }
+    made = msgspec.defstruct(
+        schema.__name__,
+        fields,
+        namespace={**methods, **values},
+        module=schema.__module__,
+        frozen=True,
+        forbid_unknown_fields=True,
+    )
+    return cast('type[S]', made)
 
 
 def skipped(reason: str) -> Outcome:

@@ -20,7 +20,15 @@ from placement_worker.errors import NodeProtected
 from placement_worker.planning.sizing import Size
 from placement_worker.planning.victims import ALL_PROTECTED, Criteria
 from placement_worker.policies import victim_selection
-from placement_worker.policies.base import BEFORE, Outcome, Policy, State, on, skipped
+from placement_worker.policies.base import (
+    BEFORE,
+    Outcome,
+    Policy,
+    State,
+    older_version,
+    on,
+    skipped,
+)
 from placement_worker.policies.victim_selection import KEPT, NAMED, VictimRows
 
 _GENERATED = 'Candidates generated'
@@ -56,7 +64,7 @@ class Hooks(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class DeletionProperties(Struct, frozen=True, forbid_unknown_fields=True):
-    """Properties of senlin.policy.deletion. Senlin accepts all of them in each version."""
+    """Properties of senlin.policy.deletion. Senlin accepts `hooks` in each version."""
 
     criteria: Annotated[Criteria, Meta(description='Which nodes are deleted first.')] = 'RANDOM'
     destroy_after_deletion: Annotated[
@@ -69,11 +77,6 @@ class DeletionProperties(Struct, frozen=True, forbid_unknown_fields=True):
         bool, Meta(description="Whether the cluster's desired capacity shrinks with it.")
     ] = True
     hooks: Annotated[Hooks, Meta(description='Lifecycle hooks. New in 1.1.')] = Hooks()
-
-
-class ProtectingDeletionProperties(DeletionProperties, frozen=True, forbid_unknown_fields=True):
-    """Properties of senlin.policy.deletion-1.2."""
-
     protection: Annotated[
         Literal['best_effort', 'strict'],
         Meta(
@@ -93,7 +96,9 @@ class Deletion(Policy[DeletionProperties]):
     """
 
     name = 'senlin.policy.deletion'
-    versions = dict.fromkeys(('1.0', '1.1'), DeletionProperties)
+    versions = dict.fromkeys(
+        ('1.0', '1.1'), older_version(DeletionProperties, {'protection': 'best_effort'})
+    )
     support_status = {
         '1.0': [SupportStatus('SUPPORTED', '2016.04')],
         '1.1': [SupportStatus('SUPPORTED', '2018.01')],
@@ -150,7 +155,7 @@ class Deletion(Policy[DeletionProperties]):
         rows = VictimRows(criteria, kept, reason, choice, location_of)
         is_full = request.explain == 'full'
         protected = rows.of_protected(request.cluster.nodes, is_full)
-        if too_few and self._is_strict:
+        if too_few and self.properties.protection == 'strict':
             raise NodeProtected(too_few[0], protected)
         explained = _GENERATED if chosen or not too_few else ALL_PROTECTED
         return Outcome(
@@ -160,10 +165,6 @@ class Deletion(Policy[DeletionProperties]):
             details={**rows.of_choice(is_full), **protected},
             warnings=victim_selection.warnings(choice, chosen, count, request.cluster),
         )
-
-    @property
-    def _is_strict(self) -> bool:
-        return False
 
     def _data(self, state: State, victims: Sequence[Node], reason: str) -> dict[str, Any]:
         planned = state.action_data.deletion
@@ -245,10 +246,9 @@ def _named(request: CheckRequest, state: State) -> list[str] | None:
 class ProtectingDeletion(Deletion):
     """Choose the nodes to delete, and check that no node to be replaced is protected."""
 
-    versions = {**Deletion.versions, '1.2': ProtectingDeletionProperties}
+    versions = {**Deletion.versions, '1.2': DeletionProperties}
     support_status = {**Deletion.support_status, '1.2': [SupportStatus('SUPPORTED', '2026.11')]}
     targets = Deletion.targets | on(BEFORE, actions.CLUSTER_REPLACE_NODES)
-    properties: ProtectingDeletionProperties
 
     @override
     def check(self, request: CheckRequest, state: State) -> Outcome:
@@ -257,8 +257,3 @@ class ProtectingDeletion(Deletion):
         replaced = list(request.action.replace_inputs.candidates)
         victim_selection.check_deletable(replaced, request, state)
         return skipped('No node to be replaced is protected.')
-
-    @property
-    @override
-    def _is_strict(self) -> bool:
-        return self.properties.protection == 'strict'

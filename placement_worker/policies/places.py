@@ -10,15 +10,15 @@ Failed nodes are the first victims, so a scale-in would wipe the evidence of a s
 next node would go to the full place again. The data of the cluster keep these failures.
 """
 
+import dataclasses
 import datetime
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import Meta, Struct, structs
+from msgspec import Meta, Struct, field, structs
 
 from placement_worker.cloud.snapshot import Location, Snapshot, stated_place, without_host
 from placement_worker.contract import actions
@@ -141,58 +141,58 @@ class OnShortage(Struct, frozen=True, forbid_unknown_fields=True):
             )
 
 
-SpreadProperty = Annotated[
-    Spread, Meta(description='How evenly nodes are spread over the places. New in 1.1.')
-]
-OnShortageProperty = Annotated[
-    OnShortage, Meta(description='Reaction to a lack of capacity in a place. New in 1.1.')
-]
-
-
-class ZonePlacementProperties(Struct, frozen=True, forbid_unknown_fields=True):
-    """Properties of senlin.policy.zone_placement-1.0."""
-
-    zones: Annotated[
-        list[Zone], Meta(min_length=1, description='Availability zones to choose from.')
-    ]
-
-    def __post_init__(self) -> None:
-        _check_distinct('zones', self.zones)
-
-
-class ZonePlacementProperties11(ZonePlacementProperties, frozen=True, forbid_unknown_fields=True):
-    """Properties of senlin.policy.zone_placement-1.1."""
-
-    spread: SpreadProperty = Spread()
-    on_shortage: OnShortageProperty = OnShortage()
-
-
-class RegionPlacementProperties(Struct, frozen=True, forbid_unknown_fields=True):
-    """Properties of senlin.policy.region_placement-1.0."""
-
-    regions: Annotated[list[Region], Meta(min_length=1, description='Regions to choose from.')]
-
-    def __post_init__(self) -> None:
-        _check_distinct('regions', self.regions)
-
-
-class RegionPlacementProperties11(
-    RegionPlacementProperties, frozen=True, forbid_unknown_fields=True
-):
-    """Properties of senlin.policy.region_placement-1.1."""
-
-    spread: SpreadProperty = Spread()
-    on_shortage: OnShortageProperty = OnShortage()
-
-
-class Listed(NamedTuple):
-    """The places that a placement policy lists; no `backoff` means that none is ever short."""
+class PlacementProperties(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The properties of both placement types; `places` has another key in each."""
 
     places: Sequence[Zone | Region]
-    backoff: Backoff | None
+    spread: Annotated[
+        Spread, Meta(description='How evenly nodes are spread over the places. New in 1.1.')
+    ] = Spread()
+    on_shortage: Annotated[
+        OnShortage, Meta(description='Reaction to a lack of capacity in a place. New in 1.1.')
+    ] = OnShortage()
+
+    def __post_init__(self) -> None:
+        key, seen = self.__struct_encode_fields__[0], set[str]()
+        for i, place in enumerate(self.places):
+            if place.name in seen:  # it would have two weights
+                raise ValueError(
+                    f'Expected each name once, got `{place.name}` again in `{key}[{i}]`'
+                )
+            seen.add(place.name)
+
+    @property
+    def backoff(self) -> Backoff | None:
+        """The delays after a lack of capacity; None if it has no effect."""
+        if self.on_shortage.mode == 'ignore':
+            return None
+        return Backoff(self.on_shortage.initial_s, self.on_shortage.max_s)
 
 
-@dataclass(slots=True)
+class ZonePlacementProperties(PlacementProperties, frozen=True, kw_only=True):
+    """Properties of senlin.policy.zone_placement."""
+
+    places: Annotated[
+        list[Zone], Meta(min_length=1, description='Availability zones to choose from.')
+    ] = field(name='zones')
+
+
+class RegionPlacementProperties(PlacementProperties, frozen=True, kw_only=True):
+    """Properties of senlin.policy.region_placement."""
+
+    places: Annotated[list[Region], Meta(min_length=1, description='Regions to choose from.')] = (
+        field(name='regions')
+    )
+
+
+# Version 1.0 tolerates any skew, and does not react to shortages.
+AS_IN_1_0: Mapping[str, Any] = {
+    'spread': Spread(max_skew=HEAVIEST),
+    'on_shortage': OnShortage('ignore'),
+}
+
+
+@dataclasses.dataclass(slots=True)
 class Places:
     """The places of one check.
 
@@ -207,10 +207,10 @@ class Places:
     cordons: Sequence[Cordon]
     now: datetime.datetime
     backoffs: Sequence[Backoff] = ()
-    listed_regions: Listed | None = None
-    listed_zones: Listed | None = None
-    _regions: dict[Kind, list[Place]] = field(init=False, default_factory=dict)
-    _zones: dict[tuple[Kind, str | None, bool], list[Place]] = field(
+    listed_regions: RegionPlacementProperties | None = None
+    listed_zones: ZonePlacementProperties | None = None
+    _regions: dict[Kind, list[Place]] = dataclasses.field(init=False, default_factory=dict)
+    _zones: dict[tuple[Kind, str | None, bool], list[Place]] = dataclasses.field(
         init=False, default_factory=dict
     )
 
@@ -371,7 +371,7 @@ class Places:
 
     def _shortages(
         self,
-        listed: Listed | None,
+        listed: PlacementProperties | None,
         *,
         by_region: bool,
         by_zone: bool = True,
@@ -426,17 +426,8 @@ def profile_of_new_node(request: CheckRequest) -> Profile | None:
     return request.action.node.profile or request.cluster.profile
 
 
-def _listed(listed: Listed | None) -> Sequence[Zone | Region]:
+def _listed(listed: PlacementProperties | None) -> Sequence[Zone | Region]:
     return listed.places if listed else ()
-
-
-def _check_distinct(key: str, places: Sequence[Zone | Region]) -> None:
-    """Refuse a place that is listed twice, which would have two weights."""
-    seen: set[str] = set()
-    for i, place in enumerate(places):
-        if place.name in seen:
-            raise ValueError(f'Expected each name once, got `{place.name}` again in `{key}[{i}]`')
-        seen.add(place.name)
 
 
 def _memory_of(request: CheckRequest, backoffs: Sequence[Backoff]) -> Memory:

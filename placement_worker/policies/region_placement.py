@@ -1,18 +1,15 @@
 """The region placement policy, senlin.policy.region_placement."""
 
-from collections.abc import Sequence
-
 from typing_extensions import override
 
 from placement_worker.cloud.ports import Cloud
 from placement_worker.contract.model import BindRequest, CheckRequest, SupportStatus
 from placement_worker.planning.placement import infeasible
 from placement_worker.planning.places import NO_CAP, total
-from placement_worker.policies.base import BindingOutcome, Outcome, State, skipped
+from placement_worker.policies.base import BindingOutcome, Outcome, State, older_version, skipped
 from placement_worker.policies.places import (
-    Region,
+    AS_IN_1_0,
     RegionPlacementProperties,
-    RegionPlacementProperties11,
     profile_of_new_node,
     unknown_names,
 )
@@ -35,18 +32,16 @@ class RegionPlacement(PlacementPolicy[RegionPlacementProperties]):
     """
 
     name = 'senlin.policy.region_placement'
-    versions = {'1.0': RegionPlacementProperties, '1.1': RegionPlacementProperties11}
+    versions = {
+        '1.0': older_version(RegionPlacementProperties, AS_IN_1_0),
+        '1.1': RegionPlacementProperties,
+    }
     support_status = {
         '1.0': [SupportStatus('EXPERIMENTAL', '2016.04'), SupportStatus('SUPPORTED', '2016.10')],
         '1.1': [SupportStatus('SUPPORTED', '2026.11')],
     }
     priority = 200
     what = 'region'
-
-    @property
-    @override
-    def listed(self) -> Sequence[Region]:
-        return self.properties.regions
 
     @override
     def check(self, request: CheckRequest, state: State) -> Outcome:
@@ -56,7 +51,7 @@ class RegionPlacement(PlacementPolicy[RegionPlacementProperties]):
             return self._check_named(task, profile.region)
         if task.skip_reason:
             return skipped(task.skip_reason)
-        nodes = task.counted(without_failed=self.backoff is not None)
+        nodes = task.counted(without_failed=self.properties.backoff is not None)
         located = state.cloud.by_region(nodes)
         held = task.held(located, state.cloud.by_region)
         places = state.places.usable_regions(task.size.kind, total([*held.groups, held.staying]))
@@ -65,18 +60,18 @@ class RegionPlacement(PlacementPolicy[RegionPlacementProperties]):
 
     @override
     def attach(self, request: BindRequest, state: State) -> BindingOutcome:
-        search = Search('region', [region.name for region in self.properties.regions])
+        search = Search('region', [region.name for region in self.properties.places])
         search.among(lambda: state.cloud.regions)
         return search.binding_outcome(request)
 
     @override
     def check_resources(self, cloud: Cloud) -> None:
-        names = [region.name for region in self.properties.regions]
+        names = [region.name for region in self.properties.places]
         refuse_unusable('region', 'regions', names, cloud.regions())
 
     def unknown(self, state: State) -> list[str]:
         known = state.cloud.regions
-        names = [region.name for region in self.properties.regions if region.name not in known]
+        names = [region.name for region in self.properties.places if region.name not in known]
         return [unknown_names('region', names, known)] if names else []
 
     def _check_named(self, task: Task, region: str) -> Outcome:
@@ -84,8 +79,8 @@ class RegionPlacement(PlacementPolicy[RegionPlacementProperties]):
 
         :raises NoFeasiblePlan: the region is full; an unlisted region has no cap.
         """
-        cap = next((one.cap for one in self.properties.regions if one.name == region), NO_CAP)
-        state, nodes = task.state, task.counted(without_failed=self.backoff is not None)
+        cap = next((one.cap for one in self.properties.places if one.name == region), NO_CAP)
+        state, nodes = task.state, task.counted(without_failed=self.properties.backoff is not None)
         held = state.cloud.regions_of(nodes)[region]
         if cap != NO_CAP and held >= cap:
             raise infeasible(1, {}, [(region, held, cap, '')])

@@ -4,27 +4,26 @@ Both policies must count nodes, word reasons and treat protected nodes alike: an
 their decisions side by side, and a plan by zone must fit the plan by region.
 """
 
-from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar
 
-from msgspec import Struct, structs
+from msgspec import structs
 
 from placement_worker.contract import actions
 from placement_worker.contract.action_data import CREATION, DELETION, Placement
 from placement_worker.contract.model import BindRequest, CheckRequest, Node, NodePatch
 from placement_worker.errors import CloudUnavailable, InvalidSpec, NoUsablePlace, TooSkewed
 from placement_worker.formats.text import counted, escaped, listed, nearest, noun_for, shortened
-from placement_worker.planning import sizing, skew, victims
+from placement_worker.planning import sizing, victims
 from placement_worker.planning.interleaving import interleave_groups
 from placement_worker.planning.placement import NO_KNOWN_PLACE, Plan, Row, alternatives, plan_for
 from placement_worker.planning.places import NO_CAP, Cordon, Held, Place
-from placement_worker.planning.shortage import Backoff, failed_nodes
+from placement_worker.planning.shortage import failed_nodes
 from placement_worker.planning.sizing import Size
-from placement_worker.planning.skew import Skew
+from placement_worker.planning.skew import Skew, excessive_skew
 from placement_worker.planning.victims import ALL_PROTECTED
 from placement_worker.policies.base import (
     BEFORE,
@@ -37,10 +36,7 @@ from placement_worker.policies.base import (
 )
 from placement_worker.policies.places import (
     NO_USABLE_ZONE,
-    OnShortage,
-    Region,
-    Spread,
-    Zone,
+    PlacementProperties,
     not_emptied,
     quoted,
     similar_name,
@@ -53,7 +49,7 @@ _REMEDY = 'correct the cordon file'
 NAMED_NODES = 3
 NOTHING_TO_DO = 'No node is to be created or deleted.'
 T = TypeVar('T', bound=Hashable)
-P = TypeVar('P', bound=Struct)
+P = TypeVar('P', bound=PlacementProperties)
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,24 +279,6 @@ class PlacementPolicy(Policy[P]):
     exclusive = True
     planner = staticmethod(plan_for)
 
-    @property
-    @abstractmethod
-    def listed(self) -> Sequence[Zone] | Sequence[Region]:
-        """The places of the spec, in its order."""
-
-    @property
-    def spread(self) -> Spread | None:
-        """The tolerated skew; None for any, as in version 1.0."""
-        return getattr(self.properties, 'spread', None)
-
-    @property
-    def backoff(self) -> Backoff | None:
-        """The delays after a lack of capacity; None if it has no effect, as in version 1.0."""
-        on_shortage: OnShortage | None = getattr(self.properties, 'on_shortage', None)
-        if on_shortage is None or on_shortage.mode == 'ignore':
-            return None
-        return Backoff(on_shortage.initial_s, on_shortage.max_s)
-
     def _share(
         self,
         size: Size,
@@ -313,15 +291,11 @@ class PlacementPolicy(Policy[P]):
         :raises NoFeasiblePlan: more nodes than can be placed or removed.
         """
         plan = self.planner(size, places, held)
-        found: Skew | None = None
-        if self.spread:
-            # Without the zones of other regions, which this region cannot hold.
-            own = [place for place in places if place.known] if region else places
-            found = skew.of_plan(
-                size.kind, self.spread.max_skew, own, plan, held.groups, held.staying
-            )
+        # Without the zones of other regions, which this region cannot hold.
+        own = [place for place in places if place.known] if region else places
+        max_skew = self.properties.spread.max_skew
         retries: Mapping[str, Sequence[str]] = {}
-        if self.backoff and size.kind == CREATION and not self._is_strict:
+        if self.properties.backoff and size.kind == CREATION and not self._is_strict:
             known = [place for place in places if place.known]
             retries = alternatives(plan, known, held.ranks)
         return Share(
@@ -335,7 +309,7 @@ class PlacementPolicy(Policy[P]):
                 *not_emptied(places, held.staying, self.what),
                 *short_of_capacity(places, self.what, region),
             ],
-            found if found and found.beyond else None,
+            excessive_skew(size.kind, max_skew, own, plan, held),
             retries,
         )
 
@@ -389,7 +363,7 @@ class PlacementPolicy(Policy[P]):
     @property
     def _is_strict(self) -> bool:
         """Whether skew is refused; a retry in another place, too, might exceed it."""
-        return self.spread is not None and self.spread.mode == 'strict'
+        return self.properties.spread.mode == 'strict'
 
     def _details(self, shares: Sequence[Share]) -> dict[str, Any]:
         rows: list[dict[str, Any]] = []
@@ -528,7 +502,7 @@ class UnknownCordon(NamedTuple):
         what = 'zone' if self.cordon.zone else 'region'
         if not isinstance(policy, PlacementPolicy) or policy.what != what:
             return False
-        return any(place.name in self.names for place in policy.listed)
+        return any(place.name in self.names for place in policy.properties.places)
 
 
 def unknown_cordons(state: State) -> Iterator[UnknownCordon]:

@@ -15,12 +15,11 @@ from placement_worker.contract.model import BindRequest, CheckRequest, Node, Sup
 from placement_worker.errors import CloudUnavailable
 from placement_worker.planning.places import Held
 from placement_worker.planning.sizing import Size
-from placement_worker.policies.base import BindingOutcome, Outcome, State, skipped
+from placement_worker.policies.base import BindingOutcome, Outcome, State, older_version, skipped
 from placement_worker.policies.places import (
+    AS_IN_1_0,
     NO_ZONE,
-    Zone,
     ZonePlacementProperties,
-    ZonePlacementProperties11,
     check_cordons,
     none_usable,
     profile_of_new_node,
@@ -48,7 +47,10 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
     """
 
     name = 'senlin.policy.zone_placement'
-    versions = {'1.0': ZonePlacementProperties, '1.1': ZonePlacementProperties11}
+    versions = {
+        '1.0': older_version(ZonePlacementProperties, AS_IN_1_0),
+        '1.1': ZonePlacementProperties,
+    }
     support_status = {
         '1.0': [SupportStatus('EXPERIMENTAL', '2016.04'), SupportStatus('SUPPORTED', '2016.10')],
         '1.1': [SupportStatus('SUPPORTED', '2026.11')],
@@ -57,11 +59,6 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
     profile_types: ClassVar[frozenset[str]] = frozenset({'os.nova.server-1.0'})
     after = frozenset({'senlin.policy.region_placement'})
     what = 'zone'
-
-    @property
-    @override
-    def listed(self) -> Sequence[Zone]:
-        return self.properties.zones
 
     @override
     def check(self, request: CheckRequest, state: State) -> Outcome:
@@ -72,7 +69,7 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
             return _check_named(profile.zone, task)
         if task.skip_reason:
             return skipped(task.skip_reason)
-        nodes = task.counted(without_failed=self.backoff is not None)
+        nodes = task.counted(without_failed=self.properties.backoff is not None)
         regions = state.action_data.change(size.kind).regions_of(size.count)
         if regions is None:
             return self._planned_alone(task, nodes)
@@ -92,7 +89,7 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
     @override
     def attach(self, request: BindRequest, state: State) -> BindingOutcome:
         # An unavailable zone is known, too.
-        search = Search('availability zone', [zone.name for zone in self.properties.zones])
+        search = Search('availability zone', [zone.name for zone in self.properties.places])
         search.among(lambda: state.cloud.zones(None))
         regions = search.query(lambda: state.cloud.regions) if search.missing else None
         for region in sorted(regions or ()):
@@ -102,7 +99,7 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
     @override
     def check_resources(self, cloud: Cloud) -> None:
         # Each zone must be available in some region.
-        names = [zone.name for zone in self.properties.zones]
+        names = [zone.name for zone in self.properties.places]
         usable: set[str] = set()
         for region in [None, *sorted(cloud.regions())]:
             known = {} if usable.issuperset(names) else cloud.zones(region)
@@ -124,7 +121,7 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
         """
         unknown = [
             zone.name
-            for zone in self.properties.zones
+            for zone in self.properties.places
             if not any(zone.name in names for names in known)
         ]
         if not unknown:
@@ -147,7 +144,7 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
         share = self._share_of(None, task.size, held, task.state, region)
         known = cloud.zones(region)
         if share.plan is None:
-            names = [zone.name for zone in self.properties.zones]
+            names = [zone.name for zone in self.properties.places]
             raise none_usable(NO_ZONE, 'availability zone', 'zones', names, known)
         return self._applied(task, [share], self.unknown([known]), located.get(None, ()))
 

@@ -5,11 +5,11 @@ import datetime
 import pytest
 
 from placement_worker.contract.action_data import CREATION, DELETION
-from placement_worker.planning import skew
 from placement_worker.planning.placement import plan_for
 from placement_worker.planning.places import Cordon, Held, Place
 from placement_worker.planning.shortage import Shortage
 from placement_worker.planning.sizing import Size
+from placement_worker.planning.skew import excessive_skew
 
 A, B, C = Place('az1'), Place('az2'), Place('az3')
 LOST = Place('az2', available=False)
@@ -22,8 +22,9 @@ HEALTHY = ({}, {})  # no unhealthy nodes, and none that were never created
 
 def skew_of(kind, places, groups, count, staying=None, allowed=1):
     """Return the skew of the best plan."""
-    plan = plan_for(Size(kind, count), places, Held(groups, staying or {}))
-    return skew.of_plan(kind, allowed, places, plan, groups, staying or {})
+    held = Held(groups, staying or {})
+    plan = plan_for(Size(kind, count), places, held)
+    return excessive_skew(kind, allowed, places, plan, held)
 
 
 def grown(places, held, count, **more):
