@@ -1,16 +1,19 @@
-"""The parts of a client that do not depend on the engine it runs in.
+"""The client of an engine, and the [placement_worker] options of both engines.
 
 An engine has a broker and options of oslo.messaging of its own. The client must not declare its
 queues on the workers' broker by these options, so it has a configuration apart.
 """
 
+import functools
 from collections.abc import Mapping
 from typing import Any
 
 from oslo_config import cfg
 
+from placement_worker.client.rpc_client import PolicyClient
 from placement_worker.contract.rpc import EXCHANGE, TOPIC
 
+GROUP = 'placement_worker'
 # Groups that oslo.messaging registers in the configuration of the process alone, and reads in that
 # of every transport.
 _OBSERVED = ('oslo_messaging_metrics', 'oslo_messaging_tracing')
@@ -37,12 +40,20 @@ def broker_options(engine: str, otherwise: str) -> list[Any]:
     ]
 
 
+@functools.cache
+def create_client(transport_url: str, **settings: Any) -> PolicyClient:
+    """Return the client of this process; `settings` are parameters of `PolicyClient`."""
+    return PolicyClient(transport_url, conf=separate_configuration(), **settings)
+
+
 def ids(context: Any) -> Mapping[str, str]:
     """Return the ids of an engine's context, which also holds passwords and trusts."""
     if context is None:
         return {}
-    found = {name: getattr(context, name, None) for name in ('request_id', 'user_id', 'project_id')}
-    return {name: value for name, value in found.items() if value}
+    values = {
+        name: getattr(context, name, None) for name in ('request_id', 'user_id', 'project_id')
+    }
+    return {name: value for name, value in values.items() if value}
 
 
 def separate_configuration(engine: cfg.ConfigOpts = cfg.CONF) -> cfg.ConfigOpts:

@@ -4,6 +4,7 @@ import pytest
 from oslo_config import cfg
 
 from placement_worker.contract.rpc import EXCHANGE, SLOW_TOPIC, TOPIC
+from placement_worker.engines.client_setup import GROUP
 from placement_worker.engines.senlin import worker_client
 
 
@@ -11,7 +12,7 @@ from placement_worker.engines.senlin import worker_client
 def conf():
     """A configuration apart from that of Senlin."""
     conf = cfg.ConfigOpts()
-    worker_client.register_options(conf)
+    conf.register_opts(worker_client.OPTIONS, GROUP)
     conf([], default_config_files=[], default_config_dirs=[])
     return conf
 

@@ -87,7 +87,7 @@ HOT_VERSION = ('heat_template_version', '2015-04-30')
 FUNCTIONS = ('get_attr', 'get_resource')
 DATA = 'placement_worker'  # the key of the group's data in Heat's database
 
-worker_client.register_options(cfg.CONF)
+cfg.CONF.register_opts(worker_client.OPTIONS, client_setup.GROUP)
 
 
 class PlacedAutoScalingGroup(AutoScalingResourceGroup):
@@ -153,10 +153,10 @@ class PlacedAutoScalingGroup(AutoScalingResourceGroup):
         """
         old = dict(grouputils.get_member_definitions(self, include_failed=True))
         new = self._get_resource_definition()
-        found = self._members(old, new)
-        plan = plans.plan(found, num_instances, self._chooser(), short_id.generate_id)
+        members = plans.members_of(old, new, self._rows())
+        plan = plans.plan(members, num_instances, self._chooser(), short_id.generate_id)
         weights = plans.weights_of(self._placement[ZONES])
-        staying = plans.renewal_order(found, weights, plan.zones, plan.created)
+        staying = plans.renewal_order(members, weights, plan.zones, plan.created)
         content = template.member_definitions(
             [(name, plans.in_zone(old[name], plan.zones[name])) for name in staying],
             new,
@@ -168,31 +168,17 @@ class PlacedAutoScalingGroup(AutoScalingResourceGroup):
         return self._template_of(list(content), template_version)
 
     def _template_of(self, content: list[tuple[str, Any]], version: tuple[str, str]) -> Any:
-        made = template.make_template(
+        nested = template.make_template(
             content,
             version=version,
             child_env=environment.get_child_environment(
                 self.stack.env, self.child_params(), item_to_remove=self.resource_info
             ),
         )
-        references = [functools.partial(made.functions[name], None, name) for name in FUNCTIONS]
+        references = [functools.partial(nested.functions[name], None, name) for name in FUNCTIONS]
         for output in self._nested_output_defns([name for name, _ in content], *references):
-            made.add_output(output)
-        return made
-
-    def _members(self, old: dict[str, Any], new: Any) -> list[plans.Member]:
-        """Return the members in Heat's order.
-
-        :param old: the definitions of the members in Heat's order.
-        :param new: the current definition, without a zone.
-        """
-        zones = {name: plans.zone_of(definition) for name, definition in old.items()}
-        return plans.members_of(
-            old,
-            self._rows(),
-            zones.__getitem__,
-            lambda name: old[name] != plans.in_zone(new, zones[name]),
-        )
+            nested.add_output(output)
+        return nested
 
     def _rows(self) -> list[dict[str, Any]]:
         identity = self.nested_identifier()

@@ -42,23 +42,23 @@ class Member:
 
 
 def members_of(
-    names: Iterable[str],
-    rows: Iterable[Mapping[str, Any]],
-    zone_of: Callable[[str], str | None],
-    is_outdated: Callable[[str], bool],
+    definitions: Mapping[str, Any], current: Any, rows: Iterable[Mapping[str, Any]]
 ) -> list[Member]:
-    """Return the members in the order of the names.
+    """Return the members in the order of their definitions.
 
-    :param names: the names in Heat's own order of removal.
+    :param definitions: ResourceDefinitions of Heat by name, in Heat's own order of removal.
+    :param current: the definition of new members, without a zone.
     :param rows: the resources of the nested stack; those with other names are ignored.
     """
     by_name = {row['resource_name']: row for row in rows}
     return [
-        _member(name, by_name.get(name, {}), zone_of(name), is_outdated(name)) for name in names
+        _member(name, definition, current, by_name.get(name, {}))
+        for name, definition in definitions.items()
     ]
 
 
-def _member(name: str, row: Mapping[str, Any], zone: str | None, is_outdated: bool) -> Member:
+def _member(name: str, definition: Any, current: Any, row: Mapping[str, Any]) -> Member:
+    zone = zone_of(definition)
     failed = row.get('resource_status') == FAILED
     return Member(
         name,
@@ -68,7 +68,7 @@ def _member(name: str, row: Mapping[str, Any], zone: str | None, is_outdated: bo
         needs_zone=failed and row.get('resource_action') in CREATED_AGAIN,
         created_at=_time(row.get('creation_time')),
         updated_at=_time(row.get('updated_time')),
-        is_outdated=is_outdated,
+        is_outdated=definition != in_zone(current, zone),
     )
 
 
@@ -131,7 +131,7 @@ class LocalChooser:
         self._weights = weights_of(zones)
 
     def victims(self, members: Sequence[Member], count: int) -> list[str]:
-        """Return the first members: Heat lists those to remove first at the beginning."""
+        # Heat lists those to remove first at the beginning.
         return [member.name for member in members[:count]]
 
     def zones(self, members: Sequence[Member], count: int) -> list[str]:

@@ -49,14 +49,12 @@ class Group:
 
 
 class WorkerChooser:
-    """Choose victims and zones by the policies of a worker."""
+    """Choose victims and zones by the policies of a worker.
+
+    `store` keeps the data of the group for later requests.
+    """
 
     def __init__(self, check: Check, group: Group, store: Store) -> None:
-        """Take the group and two functions.
-
-        :param check: sends a request to a worker and returns its reply.
-        :param store: stores the data of the group for later requests.
-        """
         self._check, self._group, self._store = check, group, store
 
     def victims(self, members: Sequence[Member], count: int) -> list[str]:
@@ -86,7 +84,6 @@ class WorkerChooser:
         return self._complete([entry['zone'] for entry in planned], count, 'zones')
 
     def _decide(self, action: str, members: Sequence[Member], **inputs: Any) -> dict[str, Any]:
-        """Return the data of the action after the policies have decided."""
         reply = self._check(_request(self._group, members, action, inputs))
         for warning in reply.warnings:
             LOG.warning('Group %s: %s', self._group.name, warning)

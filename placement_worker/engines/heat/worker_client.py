@@ -1,20 +1,15 @@
-"""The client of heat-engine, and the [placement_worker] options of heat.conf that it needs.
+"""The client of heat-engine, and the [placement_worker] options of heat.conf that it needs."""
 
-Its configuration is apart from Heat's: both have options of oslo.messaging with the same names.
-"""
-
-import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from oslo_config import cfg
 
 from placement_worker.client.rpc_client import PolicyClient
-from placement_worker.engines.client_setup import broker_options, separate_configuration
+from placement_worker.engines.client_setup import GROUP, broker_options, create_client
 from placement_worker.errors import ConfigurationError
 
 T = TypeVar('T')
-GROUP = 'placement_worker'
 OPTIONS = [
     *broker_options('Heat', 'Without this option, groups that need a worker fail with an error.'),
     cfg.IntOpt(
@@ -34,17 +29,13 @@ OPTIONS = [
 ]
 
 
-def register_options(conf: cfg.ConfigOpts) -> None:
-    conf.register_opts(OPTIONS, group=GROUP)
-
-
 def list_opts() -> list[tuple[str, list[Any]]]:
     """Return the options by group, for oslo-config-generator."""
     return [(GROUP, OPTIONS)]
 
 
 def call(function: Callable[[PolicyClient], T], timeout_s: int) -> T:
-    """Call a worker.
+    """Call a function with the client of this timeout.
 
     :raises ConfigurationError: heat.conf names no broker.
     :raises NoWorkerAnswered: no reply arrived in time.
@@ -53,15 +44,7 @@ def call(function: Callable[[PolicyClient], T], timeout_s: int) -> T:
     group = cfg.CONF.placement_worker
     if not group.transport_url:
         raise ConfigurationError('[placement_worker] transport_url is not set in heat.conf')
-    return function(_client(group.transport_url, group.exchange, group.topic, timeout_s))
-
-
-@functools.cache
-def _client(transport_url: str, exchange: str, topic: str, timeout_s: int) -> PolicyClient:
-    return PolicyClient(
-        transport_url,
-        conf=separate_configuration(),
-        exchange=exchange,
-        topic=topic,
-        timeout_s=timeout_s,
+    client = create_client(
+        group.transport_url, exchange=group.exchange, topic=group.topic, timeout_s=timeout_s
     )
+    return function(client)

@@ -42,7 +42,7 @@ PLACEMENT = 'placement'
 Method = Callable[[PolicyClient, BindRequest, Mapping[str, str]], BindReply]
 
 
-def check(action: Any, cluster_id: str, target: Phase) -> None:
+def check_policies(action: Any, cluster_id: str, target: Phase) -> None:
     """Check the enabled policies in order, and stop at the first failure.
 
     This takes the place of Senlin's `Action.policy_check`. Adjacent policies of the worker's types
@@ -79,11 +79,12 @@ def _in_order(context: Any, cluster_id: str) -> list[tuple[Any, Any]]:
     call with both avoids regions without a usable zone, and the policies between them may still
     decide the count.
     """
-    found = cluster_policy.ClusterPolicy.get_all(
+    bindings = cluster_policy.ClusterPolicy.get_all(
         context, cluster_id, sort='priority', filters={'enabled': True}
     )
     pairs = [
-        (bound, base.Policy.load(context, bound.policy_id, project_safe=False)) for bound in found
+        (bound, base.Policy.load(context, bound.policy_id, project_safe=False))
+        for bound in bindings
     ]
     priorities = _priorities(pairs)
 
@@ -100,7 +101,6 @@ def _in_order(context: Any, cluster_id: str) -> list[tuple[Any, Any]]:
 
 
 def _priorities(pairs: Sequence[tuple[Any, Any]]) -> dict[str, int]:
-    """Return the priority at which each type of `ORDER` runs, for bindings with their policies."""
     priorities: dict[str, int] = {}
     earliest = 0
     for kind in ORDER:
@@ -181,7 +181,7 @@ def _fail(action: Any, names: Sequence[str | None], reason: str) -> None:
     action.data.update(status=base.CHECK_ERROR, reason=failure(names, reason))
 
 
-def attach(policy: Any, cluster: Any, *, enabled: bool) -> tuple[bool, Any]:
+def attach_policy(policy: Any, cluster: Any, *, enabled: bool) -> tuple[bool, Any]:
     """Attach a policy in the place of Senlin's `Policy.attach`.
 
     :returns: True and the data of the binding, or False and the reason. The data have the version
@@ -196,7 +196,7 @@ def attach(policy: Any, cluster: Any, *, enabled: bool) -> tuple[bool, Any]:
     return True, {**data, name: {**data[name], 'version': policy.VERSION}} if name in data else data
 
 
-def detach(policy: Any, cluster: Any) -> tuple[bool, str]:
+def detach_policy(policy: Any, cluster: Any) -> tuple[bool, str]:
     """Detach a policy in the place of Senlin's `Policy.detach`.
 
     :returns: whether that succeeded, and the reason for the user.
@@ -210,7 +210,6 @@ def detach(policy: Any, cluster: Any) -> tuple[bool, str]:
 
 
 def _bind(method: Method, policy: Binding, cluster: Any) -> BindReply:
-    """Call the worker, and write back the changes of the nodes and the cluster."""
     context = oslo_context.get_current()
     request = requests.bind_request(context, cluster.id, policy)
     try:

@@ -23,6 +23,7 @@ from senlin.policies.zone_placement import ZonePlacementPolicy
 from senlin.profiles.base import Profile
 from senlin.profiles.os.nova.server import ServerProfile
 
+from placement_worker.engines.client_setup import GROUP
 from placement_worker.engines.senlin import checks, worker_client
 from placement_worker.engines.senlin.worker_client import is_configured
 
@@ -37,7 +38,7 @@ SERVER_REGION = 'server_region'
 
 def install() -> None:
     """Patch Senlin's methods once; repeated calls have no effect."""
-    worker_client.register_options(cfg.CONF)
+    cfg.CONF.register_opts(worker_client.OPTIONS, GROUP)
     if getattr(Action.policy_check, '__wrapped__', None) is None:
         Action.policy_check = _patched_check(Action.policy_check)
         for policy in POLICIES:
@@ -63,7 +64,7 @@ def _patched_check(original: Any) -> Any:
     @functools.wraps(original)
     def policy_check(self: Any, cluster_id: str, target: Any) -> Any:
         if is_configured() and target in ('BEFORE', 'AFTER'):
-            return checks.check(self, cluster_id, target)
+            return checks.check_policies(self, cluster_id, target)
         return original(self, cluster_id, target)
 
     return policy_check
@@ -73,7 +74,7 @@ def _patched_attach(original: Any) -> Any:
     @functools.wraps(original)
     def attach(self: Any, cluster: Any, enabled: bool = True) -> Any:
         if is_configured():
-            return checks.attach(self, cluster, enabled=enabled)
+            return checks.attach_policy(self, cluster, enabled=enabled)
         return original(self, cluster, enabled)
 
     return attach
@@ -83,7 +84,7 @@ def _patched_detach(original: Any) -> Any:
     @functools.wraps(original)
     def detach(self: Any, cluster: Any) -> Any:
         if is_configured():
-            return checks.detach(self, cluster)
+            return checks.detach_policy(self, cluster)
         return original(self, cluster)
 
     return detach

@@ -67,22 +67,16 @@ class DecidedByWorker:
     type: str
 
     def attach(self, cluster: Any, enabled: bool = True) -> tuple[bool, Any]:
-        """Attach the policy by the worker."""
         if not is_configured():
             return False, self._reason
         attached: tuple[bool, Any] = super().attach(cluster, enabled)  # type: ignore[misc]
         return attached
 
     def pre_op(self, cluster_id: str, action: Any) -> None:
-        """Fail a check before an action; Senlin calls it only without a worker."""
-        self._fail(action)
-
-    def post_op(self, cluster_id: str, action: Any) -> None:
-        """Fail a check after an action; Senlin calls it only without a worker."""
-        self._fail(action)
-
-    def _fail(self, action: Any) -> None:
+        """Fail; Senlin calls it only without a worker."""
         action.data.update(status=base.CHECK_ERROR, reason=self._reason)
+
+    post_op = pre_op
 
     @property
     def _reason(self) -> str:

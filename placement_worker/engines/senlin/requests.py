@@ -30,10 +30,7 @@ from placement_worker.contract.model import (
 def check_request(
     action: Any, cluster_id: str, target: Phase, policies: Sequence[Binding]
 ) -> CheckRequest:
-    """Return the request for a check.
-
-    :param action: Senlin's Action, with the data of earlier policies.
-    """
+    """Return the request of a check, with the data that earlier policies left in the action."""
     cluster = cluster_of(action.context, cluster_id)
     return CheckRequest(
         target=target,
@@ -65,7 +62,6 @@ def _cause(action: Any) -> str:
 
 
 def bind_request(context: Any, cluster_id: str, policy: Binding) -> BindRequest:
-    """Return the request that attaches or detaches a policy."""
     cluster = cluster_of(context, cluster_id)
     return BindRequest(cluster=cluster, policy=policy, credentials=trust(context, cluster))
 
@@ -158,12 +154,12 @@ def _metadata(metadata: Mapping[str, Any]) -> NodeMetadata | None:
 
 
 def _profiles(context: Any, profile_ids: Iterable[str]) -> dict[str, Profile]:
-    found = (
+    stored = (
         profiles.Profile.get(context, profile_id, project_safe=False)
         for profile_id in profile_ids
         if profile_id
     )
-    return {profile.id: _profile(profile) for profile in found if profile}
+    return {profile.id: _profile(profile) for profile in stored if profile}
 
 
 def _profile(profile: Any) -> Profile:

@@ -1,9 +1,5 @@
-"""The client of Senlin's engine, and the [placement_worker] options of senlin.conf.
+"""The client of Senlin's engine, and the [placement_worker] options of senlin.conf."""
 
-Its configuration is apart from Senlin's: both have options of oslo.messaging with the same names.
-"""
-
-import functools
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -13,14 +9,13 @@ from oslo_config import cfg
 from placement_worker.client.rpc_client import PolicyClient
 from placement_worker.contract.model import BindRequest, CheckRequest
 from placement_worker.contract.rpc import SLOW_TOPIC
-from placement_worker.engines.client_setup import broker_options, ids, separate_configuration
+from placement_worker.engines.client_setup import GROUP, broker_options, create_client, ids
 from placement_worker.errors import PlacementWorkerError
 
 # The errors that a call raises when the worker or the broker fails.
 FAILURES = (PlacementWorkerError, oslo_messaging.MessagingException)
 R = TypeVar('R', CheckRequest, BindRequest)
 T = TypeVar('T')
-GROUP = 'placement_worker'
 OPTIONS = [
     *broker_options(
         'Senlin',
@@ -45,10 +40,6 @@ OPTIONS = [
 ]
 
 
-def register_options(conf: cfg.ConfigOpts) -> None:
-    conf.register_opts(OPTIONS, group=GROUP)
-
-
 def list_opts() -> list[tuple[str, list[Any]]]:
     """Return the options by group, for oslo-config-generator."""
     return [(GROUP, OPTIONS)]
@@ -62,16 +53,10 @@ def is_configured() -> bool:
 def call(method: Callable[[PolicyClient, R, Mapping[str, str]], T], request: R, context: Any) -> T:
     """Call a worker with the timeouts of the configuration.
 
-    :param method: a method of the client.
     :param context: Senlin's context; its ids are sent.
     :raises NoWorkerAnswered: no reply arrived in time.
     :raises PlacementWorkerError: the worker refused the request, or failed.
     """
-    client = _client(**cfg.CONF.placement_worker)
+    # The options have the names of the client's parameters.
+    client = create_client(**cfg.CONF.placement_worker)
     return method(client, request, ids(context))
-
-
-@functools.cache
-def _client(transport_url: str, **settings: Any) -> PolicyClient:
-    """Return the client of this process; the options have the names of its parameters."""
-    return PolicyClient(transport_url, conf=separate_configuration(), **settings)

@@ -1,5 +1,6 @@
 """The next content of a group without Heat, which tests/heat has."""
 
+import dataclasses
 import datetime
 import itertools
 
@@ -64,11 +65,11 @@ def test_plan_asks_for_victims_and_then_for_the_zones_of_new_and_failed_members(
     chooser = Chooser()
     names = (f'new{i}' for i in itertools.count(1))
 
-    found = plan(members, size, chooser, names.__next__)
+    result = plan(members, size, chooser, names.__next__)
 
     assert chooser.asked == asked
-    assert (found.victims, found.zones) == (victims, zones)
-    assert found.created == [name for name in zones if name.startswith('new')]
+    assert (result.victims, result.zones) == (victims, zones)
+    assert result.created == [name for name in zones if name.startswith('new')]
 
 
 def row(name, action='CREATE', status='COMPLETE', reason='state changed'):
@@ -85,8 +86,25 @@ def row(name, action='CREATE', status='COMPLETE', reason='state changed'):
 WHEN = datetime.datetime(2026, 11, 22, 20, tzinfo=datetime.UTC)
 
 
+@dataclasses.dataclass
+class Definition:
+    """A definition with the methods of Heat's ResourceDefinition that the module uses."""
+
+    properties: dict | None
+
+    def render_hot(self):
+        return {} if self.properties is None else {'properties': self.properties}
+
+    def freeze(self, properties):
+        return Definition(properties)
+
+
 def read(*rows, names=('a',)):
-    return plans.members_of(names, rows, lambda name: 'az1', lambda name: name == 'old')
+    definitions = {
+        name: Definition({'flavor': int(name != 'old'), 'availability_zone': 'az1'})
+        for name in names
+    }
+    return plans.members_of(definitions, Definition({'flavor': 1}), rows)
 
 
 def test_members_have_the_order_of_the_names():
@@ -108,7 +126,10 @@ def test_members_have_the_order_of_the_names():
         ('CREATE', 'FAILED', True),
         ('CHECK', 'FAILED', True),
         ('CHECK', 'COMPLETE', False),
-        *[(one, 'FAILED', False) for one in ('UPDATE', 'SUSPEND', 'RESUME', 'DELETE', 'INIT')],
+        *[
+            (action, 'FAILED', False)
+            for action in ('UPDATE', 'SUSPEND', 'RESUME', 'DELETE', 'INIT')
+        ],
     ],
 )
 def test_member_that_heat_creates_again_alone_needs_a_zone(action, status, needs_zone):
@@ -185,19 +206,6 @@ def test_renewal_ends_with_the_members_that_new_ones_make_superfluous(members, c
 def test_renewal_has_no_victims():
     """Members that leave now are not renewed."""
     assert renewal_order([ONE, TWO], {'az2': 100}, {'two': 'az2'}, []) == ['two']
-
-
-class Definition:
-    """A definition with the methods of Heat's ResourceDefinition that the module uses."""
-
-    def __init__(self, properties):
-        self.properties = properties
-
-    def render_hot(self):
-        return {} if self.properties is None else {'properties': self.properties}
-
-    def freeze(self, properties):
-        return Definition(properties)
 
 
 @pytest.mark.parametrize(

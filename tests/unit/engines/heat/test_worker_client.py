@@ -3,6 +3,7 @@
 import pytest
 from oslo_config import cfg
 
+from placement_worker.engines import client_setup
 from placement_worker.engines.heat import worker_client
 from placement_worker.errors import ConfigurationError, Rejected
 
@@ -11,12 +12,12 @@ from placement_worker.errors import ConfigurationError, Rejected
 def configured(monkeypatch):
     """heat.conf with a broker that no test connects to."""
     conf = cfg.ConfigOpts()
-    worker_client.register_options(conf)
+    conf.register_opts(worker_client.OPTIONS, client_setup.GROUP)
     conf([], default_config_files=[])
     conf.set_override('transport_url', 'rabbit://', 'placement_worker')
     monkeypatch.setattr(cfg, 'CONF', conf)
     yield
-    worker_client._client.cache_clear()
+    client_setup.create_client.cache_clear()
 
 
 def test_call_returns_the_result(configured):
@@ -47,7 +48,7 @@ def test_call_without_broker_names_the_option(configured):
 def test_options_are_listed_for_the_sample_and_have_sound_defaults():
     """A validation ends before the API of Heat gives up, and no timeout is zero."""
     conf = cfg.ConfigOpts()
-    worker_client.register_options(conf)
+    conf.register_opts(worker_client.OPTIONS, client_setup.GROUP)
     conf([], default_config_files=[])
 
     assert worker_client.list_opts() == [('placement_worker', worker_client.OPTIONS)]
