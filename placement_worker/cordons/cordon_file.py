@@ -71,8 +71,7 @@ def parse(source: Source) -> list[Cordon]:
     try:
         return _cordons(source)
     except DocumentError as exc:
-        text = str(exc) if source.name in str(exc) else f'{source.name}: {exc}'
-        raise InvalidCordonFile(f'Invalid cordon file: {text}') from exc
+        raise _invalid(str(exc) if source.name in str(exc) else f'{source.name}: {exc}') from exc
 
 
 def edit(path: str, change: Change) -> bool:
@@ -110,23 +109,20 @@ def _source(path: str) -> Source:
     :raises OSError: the file cannot be read.
     :raises InvalidCordonFile: it is no regular file, too large, or not text.
     """
-    try:
-        return Source(path, _text(path))
-    except Malformed as exc:
-        raise InvalidCordonFile(f'Invalid cordon file: {exc}') from exc
-
-
-def _text(path: str) -> str:
     with open(path, 'rb', opener=_open_without_waiting) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise Malformed(f'{path} is not a regular file; name a file')
+            raise _invalid(f'{path} is not a regular file; name a file')
         content = file.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
-        raise Malformed(f'{path} is larger than {MAX_BYTES} bytes; remove cordons that have ended')
+        raise _invalid(f'{path} is larger than {MAX_BYTES} bytes; remove cordons that have ended')
     try:
-        return content.decode()
+        return Source(path, content.decode())
     except UnicodeDecodeError as exc:
-        raise Malformed(f'{path} is not UTF-8 text: {exc}') from exc
+        raise _invalid(f'{path} is not UTF-8 text: {exc}') from exc
+
+
+def _invalid(text: str) -> InvalidCordonFile:
+    return InvalidCordonFile(f'Invalid cordon file: {text}')
 
 
 def _open_without_waiting(path: str, flags: int) -> int:
@@ -135,10 +131,6 @@ def _open_without_waiting(path: str, flags: int) -> int:
 
 
 def _cordons(source: Source) -> list[Cordon]:
-    """Return the cordons of a text.
-
-    :raises DocumentError: the text does not describe cordons.
-    """
     if len(source.text.encode()) > MAX_BYTES:
         number = f'{source.name} would be larger than {MAX_BYTES} bytes'
         raise Malformed(f'{number}; remove cordons that have ended')

@@ -94,10 +94,10 @@ class LiveCordons:
 
 def _signature(path: str) -> _Signature:
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError as exc:
         return file_error(exc)
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 class _SharedText:

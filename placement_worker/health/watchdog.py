@@ -92,11 +92,11 @@ class HeartbeatTable:
 
         :param heartbeats: one per server; None for a server that still waits for its broker.
         """
-        present = [one for one in heartbeats if one is not None]
-        begun = [one.begun_at for one in present if one.begun_at is not None]
-        lost = [one.disconnected_at for one in present if one.disconnected_at is not None]
+        present = [beat for beat in heartbeats if beat is not None]
+        begun = [beat.begun_at for beat in present if beat.begun_at is not None]
+        lost = [beat.disconnected_at for beat in present if beat.disconnected_at is not None]
         start = number * COLUMNS
-        self._cells[start + 1] = min((one.polled_at for one in present), default=now)
+        self._cells[start + 1] = min((beat.polled_at for beat in present), default=now)
         self._cells[start + 2] = min(begun, default=0)
         serves = len(present) == len(heartbeats)
         self._cells[start + 3] = 0 if serves else self._cells[start + 3] or now
@@ -134,12 +134,9 @@ class Thresholds(NamedTuple):
 
 
 def liveness_failures(
-    processes: Sequence[ProcessState], thresholds: Thresholds, stopping: bool = False
+    processes: Sequence[ProcessState], thresholds: Thresholds, *, stopping: bool
 ) -> list[str]:
-    """Return the reasons why a worker is not alive.
-
-    :param stopping: whether the worker stops, and need not poll.
-    """
+    """Return the reasons why a worker is not alive; one that stops need not poll."""
     failures = []
     for process in processes:
         poll_limit_s = _poll_limit_s(process, thresholds)
@@ -163,12 +160,9 @@ def _poll_limit_s(process: ProcessState, thresholds: Thresholds) -> float:
 
 
 def readiness_failures(
-    processes: Sequence[ProcessState], thresholds: Thresholds, stopping: bool = False
+    processes: Sequence[ProcessState], thresholds: Thresholds, *, stopping: bool
 ) -> list[str]:
-    """Return the reasons why a worker is not ready for requests.
-
-    :param stopping: whether the worker stops.
-    """
+    """Return the reasons why a worker is not ready for requests."""
     failures = ['the worker is stopping'] if stopping else []
     limit_s = thresholds.disconnected_s
     for process in processes:
@@ -276,8 +270,8 @@ class Watchdog:
     def check(self) -> bool:
         """Check once, report the result, and return whether the worker is alive."""
         processes = self._heartbeats.read(self._monotonic())
-        failures = liveness_failures(processes, self._thresholds, self._is_stopping)
-        missing = readiness_failures(processes, self._thresholds, self._is_stopping)
+        failures = liveness_failures(processes, self._thresholds, stopping=self._is_stopping)
+        missing = readiness_failures(processes, self._thresholds, stopping=self._is_stopping)
         self._log_liveness(failures)
         self._report_readiness(missing, len(processes))
         if not failures:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib import metadata
 from threading import Thread
 from typing import Any, Protocol
+from wsgiref.simple_server import WSGIServer
 
 from prometheus_client import (
     CollectorRegistry,
@@ -58,9 +59,7 @@ class Metrics(Listener):
     Several processes write their metrics into a folder that they share; they have no `registry`.
     """
 
-    def __init__(
-        self, topics: Sequence[str] = (), registry: CollectorRegistry | None = None
-    ) -> None:
+    def __init__(self, topics: Sequence[str], registry: CollectorRegistry | None = None) -> None:
         """Create the metrics; those of `topics` start at 0."""
         self._registry = registry
         self._create_request_metrics()
@@ -227,7 +226,7 @@ class Exporter:
         address: str,
         folder: str,
         on_close: Callable[[], None],
-        cordons: Cordons | None = None,
+        cordons: Cordons | None,
     ) -> None:
         """Listen.
 
@@ -235,8 +234,7 @@ class Exporter:
         :param cordons: the cordons of the worker; None without a cordon file.
         :raises ConfigurationError: address and port cannot be used.
         """
-        self._folder = folder
-        self._on_close = on_close
+        self._folder, self._on_close = folder, on_close
         self._number: int | str = 'parent'
         values.ValueClass = values.MultiProcessValue(lambda: self._number)
         registry = CollectorRegistry()
@@ -247,7 +245,7 @@ class Exporter:
         if cordons:
             now = functools.partial(datetime.datetime.now, datetime.UTC)
             registry.register(CordonCollector(cordons, now))
-        self._server = MetricsServer(port, address, registry)
+        self._server, self._thread = _listen(port, address, registry)
 
     def begin(self, number: int, topics: Sequence[str]) -> Metrics:
         """Return the metrics of a process; call this in the process, after the fork.
@@ -256,52 +254,38 @@ class Exporter:
             its number.
         :param topics: the topics that the process serves.
         """
-        self._server.leave()
+        self._server.socket.close()  # the parent keeps listening
         self._number = number
         return Metrics(topics)
 
     def process_died(self, _service: object, number: int, _exit_code: object) -> None:
         """Count the death, and reset the process's requests in flight; its counters stay."""
-        self._deaths.count()
+        self._deaths.number += 1
         mark_process_dead(number, self._folder)
 
     def close(self) -> None:
-        self._server.close()
+        _close(self._server, self._thread)
         self._on_close()
 
 
-class MetricsServer:
-    """A server in a thread of its own."""
+def _listen(port: int, address: str, registry: CollectorRegistry) -> tuple[WSGIServer, Thread]:
+    """Serve metrics in a thread.
 
-    def __init__(self, port: int, address: str, registry: CollectorRegistry) -> None:
-        """Listen.
+    :raises ConfigurationError: address and port cannot be used.
+    """
+    try:
+        return start_http_server(port, address, registry)
+    except (OSError, OverflowError) as exc:
+        cause = getattr(exc, 'strerror', None) or exc
+        raise ConfigurationError(
+            f'[metrics] address {address} and port {port} cannot be used: {cause}'
+        ) from exc
 
-        :raises ConfigurationError: address and port cannot be used.
-        """
-        self._server: Any
-        self._thread: Thread
-        try:
-            self._server, self._thread = start_http_server(port, address, registry)
-        except (OSError, OverflowError) as exc:
-            cause = getattr(exc, 'strerror', None) or exc
-            raise ConfigurationError(
-                f'[metrics] address {address} and port {port} cannot be used: {cause}'
-            ) from exc
 
-    @property
-    def port(self) -> int:
-        """The port; it was free if port 0 was asked for."""
-        return int(self._server.server_port)
-
-    def leave(self) -> None:
-        """Close the socket of a forked process; its parent keeps listening."""
-        self._server.socket.close()
-
-    def close(self) -> None:
-        """Close the port."""
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+def _close(server: WSGIServer, thread: Thread) -> None:
+    server.shutdown()
+    server.server_close()
+    thread.join()
 
 
 def is_port_free(port: int, address: str) -> bool:
@@ -310,7 +294,7 @@ def is_port_free(port: int, address: str) -> bool:
     :raises ConfigurationError: address and port cannot be used for another reason.
     """
     try:
-        MetricsServer(port, address, CollectorRegistry()).close()
+        _close(*_listen(port, address, CollectorRegistry()))
     except ConfigurationError as exc:
         if isinstance(exc.__cause__, OSError) and exc.__cause__.errno == errno.EADDRINUSE:
             return False
@@ -346,18 +330,14 @@ class ProcessDeaths(Collector):
 
     def __init__(self) -> None:
         """Start at 0: `increase` in Prometheus misses the step that creates a series."""
-        self._number = 0
-
-    def count(self) -> None:
-        """Count the death of a process."""
-        self._number += 1
+        self.number = 0
 
     @override
     def collect(self) -> Iterator[Metric]:
         yield CounterMetricFamily(
             'placement_worker_process_deaths',
             'Processes of the worker that crashed or were killed, and were replaced.',
-            value=self._number,
+            value=self.number,
         )
 
 
@@ -376,7 +356,7 @@ class CordonCollector(Collector):
         yield GaugeMetricFamily(
             'placement_worker_active_cordons',
             'Cordons in force.',
-            sum(one.until > now for one in cordons),
+            sum(cordon.until > now for cordon in cordons),
         )
         yield GaugeMetricFamily(
             'placement_worker_cordon_file_valid',
@@ -393,8 +373,8 @@ class CordonCollector(Collector):
 
 def _ends(cordons: Sequence[Cordon]) -> dict[tuple[str, ...], float]:
     """Return the end of each cordon by its labels; a place may have several cordons."""
-    found: dict[tuple[str, ...], float] = {}
-    for one in cordons:
-        labels = (one.zone or '', one.region or '', 'true' if one.evacuate else 'false')
-        found[labels] = max(one.until.timestamp(), found.get(labels, 0))
-    return found
+    ends: dict[tuple[str, ...], float] = {}
+    for cordon in cordons:
+        labels = (cordon.zone or '', cordon.region or '', 'true' if cordon.evacuate else 'false')
+        ends[labels] = max(cordon.until.timestamp(), ends.get(labels, 0))
+    return ends

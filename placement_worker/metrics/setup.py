@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def export(
-    port: int | None, address: str, folder: str | None, cordons: 'Cordons | None' = None
+    port: int | None, address: str, folder: str | None, cordons: 'Cordons | None'
 ) -> 'Exporter | None':
     """Serve the metrics of the processes that will be forked.
 

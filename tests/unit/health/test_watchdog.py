@@ -161,7 +161,7 @@ def test_check_of_a_single_process_logs_the_singular_and_writes_no_pid_before_it
     watchdog = create(heartbeats, clock, file=str(file))
 
     watchdog.check()
-    assert [one['pid'] for one in json.loads(file.read_text())['processes']] == [None]
+    assert [process['pid'] for process in json.loads(file.read_text())['processes']] == [None]
     serve(heartbeats, clock, 0)
     watchdog.check()
 
@@ -246,7 +246,7 @@ def test_state_of_a_process_has_the_oldest_times_of_its_servers(heartbeats, hist
 )  # fmt: skip
 def test_liveness_fails_beyond_a_threshold_and_not_at_it(process, failures):
     """Each failure names the process, its age and the threshold."""
-    assert '; '.join(liveness_failures([process], THRESHOLDS)) == failures
+    assert '; '.join(liveness_failures([process], THRESHOLDS, stopping=False)) == failures
 
 
 def test_liveness_of_a_worker_that_stops_ignores_polls_but_not_requests():
@@ -266,7 +266,7 @@ def test_liveness_of_a_disconnected_process_depends_on_reconnect_age_s_alone(
     disconnected = ProcessState(7, None, 100, None, 100)
     thresholds = THRESHOLDS._replace(reconnect_age_s=reconnect_age_s)
 
-    assert (liveness_failures([disconnected], thresholds) == []) is alive
+    assert (liveness_failures([disconnected], thresholds, stopping=False) == []) is alive
 
 
 @pytest.mark.parametrize(
@@ -284,8 +284,8 @@ def test_liveness_of_a_disconnected_process_depends_on_reconnect_age_s_alone(
 )  # fmt: skip
 def test_readiness_fails_without_a_broker_connection_beyond_a_threshold(process, failures):
     """A worker that has been disconnected for longer than the threshold is alive and not ready."""
-    assert '; '.join(readiness_failures([process], THRESHOLDS)) == failures
-    assert liveness_failures([process], THRESHOLDS) == []
+    assert '; '.join(readiness_failures([process], THRESHOLDS, stopping=False)) == failures
+    assert liveness_failures([process], THRESHOLDS, stopping=False) == []
 
 
 def test_readiness_of_a_worker_that_stops_fails():

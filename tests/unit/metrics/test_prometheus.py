@@ -113,8 +113,8 @@ EVENTS = [
 def test_metric_after_each_event_grows_by_one_step(metrics, registry, event, name, labels, step):
     """Each event changes the metric of its name and labels, each time by the same step."""
 
-    def value(of):
-        return registry.get_sample_value(f'placement_worker_{name}{of}', labels)
+    def value(suffix):
+        return registry.get_sample_value(f'placement_worker_{name}{suffix}', labels)
 
     measured = name.endswith('_seconds')
     for times in (1, 2):
@@ -203,9 +203,9 @@ def test_validity_of_the_file_is_one_or_zero(cordons, monkeypatch, is_valid):
 def test_each_place_has_one_series_with_its_last_end(cordons):
     """Two cordons of a place do not repeat a series, and one that has ended is not active."""
     name = 'placement_worker_cordon_end_timestamp_seconds'
-    (family,) = (one for one in cordons.collect() if one.name == name)
+    (family,) = (family for family in cordons.collect() if family.name == name)
 
-    assert {tuple(one.labels.values()): one.value for one in family.samples} == {
+    assert {tuple(sample.labels.values()): sample.value for sample in family.samples} == {
         ('az1', '', 'false'): (NOW + 2 * DAY).timestamp(),
         ('', 'R1', 'true'): (NOW - DAY).timestamp(),
     }
@@ -217,7 +217,7 @@ def test_series_of_a_removed_cordon_disappears(cordons, monkeypatch):
     monkeypatch.setattr(FakeCordons, 'all', ())
 
     assert cordons.get_sample_value('placement_worker_active_cordons') == 0
-    samples = [one.name for family in cordons.collect() for one in family.samples]
+    samples = [sample.name for family in cordons.collect() for sample in family.samples]
     assert 'placement_worker_cordon_end_timestamp_seconds' not in samples
 
 
@@ -274,21 +274,21 @@ def exporter(tmp_path, monkeypatch):
     """Return an exporter that adds a file `closed` to its folder when it is closed."""
     monkeypatch.setattr(values, 'ValueClass', values.ValueClass)
     monkeypatch.setenv('PROMETHEUS_MULTIPROC_DIR', str(tmp_path))
-    exporter = Exporter(0, '127.0.0.1', str(tmp_path), (tmp_path / 'closed').touch)
+    exporter = Exporter(0, '127.0.0.1', str(tmp_path), (tmp_path / 'closed').touch, None)
     yield exporter
     exporter.close()
 
 
 def scraped(exporter):
     """Return the values that Prometheus reads, added up by metric."""
-    port = exporter._server.port
+    port = exporter._server.server_port
     with urllib.request.urlopen(f'http://127.0.0.1:{port}/metrics') as response:
         families = text_string_to_metric_families(response.read().decode())
-    found = Counter()
+    totals = Counter()
     for family in families:
         for sample in family.samples:
-            found[sample.name.removeprefix('placement_worker_')] += sample.value
-    return found
+            totals[sample.name.removeprefix('placement_worker_')] += sample.value
+    return totals
 
 
 def process(folder, number, *events):
@@ -296,7 +296,7 @@ def process(folder, number, *events):
     code = (
         'from placement_worker.events.types import *\n'
         'from placement_worker.metrics.prometheus import Exporter\n'
-        f'exporter = Exporter(0, "127.0.0.1", {str(folder)!r}, lambda: None)\n'
+        f'exporter = Exporter(0, "127.0.0.1", {str(folder)!r}, lambda: None, None)\n'
         f'metrics = exporter.begin({number}, ["t"])\n'
         f'for event in {list(events)!r}: metrics.handle(event)\n'
     )
@@ -317,7 +317,7 @@ def test_metrics_of_all_processes_are_added_up_across_the_death_of_one(exporter,
     names = (
         'load_balancer_updates_total', 'requests_in_work', 'process_deaths_total', 'build_info',
     )  # fmt: skip
-    assert [[found[name] for name in names] for found in (before, after, replaced)] == [
+    assert [[totals[name] for name in names] for totals in (before, after, replaced)] == [
         [3, 1, 0, 1],
         [3, 0, 1, 1],
         [4, 0, 1, 1],

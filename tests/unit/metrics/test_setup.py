@@ -18,7 +18,7 @@ def test_export_without_a_port_does_not_import_the_library():
         'import sys\n'
         'from placement_worker.metrics import setup\n'
         'from placement_worker.worker import parent_process\n'
-        'assert not setup.export(None, "", None)\n'
+        'assert not setup.export(None, "", None, None)\n'
         'assert "prometheus_client" not in sys.modules'
     )
 
@@ -40,7 +40,7 @@ def test_export_into_a_used_folder_deletes_the_metrics_of_an_earlier_worker(tmp_
     (tmp_path / 'notes').touch()
 
     with pytest.raises(ConfigurationError):
-        setup.export(taken_port, '127.0.0.1', str(tmp_path))
+        setup.export(taken_port, '127.0.0.1', str(tmp_path), None)
 
     assert [path.name for path in tmp_path.iterdir()] == ['notes']
 
@@ -48,7 +48,7 @@ def test_export_into_a_used_folder_deletes_the_metrics_of_an_earlier_worker(tmp_
 def test_export_into_a_missing_folder_creates_it(tmp_path, taken_port):
     """The folder that the option names is created."""
     with pytest.raises(ConfigurationError):
-        setup.export(taken_port, '127.0.0.1', str(tmp_path / 'metrics'))
+        setup.export(taken_port, '127.0.0.1', str(tmp_path / 'metrics'), None)
 
     assert (tmp_path / 'metrics').is_dir()
 
@@ -58,7 +58,7 @@ def test_export_into_a_folder_that_cannot_be_created_names_the_option(tmp_path, 
     (tmp_path / 'file').touch()
 
     with pytest.raises(ConfigurationError, match=r'Cannot use \[metrics\] folder: .*/file/m: '):
-        setup.export(taken_port, '127.0.0.1', str(tmp_path / 'file' / 'm'))
+        setup.export(taken_port, '127.0.0.1', str(tmp_path / 'file' / 'm'), None)
 
 
 def test_export_on_a_taken_port_fails_and_removes_the_temporary_folder(
@@ -70,6 +70,6 @@ def test_export_on_a_taken_port_fails_and_removes_the_temporary_folder(
     with pytest.raises(
         ConfigurationError, match=f'port {taken_port} cannot be used: Address already in use'
     ):
-        setup.export(taken_port, '127.0.0.1', None)
+        setup.export(taken_port, '127.0.0.1', None, None)
 
     assert list(tmp_path.iterdir()) == []
