@@ -15,18 +15,18 @@ import threading
 import time
 import traceback
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar, NoReturn, Self, TextIO
 
 from cliff import command
 from typing_extensions import override
 
 from placement_worker import errors
-from placement_worker.cmd import cli, file_errors, targets
+from placement_worker.cmd import cli, file_errors, output, targets
+from placement_worker.cmd.output import Paint
 from placement_worker.contract.caller import Caller
-from placement_worker.formats.documents import Document, DocumentError, Invalid
+from placement_worker.formats.documents import DocumentError
 from placement_worker.formats.text import did_you_mean, escaped, escaped_lines
-from placement_worker.handlers.in_process import InProcessCaller
 
 OK, SOME_ERROR, INVALID = 0, 1, 2
 _HELP_WIDTH = 79
@@ -41,12 +41,18 @@ class LocalCommand(command.Command):
     :cvar error_status: the exit status if the command cannot run, e.g. for wrong arguments.
     """
 
-    examples: ClassVar[Sequence[str]] = ()
-    epilog: ClassVar[str] = ''
+    examples: ClassVar[Sequence[str]]
+    epilog: ClassVar[str]
     error_status: ClassVar[int] = INVALID
-    _is_local = False
-    progress: 'Progress | None' = None
     _parser: argparse.ArgumentParser | None = None
+
+    @functools.cached_property
+    def progress(self) -> 'Progress':
+        return Progress(self.app.stderr, f'{self.app.NAME} {self.cmd_name}')
+
+    @property
+    def paint(self) -> Paint:
+        return Paint.of(self.app.stdout)
 
     @override
     def get_description(self) -> str:
@@ -65,15 +71,14 @@ class LocalCommand(command.Command):
     def get_epilog(self) -> str:
         # cliff's method searches all distributions for the one that has this command.
         examples = ['Examples:', *(f'  {example}' for example in self.examples), '']
-        shown = examples if self.examples else []
-        return '\n'.join([*shown, textwrap.fill(self.epilog, _HELP_WIDTH)])
+        return '\n'.join([*examples, textwrap.fill(self.epilog, _HELP_WIDTH)])
 
     @override
     def run(self, parsed_args: argparse.Namespace) -> int:
         try:
             # A plugin may print; commands write to `self.app.stdout`, so their output stays alone.
             with (
-                self._showing_progress(parsed_args),
+                self.progress if self._may_wait(parsed_args) else contextlib.nullcontext(),
                 contextlib.redirect_stdout(self.app.stderr),
             ):
                 return int(super().run(parsed_args))
@@ -86,7 +91,7 @@ class LocalCommand(command.Command):
                 lines = ''.join(traceback.format_exception(exc)).rstrip()
                 print(escaped_lines(lines), file=self.app.stderr)
             status = self.write_error(file_errors.with_hint(exc))
-            self._write_details(exc if isinstance(exc, DocumentError) else exc.__cause__)
+            self.write_details(exc if isinstance(exc, DocumentError) else exc.__cause__)
             return status
 
     @abstractmethod
@@ -94,51 +99,27 @@ class LocalCommand(command.Command):
 
     def write(self, text: str) -> None:
         """Print at once; a script may wait for this line before it writes the next request."""
-        with self._without_progress():
+        with self.progress.hidden():
             print(text, file=self.app.stdout, flush=True)
 
+    def write_result(self, form: str, data: object, lines: Iterable[str]) -> None:
+        """Print the lines as the table of a format, or else the data."""
+        self.write('\n'.join(lines) if form == 'table' else output.document(data, form))
+
     def write_error(self, message: str) -> int:
-        with self._without_progress():
+        with self.progress.hidden():
             print(escaped(f'{self.app.NAME} {self.cmd_name}: {message}'), file=self.app.stderr)
         return self.error_status
 
-    def _without_progress(self) -> contextlib.AbstractContextManager[None]:
-        return self.progress.hidden() if self.progress else contextlib.nullcontext()
-
-    @contextlib.contextmanager
-    def _showing_progress(self, args: argparse.Namespace) -> Iterator[None]:
-        """Show the elapsed time on a terminal, unless the user types the input there."""
-        typed = '-' in getattr(args, 'files', ()) and sys.stdin.isatty()
-        if typed or not self.app.stderr.isatty():
-            yield
-            return
-        with Progress(self.app.stderr, f'{self.app.NAME} {self.cmd_name}') as self.progress:
-            yield
-
-    def write_refusal(
-        self, exc: errors.PlacementWorkerError, document: Document, kind: type, text: str = ''
-    ) -> int:
-        """Print all errors of a document that should describe `kind`.
-
-        :param text: the text of the error if its paths differ from those of the document.
-        """
-        error = file_errors.invalid_document(
-            exc, document, kind, text or str(exc), is_local=self._is_local
-        )
-        line = file_errors.with_hint(exc, file_errors.headline(error, document))
-        type_name = file_errors.type_of(exc, error, document.data, kind) or file_errors.ANY_TYPE
-        self.write_error(line.replace(file_errors.ANY_TYPE, type_name))
-        self._write_details(error)
-        return self.error_status
-
-    def write_invalid(self, error: Invalid, document: Document) -> None:
-        self.write_error(file_errors.headline(error, document))
-        self._write_details(error)
-
-    def _write_details(self, error: BaseException | None) -> None:
+    def write_details(self, error: BaseException | None) -> None:
         if isinstance(error, DocumentError):
             for line in file_errors.problem_lines(error):
                 print(line, file=self.app.stderr)
+
+    def _may_wait(self, args: argparse.Namespace) -> bool:
+        """Return whether a person waits at the terminal, and does not type the input there."""
+        is_typed = '-' in getattr(args, 'files', ()) and sys.stdin.isatty()
+        return bool(self.app.stderr.isatty()) and not is_typed
 
     def _refuse(self, prog_name: str, message: str) -> NoReturn:
         usage = f'run "{prog_name} --help" for the usage'
@@ -164,7 +145,6 @@ class Command(LocalCommand):
     @override
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         with self.open_caller(parsed_args) as caller:
-            self._is_local = isinstance(caller, InProcessCaller)
             return self.run_with(caller, parsed_args)
 
     def add_target_arguments(self, parser: argparse.ArgumentParser) -> None:

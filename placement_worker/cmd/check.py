@@ -32,7 +32,7 @@ from placement_worker.contract.model import BindReply, BindRequest, CheckReply, 
 from placement_worker.contract.rpc import Limits
 from placement_worker.formats import documents, paths
 from placement_worker.formats.documents import MAX_PROBLEMS, Document
-from placement_worker.formats.text import escaped, listed, shortened
+from placement_worker.formats.text import counted, escaped, listed, shortened
 from placement_worker.handlers.in_process import InProcessCaller
 
 # The search for duplicate keys takes as long as decoding; in a longer line the last value counts.
@@ -41,6 +41,7 @@ _READ_BYTES = 2**24  # the default buffer of 8 KiB needs twice the time for long
 
 
 class Check(FilesCommand):
+    request_type = CheckRequest
     examples = (
         'placement-policy check examples/scale-out.yaml',
         'placement-policy check --explain full --cloud cloud.yaml request.yaml    '
@@ -78,16 +79,13 @@ class Check(FilesCommand):
         return max(self._check_lines(caller, args), default=OK)
 
     @override
-    def run_document(
+    def handle(
         self, caller: Caller, document: Document, path: str, args: argparse.Namespace
     ) -> int:
-        try:
-            request = check_request_of(caller, document.data, args.explain)
-            self.note_misspellings(request, document)
-            reply = caller.policy_check(request)
-        except errors.Refused as exc:
-            return self.write_refusal(exc, document, CheckRequest)
-        self.write(output.check_reply(reply, request, args.format, Paint.of(self.app.stdout)))
+        request = check_request_of(caller, document.data, args.explain)
+        self.note_misspellings(request, document)
+        reply = caller.policy_check(request)
+        self.write_result(args.format, reply, output.check_lines(reply, request, self.paint))
         if args.format == 'table':
             self.note_shipped_cloud(args, path)
         self._note_place(reply, document)
@@ -114,21 +112,19 @@ class Check(FilesCommand):
 
 
 class _Bind(FilesCommand):
+    request_type = BindRequest
     epilog = (
         'Exit status: 0 all requests are OK, 1 some request ended in ERROR, 2 a request was '
         'invalid or no worker replied.'
     )
 
     @override
-    def run_document(
+    def handle(
         self, caller: Caller, document: Document, path: str, args: argparse.Namespace
     ) -> int:
-        try:
-            request = request_of(document.data, BindRequest)
-            reply = self.bind(caller, request)
-        except errors.Refused as exc:
-            return self.write_refusal(exc, document, BindRequest)
-        self.write(output.bind_reply(reply, request, args.format, Paint.of(self.app.stdout)))
+        request = request_of(document.data, BindRequest)
+        reply = self.bind(caller, request)
+        self.write_result(args.format, reply, _bind_lines(reply, request, self.paint))
         return OK if reply.status == 'OK' else SOME_ERROR
 
     @abstractmethod
@@ -156,6 +152,22 @@ class Detach(_Bind):
     @override
     def bind(self, caller: Caller, request: BindRequest) -> BindReply:
         return caller.policy_detach(request)
+
+
+def _bind_lines(reply: BindReply, request: BindRequest, paint: Paint) -> Iterator[str]:
+    policy = request.policy
+    name = f'{policy.name or policy.id} ({policy.spec.type_name})'
+    title = f'{name}, {output.cluster_words(request.cluster)}: '
+    yield from output.warnings(reply.warnings, paint)
+    yield escaped(title) + output.styled_status(reply.status, paint)
+    yield escaped(reply.reason)
+    for stored in reply.policy.data.values() if reply.status == 'OK' else ():
+        data = stored.get('data') if isinstance(stored, dict) else None
+        if isinstance(data, dict):
+            yield from (escaped(f'{output.INDENT}{key}: {value}') for key, value in data.items())
+    if reply.nodes:
+        yield f'{output.INDENT}changed data of {counted(len(reply.nodes), "node")}'
+    yield ''
 
 
 class _Line(NamedTuple):

@@ -73,19 +73,13 @@ class CordonList(CordonCommand):
     @override
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         cordons, listed_at = cordon_file.read(self.path_of(parsed_args)), _now()
-        if parsed_args.format != 'table':
-            rows = [
-                {
-                    **msgspec.to_builtins(cordon),
-                    'in_force': bool(cordons_in_force([cordon], listed_at)),
-                }
-                for cordon in cordons
-            ]
-            self.write(output.document(rows, parsed_args.format))
-        elif cordons:
-            self.write(output.table([_row(cordon, listed_at) for cordon in cordons]))
-        else:
-            self.write('No cordons.')
+        data = [
+            {**msgspec.to_builtins(cordon), 'in_force': bool(cordons_in_force([cordon], listed_at))}
+            for cordon in cordons
+        ]
+        rows = [_row(cordon, listed_at) for cordon in cordons]
+        text = output.table(rows) if rows else 'No cordons.'
+        self.write_result(parsed_args.format, data, [text])
         return OK
 
 

@@ -7,6 +7,7 @@ status says so. Its values come from requests, possibly hostile ones, and are es
 import argparse
 import datetime
 import shlex
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import metadata
 from typing import Any, NoReturn
@@ -28,7 +29,6 @@ from placement_worker.policies.registry import Registry
 MAX_SKIPPED = 5  # skipped lines that have a message of their own
 MAX_LATEST = 20  # decisions about a cluster in a table
 MAX_VALUE_LENGTH = 100  # characters
-_DIFFERENT = 1
 _NOT_FOUND = (
     'name the logs of all workers with their rotated files; a request that was refused, failed, '
     'was parked or reached no worker has no decision: look for its cluster in the log of each '
@@ -106,9 +106,9 @@ class Replay(_LogCommand):
                 if differences:
                     where = f'{path}, line {number}'
                     self._show(where, entry, differences, parsed_args.format)
-        status = self.end(_DIFFERENT if different else OK)
+        status = self.end(SOME_ERROR if different else OK)
         if parsed_args.format == 'table':
-            self.write(self._summary(replayed, different))
+            self.write(_summary(replayed, different, self.paint))
         return status
 
     def _print_requests(self, logs: Sequence[str], request_id: str) -> int:
@@ -125,7 +125,7 @@ class Replay(_LogCommand):
         if status == INVALID or printed:
             return status
         self.write_error(f'No request {request_id} in the logs; {_NOT_FOUND}')
-        return _DIFFERENT
+        return SOME_ERROR
 
     def _show(
         self, where: str, entry: Entry, differences: list[replay.Difference], form: str
@@ -137,25 +137,14 @@ class Replay(_LogCommand):
                 'version': entry.version,
                 **({'packages': entry.packages} if entry.packages else {}),
             }
-            for one in differences:
-                self.write(output.json_line({**about, **msgspec.to_builtins(one)}))
+            for difference in differences:
+                self.write(output.document({**about, **msgspec.to_builtins(difference)}, form))
             return
-        paint = Paint.of(self.app.stdout)
-        self.write(paint(f'{where}: {_subject(entry)}', 'bold'))
-        for one in differences:
-            self.write(escaped(f'  {one.at}'))
-            self.write(paint(f'    - {_short_value(one.was)}', 'red'))
-            self.write(paint(f'    + {_short_value(one.now)}', 'green'))
-
-    def _summary(self, replayed: int, different: int) -> str:
-        paint = Paint.of(self.app.stdout)
-        version = metadata.version('placement-worker')
-        subject = f'{counted(replayed, "decision")} replayed with {version}: '
-        if different:
-            return subject + paint(
-                counted(different, 'different reply', 'different replies'), 'red'
-            )
-        return subject + (paint('all the same', 'green') if replayed else 'nothing to compare')
+        self.write(self.paint(f'{where}: {_subject(entry)}', 'bold'))
+        for difference in differences:
+            self.write(escaped(f'  {difference.at}'))
+            self.write(self.paint(f'    - {_short_value(difference.was)}', 'red'))
+            self.write(self.paint(f'    + {_short_value(difference.now)}', 'green'))
 
 
 class Why(_LogCommand):
@@ -184,34 +173,31 @@ class Why(_LogCommand):
 
     @override
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        logs, name, paint = parsed_args.logs, parsed_args.name, Paint.of(self.app.stdout)
+        logs, name, form = parsed_args.logs, parsed_args.name, parsed_args.format
         has_decisions = False
         for event in node_history.events_of_node(logs, name, Registry.installed()):
             if isinstance(event, InvalidLine):
                 self.skip(event)
                 continue
             has_decisions = True
-            is_table = parsed_args.format == 'table'
-            self.write(_event_text(event, paint) if is_table else output.json_line(event))
-        has_decisions = has_decisions or self._show_decisions(parsed_args, paint)
+            self.write_result(form, event, _event_lines(event, self.paint))
+        has_decisions = has_decisions or self._show_decisions(logs, name, form)
         status = self.end(OK if has_decisions else SOME_ERROR)
         if status == SOME_ERROR:
             self.write_error(_no_decision(logs, name))
         return status
 
-    def _show_decisions(self, args: argparse.Namespace, paint: Paint) -> bool:
+    def _show_decisions(self, logs: Sequence[str], name: str, form: str) -> bool:
         """Show the checks of an action, or else the decisions about a cluster."""
-        checks, of_cluster = cluster_history.decisions_about(args.logs, args.name)
-        summaries = [check.summary for check in checks] or of_cluster
-        if args.format == 'jsonl':
-            for summary in summaries:
-                self.write(output.json_line(summary))
-        elif checks:
-            for check in checks:
-                self.write(_check_text(check, paint))
-        elif of_cluster:
-            self.write(_cluster_text(of_cluster, args.logs))
-        return bool(summaries)
+        checks, of_cluster = cluster_history.decisions_about(logs, name)
+        for check in checks:
+            self.write_result(form, check.summary, _check_lines(check, self.paint))
+        if of_cluster and not checks:
+            if form == 'table':
+                self.write('\n'.join(_cluster_lines(of_cluster, logs)))
+            for summary in of_cluster if form == 'jsonl' else ():
+                self.write(output.document(summary, form))
+        return bool(checks or of_cluster)
 
     @override
     def _refuse(self, prog_name: str, message: str) -> NoReturn:
@@ -258,13 +244,31 @@ class Clusters(_LogCommand):
     def _show(self, clusters: Sequence[LatestCluster], form: str) -> None:
         if form == 'table':
             self.write(output.table([_cluster_row(cluster) for cluster in clusters]))
-        for one in clusters if form == 'jsonl' else ():
-            self.write(output.json_line(_cluster_summary(one)))
-        for one in clusters if form == 'yaml' else ():
-            self.write(escaped(f'# {_about_check(one)}'))
-            self.write(output.document({'cluster': one.cluster, 'policies': one.policies}, 'yaml'))
-            for warning in _node_warnings(one):  # a pipe to rebalance hides the comment
-                self.write_error(f'Warning: {warning}')
+        for cluster in clusters if form == 'jsonl' else ():
+            self.write(output.document(_cluster_summary(cluster), form))
+        for cluster in clusters if form == 'yaml' else ():
+            new, gone = cluster.new_places, cluster.unnamed_victims
+            missing = f'; without {counted(new.total(), "node")} to create' if new else ''
+            extra = f'; with {counted(gone.total(), "node")} to delete' if gone else ''
+            name, decided = _cluster_name(cluster), f'decided {_time(cluster.entry.at)}'
+            self.write(escaped(f'# {name}: {cluster.action} {decided}{missing}{extra}'))
+            file = {'cluster': cluster.cluster, 'policies': cluster.policies}
+            self.write(output.document(file, 'yaml'))
+            # A pipe to rebalance hides the comment.
+            warning = f'Warning: the file of cluster {name}'
+            check = f'{cluster.action}, {decided}'
+            if new:
+                self.write_error(
+                    f'{warning} lacks the nodes to create by {check} '
+                    f'({listed(counts_in_words(new))}); if they exist, the file is out of date: '
+                    'correct its nodes before a plan'
+                )
+            if gone:
+                self.write_error(
+                    f'{warning} has the nodes to delete by {check} '
+                    f'({listed(counts_in_words(gone))}), which the engine chose: remove them '
+                    'before a plan'
+                )
 
 
 def _subject(entry: Entry) -> str:
@@ -285,21 +289,29 @@ def _short_value(value: object) -> str:
     return shortened(msgspec.json.encode(value).decode(), MAX_VALUE_LENGTH)
 
 
-def _event_text(event: Event, paint: Paint) -> str:
+def _summary(replayed: int, different: int, paint: Paint) -> str:
+    version = metadata.version('placement-worker')
+    subject = f'{counted(replayed, "decision")} replayed with {version}: '
+    if different:
+        return subject + paint(counted(different, 'different reply', 'different replies'), 'red')
+    return subject + (paint('all the same', 'green') if replayed else 'nothing to compare')
+
+
+def _event_lines(event: Event, paint: Paint) -> Iterator[str]:
     action = ' '.join(filter(None, (event.action, event.action_id)))
-    about = f'cluster {event.cluster}'
-    about += f', {event.place}' if event.place else ''
-    about += f', request {event.request_id}' if event.request_id else ''
-    lines = [about, _worker(event)]
-    lines += [f'policy {policy}' for policy in event.policies]
-    lines += [f'warning {warning}' for warning in event.warnings]
-    lines = [escaped(line) for line in lines]
+    title = escaped(f'{_time(event.at)}  {action}  node {event.node} ')
+    yield title + paint(event.event, 'bold') + escaped(f': {event.text}')
+    place = f', {event.place}' if event.place else ''
+    lines = [
+        f'cluster {event.cluster}{place}{_request(event)}',
+        _worker(event),
+        *(f'policy {policy}' for policy in event.policies),
+        *(f'warning {warning}' for warning in event.warnings),
+    ]
+    yield from (output.INDENT + escaped(line) for line in lines)
     if event.places:
         hidden = () if event.event == 'placed' else output.HIDDEN_IN_DELETIONS
-        lines += output.table(event.places, hidden).splitlines()
-    title = escaped(f'{_time(event.at)}  {action}  node {event.node} ')
-    title += paint(event.event, 'bold') + escaped(f': {event.text}')
-    return '\n'.join([title, *(output.INDENT + line for line in lines)])
+        yield textwrap.indent(output.table(event.places, hidden), output.INDENT)
 
 
 def _no_decision(logs: Sequence[str], name: str) -> str:
@@ -316,99 +328,99 @@ def _why_command(name: str, logs: Sequence[str]) -> str:
     return shlex.join(['placement-policy', 'why', name, '--log', *logs])
 
 
-def _check_text(check: Check, paint: Paint) -> str:
-    """Return a check as `placement-policy check` shows it, below its circumstances."""
-    one = check.summary
-    about = f'{"dry run of " if one.dry_run else ""}action {one.action_id}'
-    about += f', request {one.request_id}' if one.request_id else ''
-    lines = [escaped(f'{_time(one.at)}  {about}, {_worker(one)}')]
-    if one.nodes:
-        lines.append(escaped(f'{output.INDENT}nodes: {listed(one.nodes)}'))
-    lines.append(output.check_reply(check.reply, check.request, 'table', paint))
-    return '\n'.join(lines)
+def _check_lines(check: Check, paint: Paint) -> Iterator[str]:
+    """Yield a check as `placement-policy check` shows it, below its circumstances."""
+    summary = check.summary
+    about = f'{"dry run of " if summary.dry_run else ""}action {summary.action_id}'
+    yield escaped(f'{_time(summary.at)}  {about}{_request(summary)}, {_worker(summary)}')
+    if summary.nodes:
+        yield escaped(f'{output.INDENT}nodes: {listed(summary.nodes)}')
+    yield from output.check_lines(check.reply, check.request, paint)
 
 
-def _cluster_text(decisions: Sequence[Summary], logs: Sequence[str]) -> str:
-    """Return the latest decisions about a cluster, and the command that shows one of them."""
+def _cluster_lines(decisions: Sequence[Summary], logs: Sequence[str]) -> Iterator[str]:
+    """Yield the latest decisions about a cluster, and the command that shows one of them."""
     latest = decisions[-MAX_LATEST:]
     number = f'{len(latest)} of {counted(len(decisions), "decision")}'
-    lines = [
-        escaped(f'Cluster {latest[-1].cluster}, the latest {number}:'),
-        output.table([_decision_row(one) for one in latest]),
-    ]
-    ids = [one.action_id for one in latest if one.action_id]
+    yield escaped(f'Cluster {latest[-1].cluster}, the latest {number}:')
+    yield output.table([_decision_row(decision) for decision in latest])
+    ids = [decision.action_id for decision in latest if decision.action_id]
     if ids:
         command = _why_command(ids[-1], logs)
-        lines.append(escaped(f'Show the policies and places of an action: {command}'))
-    return '\n'.join(lines)
+        yield escaped(f'Show the policies and places of an action: {command}')
 
 
-def _decision_row(one: Summary) -> dict[str, Any]:
+def _decision_row(decision: Summary) -> dict[str, Any]:
     return {
-        'time': _time(one.at),
-        'action': [one.action, one.action_id or 'no action id'],
-        'check': [one.target or '-', *['dry run'] * one.dry_run],
+        'time': _time(decision.at),
+        'action': [decision.action, decision.action_id or 'no action id'],
+        'check': [decision.target or '-', *['dry run'] * decision.dry_run],
         'places': [
-            *(f'to create in {place}: {count}' for place, count in one.to_create.items()),
-            *(f'to delete in {place}: {count}' for place, count in one.to_delete.items()),
+            *(f'to create in {place}: {count}' for place, count in decision.to_create.items()),
+            *(f'to delete in {place}: {count}' for place, count in decision.to_delete.items()),
         ],
-        'outcome': [one.status, *map(shortened, (one.reason, *one.warnings))],
+        'outcome': [decision.status, *map(shortened, (decision.reason, *decision.warnings))],
     }
 
 
-def _worker(one: Event | Summary) -> str:
-    worker = f'worker {one.version}' + (f' on {one.host}' if one.host else '')
-    return ', '.join([worker, *one.packages])
+def _request(decision: Event | Summary) -> str:
+    return f', request {decision.request_id}' if decision.request_id else ''
 
 
-def _is_chosen(one: LatestCluster, args: argparse.Namespace) -> bool:
+def _worker(decision: Event | Summary) -> str:
+    host = f' on {decision.host}' if decision.host else ''
+    return ', '.join([f'worker {decision.version}{host}', *decision.packages])
+
+
+def _is_chosen(cluster: LatestCluster, args: argparse.Namespace) -> bool:
     is_placed = any(
         args.region in (None, region) and args.zone in (None, zone)
-        for region, zone in (*one.places, *one.new_places)
+        for region, zone in (*cluster.places, *cluster.new_places)
     )
-    return _is_named(one, args) and (is_placed or not (args.zone or args.region))
+    return _is_named(cluster, args.cluster) and (is_placed or not (args.zone or args.region))
 
 
-def _is_named(one: LatestCluster, args: argparse.Namespace) -> bool:
-    return args.cluster in (None, one.cluster.id, one.cluster.name)
+def _is_named(cluster: LatestCluster, name: str | None) -> bool:
+    return name in (None, cluster.cluster.id, cluster.cluster.name)
 
 
 def _no_cluster(clusters: Sequence[LatestCluster], args: argparse.Namespace) -> str:
     if not clusters:
         return 'The logs have no check of a cluster; name the logs of all workers'
-    if args.cluster and not any(_is_named(one, args) for one in clusters):
+    if not any(_is_named(cluster, args.cluster) for cluster in clusters):
         names = listed(map(_cluster_name, clusters))
         return f'No check of cluster {args.cluster} in the logs; their clusters are {names}'
-    places = {place for one in clusters for place in (*one.places, *one.new_places)}
+    places = {place for cluster in clusters for place in (*cluster.places, *cluster.new_places)}
     words = listed(sorted(map(in_words, places)))
     return f'No such cluster has nodes in this place; the logs have nodes in {words}'
 
 
-def _cluster_row(one: LatestCluster) -> dict[str, Any]:
+def _cluster_row(cluster: LatestCluster) -> dict[str, Any]:
+    request_id = cluster.entry.request_id or 'no request id'
     return {
-        'cluster': _cluster_name(one),
-        'project': one.cluster.project,
+        'cluster': _cluster_name(cluster),
+        'project': cluster.cluster.project,
         'nodes': [
-            *counts_in_words(one.places),
-            *(f'to create in {text}' for text in counts_in_words(one.new_places)),
-            *(f'to delete in {text}' for text in counts_in_words(one.unnamed_victims)),
+            *counts_in_words(cluster.places),
+            *(f'to create in {text}' for text in counts_in_words(cluster.new_places)),
+            *(f'to delete in {text}' for text in counts_in_words(cluster.unnamed_victims)),
         ],
-        'latest_check': [_time(one.entry.at), one.action, one.entry.request_id or 'no request id'],
+        'latest_check': [_time(cluster.entry.at), cluster.action, request_id],
     }
 
 
-def _cluster_summary(one: LatestCluster) -> dict[str, Any]:
+def _cluster_summary(cluster: LatestCluster) -> dict[str, Any]:
     return {
-        'cluster': one.cluster.id,
-        'name': one.cluster.name,
-        'project': one.cluster.project,
-        'nodes': len(one.cluster.nodes),
-        'places': _place_rows(one.places),
-        'to_create': _place_rows(one.new_places),
-        'to_delete': _place_rows(one.unnamed_victims),
-        'at': one.entry.at,
-        'action': one.action,
-        'request_id': one.entry.request_id,
+        'cluster': cluster.cluster.id,
+        'name': cluster.cluster.name,
+        'project': cluster.cluster.project,
+        'nodes': len(cluster.cluster.nodes),
+        'places': _place_rows(cluster.places),
+        'to_create': _place_rows(cluster.new_places),
+        'to_delete': _place_rows(cluster.unnamed_victims),
+        'at': cluster.entry.at,
+        'action': cluster.action,
+        'request_id': cluster.entry.request_id,
     }
 
 
@@ -418,32 +430,8 @@ def _place_rows(places: Mapping[Location, int]) -> list[dict[str, Any]]:
     ]
 
 
-def _about_check(one: LatestCluster) -> str:
-    new, gone = one.new_places.total(), one.unnamed_victims.total()
-    missing = f'; without {counted(new, "node")} to create' if new else ''
-    extra = f'; with {counted(gone, "node")} to delete' if gone else ''
-    return f'{_cluster_name(one)}: {one.action} decided {_time(one.entry.at)}{missing}{extra}'
-
-
-def _node_warnings(one: LatestCluster) -> Iterator[str]:
-    file = f'the file of cluster {_cluster_name(one)}'
-    check = f'{one.action}, decided {_time(one.entry.at)}'
-    if one.new_places:
-        yield (
-            f'{file} lacks the nodes to create by {check} '
-            f'({listed(counts_in_words(one.new_places))}); if they exist, the file is out of date: '
-            'correct its nodes before a plan'
-        )
-    if one.unnamed_victims:
-        yield (
-            f'{file} has the nodes to delete by {check} '
-            f'({listed(counts_in_words(one.unnamed_victims))}), which the engine chose: remove '
-            'them before a plan'
-        )
-
-
-def _cluster_name(one: LatestCluster) -> str:
-    return one.cluster.name or one.cluster.id
+def _cluster_name(cluster: LatestCluster) -> str:
+    return cluster.cluster.name or cluster.cluster.id
 
 
 def _time(moment: datetime.datetime) -> str:

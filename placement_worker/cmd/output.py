@@ -14,14 +14,7 @@ import prettytable
 import yaml
 
 from placement_worker.contract.action_data import DELETION, ActionData
-from placement_worker.contract.model import (
-    BindReply,
-    BindRequest,
-    CheckReply,
-    CheckRequest,
-    Cluster,
-    Decision,
-)
+from placement_worker.contract.model import CheckReply, CheckRequest, Cluster, Decision
 from placement_worker.contract.rpc import LOAD_BALANCING
 from placement_worker.decisions.node_history import PLANS
 from placement_worker.errors import InvalidInput
@@ -55,40 +48,27 @@ class Paint:
         return f'\x1b[{_CODES[style]}m{text}\x1b[0m' if self._on and text else text
 
 
-PLAIN = Paint(on=False)
-
-
 def add_format_argument(parser: argparse.ArgumentParser, formats: Sequence[str] = FORMATS) -> None:
     first = formats[0]
     parser.add_argument('-f', '--format', choices=formats, default=first, help=f'default: {first}')
 
 
-def check_reply(answer: CheckReply, request: CheckRequest, form: str, paint: Paint = PLAIN) -> str:
-    if form != 'table':
-        return document(answer, form)
-    plan = _plan(answer) if request.target == 'BEFORE' else []
-    shown = [*_outcome(answer, request, paint), *plan, *_decisions(answer, paint)]
-    return '\n'.join([*warnings(answer.warnings, paint), *shown, ''])
-
-
-def bind_reply(answer: BindReply, request: BindRequest, form: str, paint: Paint = PLAIN) -> str:
-    if form != 'table':
-        return document(answer, form)
-    policy = request.policy
-    name = f'{policy.name or policy.id} ({policy.spec.type_name})'
-    title = f'{name}, {cluster_words(request.cluster)}: '
-    lines = [
-        *warnings(answer.warnings, paint),
-        escaped(title) + paint(answer.status, _STYLES[answer.status]),
-        escaped(answer.reason),
+def check_lines(reply: CheckReply, request: CheckRequest, paint: Paint) -> list[str]:
+    data = reply.action.data
+    title = f'{request.action.action} of {cluster_words(request.cluster)}, {request.target}: '
+    plan = _plan(reply) if request.target == 'BEFORE' and data['status'] == 'OK' else []
+    return [
+        *warnings(reply.warnings, paint),
+        escaped(title) + styled_status(data['status'], paint),
+        escaped(data['reason']),
+        *plan,
+        *_decisions(reply, paint),
+        '',
     ]
-    for stored in answer.policy.data.values() if answer.status == 'OK' else ():
-        data = stored.get('data') if isinstance(stored, dict) else None
-        if isinstance(data, dict):
-            lines += [escaped(f'{INDENT}{key}: {value}') for key, value in data.items()]
-    if answer.nodes:
-        lines.append(f'{INDENT}changed data of {counted(len(answer.nodes), "node")}')
-    return '\n'.join([*lines, ''])
+
+
+def styled_status(status: str, paint: Paint) -> str:
+    return paint(status, _STYLES[status])
 
 
 def cluster_words(cluster: Cluster) -> str:
@@ -115,56 +95,43 @@ def warnings(sentences: Sequence[str], paint: Paint) -> list[str]:
     return [paint(f'Warning: {sentence}', 'yellow') for sentence in sentences]
 
 
-def document(answer: object, form: str) -> str:
+def document(data: object, form: str) -> str:
     if form == 'json':
-        return escaped_lines(msgspec.json.format(msgspec.json.encode(answer)).decode())
-    builtins = msgspec.to_builtins(answer)
+        return escaped_lines(msgspec.json.format(msgspec.json.encode(data)).decode())
+    if form == 'jsonl':
+        return escaped(msgspec.json.encode(data).decode())
+    builtins = msgspec.to_builtins(data)
     return yaml.safe_dump(builtins, explicit_start=True, sort_keys=False).rstrip('\n')
 
 
-def json_line(answer: object) -> str:
-    return escaped(msgspec.json.encode(answer).decode())
-
-
-def _outcome(answer: CheckReply, request: CheckRequest, paint: Paint) -> list[str]:
-    data = answer.action.data
-    title = f'{request.action.action} of {cluster_words(request.cluster)}, {request.target}: '
-    return [
-        escaped(title) + paint(data['status'], _STYLES[data['status']]),
-        escaped(f'{data["reason"]}'),
-    ]
-
-
-def _plan(answer: CheckReply) -> list[str]:
-    lines: list[str] = []
-    if answer.action.data['status'] != 'OK':
-        return lines
+def _plan(reply: CheckReply) -> list[str]:
+    data, lines = reply.action.data, []
     for kind, verb in (('creation', 'To create'), ('deletion', 'To delete')):
-        decided = answer.action.data.get(kind)
-        if not isinstance(decided, dict):
+        change = data.get(kind)
+        if not isinstance(change, dict):
             continue
-        lines.append(f'{verb}: {counted(decided.get("count", "?"), "node")}')
+        lines.append(f'{verb}: {counted(change.get("count", "?"), "node")}')
         lines += [
-            f'{INDENT}{key}: {_counts(decided[key])}'
+            f'{INDENT}{key}: {_counts(change[key])}'
             for key in ('regions', 'zones')
-            if isinstance(decided.get(key), dict)
+            if isinstance(change.get(key), dict)
         ]
-        if isinstance(decided.get('candidates'), list):
-            lines.append(f'{INDENT}candidates: {", ".join(map(str, decided["candidates"]))}')
-    wait_s = drain_wait_s(answer.action.data, answer.decisions)
-    lines += [f'{INDENT}wait: {drain_sentence(wait_s)}'] * bool(wait_s)
+        if isinstance(change.get('candidates'), list):
+            lines.append(f'{INDENT}candidates: {", ".join(map(str, change["candidates"]))}')
+    if wait_s := drain_wait_s(data, reply.decisions):
+        lines.append(f'{INDENT}wait: {drain_sentence(wait_s)}')
     return [escaped(line) for line in lines]
 
 
-def _decisions(answer: CheckReply, paint: Paint) -> list[str]:
+def _decisions(reply: CheckReply, paint: Paint) -> list[str]:
     lines = []
-    hidden = HIDDEN_IN_DELETIONS if DELETION in answer.action.data else ()
-    for number, decision in enumerate(answer.decisions, start=1):
-        outcome = paint(decision.outcome, _STYLES[decision.outcome])
+    hidden = HIDDEN_IN_DELETIONS if DELETION in reply.action.data else ()
+    for number, decision in enumerate(reply.decisions, start=1):
         title = (
             f'{number}. {decision.policy_name or decision.policy_id} ({decision.policy_type}, '
             f'priority {decision.priority}): '
         )
+        outcome = styled_status(decision.outcome, paint)
         lines += [
             '',
             f'{escaped(title)}{outcome} in {decision.elapsed_ms:.1f} ms',

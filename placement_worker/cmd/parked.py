@@ -71,10 +71,7 @@ class ParkedList(ParkedCommand):
 
     @override
     def run_with(self, connection: Any, parked: Iterator[Any], args: argparse.Namespace) -> int:
-        rows = [_row(one) for one in parked]
-        if args.format != 'table':
-            self.write(output.document(rows, args.format))
-            return OK
+        rows = [_row(request) for request in parked]
         columns = [  # the others would not fit on a screen
             {
                 'id': row['id'],
@@ -84,7 +81,8 @@ class ParkedList(ParkedCommand):
             }
             for row in rows
         ]
-        self.write(output.table(columns) if columns else 'No parked requests.')
+        text = output.table(columns) if columns else 'No parked requests.'
+        self.write_result(args.format, rows, [text])
         return OK
 
 

@@ -11,9 +11,8 @@ from typing import Any
 import msgspec
 from typing_extensions import override
 
-from placement_worker import errors
 from placement_worker.cmd import output, plan_changes
-from placement_worker.cmd.output import PLAIN, Paint, Style
+from placement_worker.cmd.output import Paint, Style
 from placement_worker.cmd.plan_changes import Changes, PlaceChange, PoolChange, Victim
 from placement_worker.cmd.request_files import FilesCommand, check_request_of
 from placement_worker.contract.caller import Caller
@@ -26,6 +25,7 @@ _SHOWN_SEPARATELY = ('pool', 'added', 'removed', 'updates', 'estimated_s')
 
 
 class Plan(FilesCommand):
+    request_type = CheckRequest
     error_status = FAILED
     severity = (UNCHANGED, CHANGED, FAILED)
     examples = (
@@ -39,31 +39,22 @@ class Plan(FilesCommand):
     )
 
     @override
-    def run_document(
+    def handle(
         self, caller: Caller, document: Document, path: str, args: argparse.Namespace
     ) -> int:
-        try:
-            request = check_request_of(caller, document.data, 'full')
-            self.note_misspellings(request, document)
-            request = msgspec.structs.replace(request, dry_run=True)
-            changes = plan_changes.compare(request, caller.policy_check(request))
-        except errors.Refused as exc:
-            return self.write_refusal(exc, document, CheckRequest)
+        request = check_request_of(caller, document.data, 'full')
+        self.note_misspellings(request, document)
+        request = msgspec.structs.replace(request, dry_run=True)
+        changes = plan_changes.compare(request, caller.policy_check(request))
+        self.write_result(args.format, changes, plan_lines(changes, self.paint))
         if args.format == 'table':
-            self.write('\n'.join(plan_lines(changes, Paint.of(self.app.stdout))))
             self.note_shipped_cloud(args, path)
-        else:
-            self.write(output.document(changes, args.format))
         if changes.status != 'OK':
             return FAILED
         return CHANGED if changes.any else UNCHANGED
 
 
-def plan_lines(changes: Changes, paint: Paint = PLAIN) -> list[str]:
-    return [*_lines(changes, paint), '']
-
-
-def _lines(changes: Changes, paint: Paint) -> Iterator[str]:
+def plan_lines(changes: Changes, paint: Paint) -> Iterator[str]:
     yield from output.warnings(changes.warnings, paint)
     title = f'{changes.action} of cluster {changes.cluster}, {changes.target}'
     if changes.status != 'OK':
@@ -71,6 +62,7 @@ def _lines(changes: Changes, paint: Paint) -> Iterator[str]:
         yield f'{paint("!", "red")} {escaped(changes.reason)}'
         for key, value in changes.details.items():
             yield from output.detail(key, value)
+        yield ''
         return
     after = changes.size + changes.created - changes.deleted
     growth = f' -> {after}' if after != changes.size else ''
@@ -80,6 +72,7 @@ def _lines(changes: Changes, paint: Paint) -> Iterator[str]:
         yield from section
         yield ''
     yield _summary(changes, paint)
+    yield ''
 
 
 def _sections(changes: Changes, paint: Paint) -> Iterator[Iterable[str]]:

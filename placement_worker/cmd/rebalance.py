@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 
 from typing_extensions import override
 
-from placement_worker import errors
 from placement_worker.cmd import output
 from placement_worker.cmd.base import OK, SOME_ERROR
 from placement_worker.cmd.output import Paint
@@ -40,6 +39,7 @@ _ONLY_OF_CHECKS = {*CheckRequest.__struct_fields__} - {*RebalanceRequest.__struc
 
 
 class Rebalance(FilesCommand):
+    request_type = RebalanceRequest
     examples = (
         'placement-policy rebalance examples/rebalance.yaml',
         'placement-policy rebalance --max-surge 2 --min-age-s 3600 --cloud cloud.yaml cluster.yaml',
@@ -63,19 +63,14 @@ class Rebalance(FilesCommand):
             parser.add_argument(name, type=number, metavar='NUMBER', help=text)
 
     @override
-    def run_document(
+    def handle(
         self, caller: Caller, document: Document, path: str, args: argparse.Namespace
     ) -> int:
-        try:
-            request = request_of(_with_options(_of_check(document.data), args), RebalanceRequest)
-            reply = caller.policy_rebalance(request)
-        except errors.Refused as exc:
-            return self.write_refusal(exc, document, RebalanceRequest)
+        request = request_of(_with_options(_of_check(document.data), args), RebalanceRequest)
+        reply = caller.policy_rebalance(request)
+        self.write_result(args.format, reply, _rebalance_lines(reply, request, self.paint))
         if args.format == 'table':
-            self.write(_rebalance_text(reply, request, Paint.of(self.app.stdout)))
             self.note_shipped_cloud(args, path)
-        else:
-            self.write(output.document(reply, args.format))
         if reply.status != 'OK' and args.cloud:
             self._note_missing_regions(reply, args.cloud)
         return OK if reply.status == 'OK' else SOME_ERROR
@@ -88,29 +83,29 @@ class Rebalance(FilesCommand):
             )
 
 
-def _rebalance_text(reply: RebalanceReply, request: RebalanceRequest, paint: Paint) -> str:
+def _rebalance_lines(
+    reply: RebalanceReply, request: RebalanceRequest, paint: Paint
+) -> Iterator[str]:
     title = f'Rebalance of {output.cluster_words(request.cluster)}: '
-    lines = [
-        *output.warnings(reply.warnings, paint),
-        escaped(title) + paint(reply.status, 'green' if reply.status == 'OK' else 'red'),
-        escaped(reply.reason),
-    ]
+    yield from output.warnings(reply.warnings, paint)
+    yield escaped(title) + output.styled_status(reply.status, paint)
+    yield escaped(reply.reason)
     if reply.imbalance:
         after = reply.steps[-1].imbalance if reply.steps else reply.imbalance
-        lines += [output.INDENT + change for change in _changes(reply.imbalance, after)]
+        yield from (output.INDENT + change for change in _changes(reply.imbalance, after))
     for key, value in reply.details.items():
-        lines += output.detail(key, value)
+        yield from output.detail(key, value)
     if reply.steps:
-        lines += output.detail('steps', list(_step_rows(reply.steps)))
+        yield from output.detail('steps', list(_step_rows(reply.steps)))
         first = reply.steps[0]
         if first.load_balancing:
             seconds = first.grace_period
             wait = f'; {output.drain_sentence(seconds)}' if seconds else ''
-            lines.append(
+            yield (
                 f'{output.INDENT}members: added AFTER the creation, removed BEFORE the deletion by '
                 f'the checks of the engine{wait}'
             )
-    return '\n'.join([*lines, ''])
+    yield ''
 
 
 def _changes(before: RebalanceImbalance, after: RebalanceImbalance) -> Iterator[str]:

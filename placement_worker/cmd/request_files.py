@@ -7,21 +7,22 @@ engine; here, it is probably a typo, and the result would look right without it.
 import argparse
 import json
 from abc import abstractmethod
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, TypeVar
 
 from msgspec import structs
 from typing_extensions import override
 
 from placement_worker import errors
-from placement_worker.cmd import output, targets
+from placement_worker.cmd import file_errors, output, targets
 from placement_worker.cmd.base import INVALID, OK, SOME_ERROR, Command
 from placement_worker.contract import actions, codec, document_kinds, inputs
 from placement_worker.contract.caller import Caller
-from placement_worker.contract.model import CheckRequest, Cluster, PolicyType, ProfileContext
+from placement_worker.contract.model import CheckRequest, ProfileContext
 from placement_worker.formats import documents
-from placement_worker.formats.documents import Document
+from placement_worker.formats.documents import Document, Invalid
 from placement_worker.formats.text import did_you_mean, listed, nearest, shortened
+from placement_worker.handlers.in_process import InProcessCaller
 from placement_worker.handlers.request_validation import KNOWN_STATUSES, meant_status
 
 T = TypeVar('T')
@@ -32,14 +33,16 @@ CAUSES = ('RPC Request', actions.DERIVED, 'Derived Action with Lifecycle Hook')
 class FilesCommand(Command):
     """A command that handles each document of its files.
 
+    :cvar request_type: what a document must describe.
     :cvar severity: the exit statuses; the last one in this order that a document has counts.
     """
 
+    request_type: ClassVar[type]
     files_metavar: ClassVar[str] = 'FILE'
     files_help: ClassVar[str] = 'requests, YAML or JSON; - for standard input'
     formats: ClassVar[Sequence[str]] = output.FORMATS
     severity: ClassVar[Sequence[int]] = (OK, SOME_ERROR, INVALID)
-    _cloud_noted = False
+    _is_local = _cloud_noted = False
 
     @override
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -48,12 +51,48 @@ class FilesCommand(Command):
 
     @override
     def run_with(self, caller: Caller, args: argparse.Namespace) -> int:
+        self._is_local = isinstance(caller, InProcessCaller)
         statuses = [
             self.run_document(caller, document, path, args)
             for path in args.files
             for document in documents.read(path)
         ]
         return max(statuses, key=self.severity.index)
+
+    def run_document(
+        self, caller: Caller, document: Document, path: str, args: argparse.Namespace
+    ) -> int:
+        """Handle a document of a file, and return the exit status."""
+        try:
+            return self.handle(caller, document, path, args)
+        except errors.Refused as exc:
+            return self.write_refusal(exc, document, str(exc))
+
+    @abstractmethod
+    def handle(
+        self, caller: Caller, document: Document, path: str, args: argparse.Namespace
+    ) -> int:
+        """Handle a document, and return the exit status.
+
+        :raises Refused: the document is invalid.
+        """
+
+    def write_refusal(self, exc: errors.PlacementWorkerError, document: Document, text: str) -> int:
+        """Print all errors of a document.
+
+        :param text: the text of the error, with paths in the document.
+        """
+        kind = self.request_type
+        error = file_errors.invalid_document(exc, document, kind, text, is_local=self._is_local)
+        line = file_errors.with_hint(exc, file_errors.headline(error, document))
+        type_name = file_errors.type_of(exc, error, document.data, kind) or file_errors.ANY_TYPE
+        self.write_error(line.replace(file_errors.ANY_TYPE, type_name))
+        self.write_details(error)
+        return self.error_status
+
+    def write_invalid(self, error: Invalid, document: Document) -> None:
+        self.write_error(file_errors.headline(error, document))
+        self.write_details(error)
 
     def note_shipped_cloud(self, args: argparse.Namespace, path: str) -> None:
         """Note once that the reply is about the shipped cloud, unless the user chose a cloud."""
@@ -68,12 +107,6 @@ class FilesCommand(Command):
         for sentence in misspellings(request, document.data):
             self.write_error(sentence)
 
-    @abstractmethod
-    def run_document(
-        self, caller: Caller, document: Document, path: str, args: argparse.Namespace
-    ) -> int:
-        """Handle a document of a file, and return the exit status."""
-
 
 def request_of(document: object, kind: type[T]) -> T:
     """Decode a document; an unknown key is an error because it may be a typo."""
@@ -87,85 +120,65 @@ def check_request_of(caller: Caller, document: object, explain: str | None) -> C
 
 def completed(caller: Caller, request: CheckRequest, explain: str | None) -> CheckRequest:
     """Return a check request without unknown inputs; `explain` None keeps its level of detail."""
-    if inputs.unknown_inputs(request.action.action, request.action.inputs):
-        _check_inputs(request, caller.policy_type_list())
+    action = request.action
+    if inputs.unknown_inputs(action.action, action.inputs):
+        types = caller.policy_type_list()
+        declared = {key for policy_type in types for key in policy_type.inputs}
+        unknown = inputs.unknown_inputs(action.action, action.inputs, declared)
+        enabled = {binding.spec.type_name for binding in request.policies if binding.enabled}
+        # A type that is not installed may read the input; the worker refuses the type then.
+        if unknown and enabled <= {policy_type.name for policy_type in types}:
+            described = inputs.describe_unknown(action.action, unknown, declared)
+            raise errors.InvalidRequest(f'{described} - at `$.action.inputs`')
     return structs.replace(request, explain=explain) if explain else request
 
 
-def _check_inputs(request: CheckRequest, types: Collection[PolicyType]) -> None:
-    """A policy type that is not installed may read the input; the worker refuses the type then."""
-    installed = {one.name for one in types}
-    enabled = {binding.spec.type_name for binding in request.policies if binding.enabled}
-    declared = {key for one in types for key in one.inputs}
-    unknown = inputs.unknown_inputs(request.action.action, request.action.inputs, declared)
-    if unknown and enabled <= installed:
-        described = inputs.describe_unknown(request.action.action, unknown, declared)
-        raise errors.InvalidRequest(f'{described} - at `$.action.inputs`')
-
-
-def misspellings(request: CheckRequest, document: object) -> list[str]:
-    """Return sentences about values that the contract allows, but that are probably misspelled.
+def misspellings(request: CheckRequest, document: object) -> Iterator[str]:
+    """Yield sentences about values that the contract allows, but that are probably misspelled.
 
     The contract allows any status and cause, because engines may have their own. Policies compare
     them with few values only: a misspelled status makes an unhealthy node healthy.
 
     :param document: the plain data of the request; decoding drops the keys of a context.
     """
-    found = (
-        _unknown_statuses(request.cluster),
-        _unknown_cause(request.action.cause),
-        _unknown_keys(document),
-    )
-    return [sentence for sentence in found if sentence]
-
-
-def _unknown_statuses(cluster: Cluster) -> str | None:
     # The worker itself warns of statuses that resemble ERROR and WARNING.
     unknown = [
         f'{status}{did_you_mean(status.upper(), KNOWN_STATUSES, "")}'
-        for status in map(shortened, dict.fromkeys(node.status for node in cluster.nodes))
+        for status in map(shortened, dict.fromkeys(node.status for node in request.cluster.nodes))
         if status and status not in KNOWN_STATUSES and not meant_status(status)
     ]
-    if not unknown:
-        return None
-    return (
-        f'Unknown status of nodes: {listed(unknown)}; only ERROR and WARNING are unhealthy; '
-        f'the statuses of Senlin are {", ".join(KNOWN_STATUSES)}'
-    )
-
-
-def _unknown_cause(cause: str | None) -> str | None:
-    if cause is None or cause in CAUSES:
-        return None
-    known = {known.lower(): known for known in CAUSES}
-    near = nearest(shortened(cause).lower(), known, cutoff=0.8)
-    if near is None:
-        return None
-    return (
-        f'Unknown cause {_quoted(cause)} (did you mean "{known[near]}"?); it counts as '
-        f'"{CAUSES[0]}", which the policies decide'
-    )
-
-
-def _unknown_keys(document: object) -> str | None:
+    if unknown:
+        yield (
+            f'Unknown status of nodes: {listed(unknown)}; only ERROR and WARNING are unhealthy; '
+            f'the statuses of Senlin are {", ".join(KNOWN_STATUSES)}'
+        )
+    cause = request.action.cause or ''
+    causes = {known.lower(): known for known in CAUSES}
+    near = nearest(shortened(cause).lower(), causes, cutoff=0.8)
+    if near and cause not in CAUSES:
+        yield (
+            f'Unknown cause {_quoted(cause)} (did you mean "{causes[near]}"?); it counts as '
+            f'"{CAUSES[0]}", which the policies decide'
+        )
     known = ProfileContext.__struct_fields__
-    contexts = [context for context in _contexts(document) if isinstance(context, dict)]
-    unknown = dict.fromkeys(key for context in contexts for key in context if key not in known)
-    if not unknown:
-        return None
-    return (
-        f"Unknown key of a profile's context: {listed(unknown, lambda key: _quoted(str(key)))}; "
-        f'workers read only {", ".join(known)}'
-    )
+    keys = dict.fromkeys(key for context in _contexts(document) for key in context)
+    if strange := [_quoted(str(key)) for key in keys if key not in known]:
+        yield (
+            f"Unknown key of a profile's context: {listed(strange)}; "
+            f'workers read only {", ".join(known)}'
+        )
 
 
-def _contexts(document: object) -> Iterator[object]:
+def _contexts(document: object) -> Iterator[dict[object, object]]:
+    """Yield the contexts of the profiles of the cluster and of nodes."""
     cluster = _item(document, 'cluster')
     nodes = _item(cluster, 'nodes')
     holders = [cluster, _item(_item(document, 'action'), 'node')]
     holders += nodes if isinstance(nodes, list) else []
     for holder in holders:
-        yield _item(_item(_item(holder, 'profile'), 'properties'), 'context')
+        context = _item(_item(_item(holder, 'profile'), 'properties'), 'context')
+        if isinstance(context, dict):
+            yield context
 
 
 def _item(container: object, key: str) -> Any:

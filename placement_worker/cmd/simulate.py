@@ -84,14 +84,13 @@ class Simulate(LocalCommand):
         ):
             history.add(moment)
             number, length = moment.worker.number, scenario.length
-            if self.progress:
-                self.progress.detail = f', step {number}/{length}'
+            self.progress.detail = f', step {number}/{length}'
             if _is_shown(number, length, args.every):
-                self._show_step(moment, args.format)
+                self.write_result(args.format, moment, _step_lines(moment, self.paint))
             if self._broken_pipe and not (args.plot or args.report):
                 raise self._broken_pipe
         if args.format == 'table':
-            self.write('\n'.join(_summary_lines(history, Paint.of(self.app.stdout))))
+            self.write('\n'.join(_summary_lines(history, self.paint)))
         self._write_files(scenario, history, args)
         if self._broken_pipe:
             raise self._broken_pipe
@@ -106,12 +105,6 @@ class Simulate(LocalCommand):
             super().write(text)
         except BrokenPipeError as exc:
             self._broken_pipe = exc
-
-    def _show_step(self, moment: Moment, form: str) -> None:
-        if form == 'jsonl':
-            self.write(output.json_line(moment))
-        else:
-            self.write('\n'.join(_step_lines(moment, Paint.of(self.app.stdout))))
 
     def _write_files(self, scenario: Scenario, history: History, args: argparse.Namespace) -> None:
         if not (args.plot or args.report):

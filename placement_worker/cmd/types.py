@@ -35,6 +35,7 @@ class Validate(FilesCommand):
     )
     epilog = 'Exit status: 0 all specs are valid, 2 a spec is invalid or no worker replied.'
 
+    request_type = Spec
     files_metavar = 'SPEC'
     files_help = 'policy specs, YAML or JSON; - for standard input'
     formats = ('yaml', 'json')
@@ -54,7 +55,7 @@ class Validate(FilesCommand):
         return super().run_with(caller, args)
 
     @override
-    def run_document(
+    def handle(
         self, caller: Caller, document: Document, path: str, args: argparse.Namespace
     ) -> int:
         try:
@@ -63,7 +64,7 @@ class Validate(FilesCommand):
             spec = caller.policy_validate(spec, args.check_resources)
         except (errors.Refused, errors.Rejected) as exc:
             text = str(exc).replace('`$.spec', '`$')  # the file is the spec
-            return self.write_refusal(exc, document, Spec, text)
+            return self.write_refusal(exc, document, text)
         self.write(output.document(spec, args.format))
         if note := self._note_of(spec.type_name):
             self.write_error(f'{path}: {note}')
@@ -92,18 +93,17 @@ class TypeList(Command):
     @override
     def run_with(self, caller: Caller, args: argparse.Namespace) -> int:
         types = caller.policy_type_list()
-        if args.format != 'table':
-            self.write(output.document(types, args.format))
-            return OK
         rows = [
             {
-                'policy type': _described(one),
-                'priority': one.priority,
-                'triggers': [f'{trigger.phase} {trigger.action}' for trigger in one.triggers],
+                'policy type': _described(policy_type),
+                'priority': policy_type.priority,
+                'triggers': [
+                    f'{trigger.phase} {trigger.action}' for trigger in policy_type.triggers
+                ],
             }
-            for one in types
+            for policy_type in types
         ]
-        self.write(output.table(rows))
+        self.write_result(args.format, types, [output.table(rows)])
         return OK
 
 
@@ -131,11 +131,11 @@ class TypeShow(Command):
     @override
     def run_with(self, caller: Caller, args: argparse.Namespace) -> int:
         try:
-            shown = _found(caller, args.type_name)
+            policy_type = _newest(caller, args.type_name)
         except errors.PolicyTypeNotFound as exc:
             # The type is an argument here, so the path in the request means nothing to the user.
             return self.write_error(file_errors.with_hint(exc).replace(' - at `$.type_name`', ''))
-        self.write(output.document(shown, args.format))
+        self.write(output.document(policy_type, args.format))
         return OK
 
 
@@ -207,8 +207,7 @@ class Ping(Command):
             'started_at': answer.started_at.isoformat(timespec='seconds'),
             'elapsed_ms': elapsed_ms,
         }
-        is_table = args.format == 'table'
-        self.write(output.table([row]) if is_table else output.document(row, args.format))
+        self.write_result(args.format, row, [output.table([row])])
         return OK
 
 
@@ -221,12 +220,13 @@ def message_schema(name: str) -> str:
     return (_SCHEMAS / f'{name}.json').read_text(encoding='utf-8')
 
 
-def _found(caller: Caller, name: str) -> PolicyType:
+def _newest(caller: Caller, name: str) -> PolicyType:
+    """Return a policy type by its name, which may lack the version."""
     try:
         return caller.policy_type_get(name)
     except errors.PolicyTypeNotFound:
-        listed = [one.name for one in caller.policy_type_list()]
-        versions = [one for one in listed if one.rpartition('-')[0] == name]
+        names = [policy_type.name for policy_type in caller.policy_type_list()]
+        versions = [full for full in names if full.rpartition('-')[0] == name]
         if not versions:
             raise
     return caller.policy_type_get(max(versions, key=registry.type_order))
@@ -241,9 +241,9 @@ def _deprecation_note(caller: Caller, type_name: str) -> str | None:
 
 
 def _described(policy_type: PolicyType) -> list[str]:
-    profiles = policy_type.profile_types or ['any profile']
-    package = [f'{one.name} {one.version}'] if (one := policy_type.package) else []
+    package = policy_type.package
     statuses = policy_type.support_status.get(policy_type.name.rpartition('-')[2], [])
-    support = [f'{one.status} since {one.since}' for one in statuses]
-    about = (*package, *support, *profiles)
+    about = [f'{package.name} {package.version}'] if package else []
+    about += [f'{status.status} since {status.since}' for status in statuses]
+    about += policy_type.profile_types or ['any profile']
     return [policy_type.name, *(f'  {line}' for line in about)]

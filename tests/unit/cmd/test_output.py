@@ -38,10 +38,10 @@ def test_check_of_a_deletion_hides_usable_in_plans_alone():
         action=ActionPatch('act-1', data), cluster=None, nodes={}, decisions=[decision]
     )
 
-    shown = output.check_reply(reply, asked, 'table')
+    lines = output.check_lines(reply, asked, Paint(on=False))
 
-    assert '| name |\n' in shown
-    assert '| rack | usable |\n' in shown
+    assert '    | name |' in lines
+    assert '    | rack | usable |' in lines
 
 
 class Terminal(io.StringIO):

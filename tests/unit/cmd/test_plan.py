@@ -275,6 +275,7 @@ def test_plan_requests_a_dry_run_with_full_explanation(program, registry):
     assert [(one.dry_run, one.explain) for one in asked] == [(True, 'full')]
 
 
+PLAIN = Paint(on=False)
 SHRINKING = Changes('CLUSTER_SCALE_IN', 'a1', 'BEFORE', 'web', 'OK', 'done', 3, deleted=2)
 
 
@@ -283,7 +284,7 @@ def test_shown_with_paint_colors_the_lines():
     found = structs.replace(SHRINKING, places={'zones': [PlaceChange('a', 2, 1)]})
 
     assert '  \x1b[31m- a  2 -> 1  -1\x1b[0m' in plan_lines(found, Paint(on=True))
-    assert not any('\x1b' in line for line in plan_lines(found))
+    assert not any('\x1b' in line for line in plan_lines(found, PLAIN))
 
 
 def test_shown_with_escape_characters_aligns_the_columns():
@@ -294,7 +295,7 @@ def test_shown_with_escape_characters_aligns_the_columns():
         victims=[Victim('n\x1b', 'a', 'oldest'), Victim('n2', 'b', 'oldest')],
     )
 
-    lines = plan_lines(found)
+    lines = list(plan_lines(found, PLAIN))
 
     assert r'  - a\u001b  2 -> 1  -1' in lines
     assert '  - b        1 -> 0  -1' in lines

@@ -5,6 +5,7 @@ import pytest
 from msgspec import structs
 
 from placement_worker.cmd import plan_changes
+from placement_worker.cmd.output import Paint
 from placement_worker.cmd.plan import plan_lines
 from placement_worker.cmd.plan_changes import Changes, PlaceChange, PoolChange, SkippedPolicy
 from placement_worker.contract import codec
@@ -36,6 +37,10 @@ POOL = {
 }
 
 
+def lines_of(changes):
+    return list(plan_lines(changes, Paint(on=False)))
+
+
 def with_pool(**details):
     change = PoolChange('balanced', {**POOL, **details})
     return Changes('CLUSTER_SCALE_OUT', 'a1', 'AFTER', 'web', 'OK', 'done', size=5, pools=[change])
@@ -50,7 +55,7 @@ def test_changes_with_an_unchanged_pool_are_none():
 
 def test_shown_with_a_pool_lists_members_updates_and_time():
     """A changed pool has its members, updates and time; an unchanged one has no cost."""
-    assert plan_lines(with_pool(removed=['n2']))[2:-1] == [
+    assert lines_of(with_pool(removed=['n2']))[2:-1] == [
         'Pool p1 (balanced):',
         '  - n2',
         '  + n4',
@@ -62,7 +67,7 @@ def test_shown_with_a_pool_lists_members_updates_and_time():
         '',
         'Plan: 2 load-balancer updates. Nothing was done.',
     ]
-    assert plan_lines(with_pool(added=[], updates=0, estimated_s=0))[3:-3] == [
+    assert lines_of(with_pool(added=[], updates=0, estimated_s=0))[3:-3] == [
         '    already there: n1',
         '    failed: n6: no address',
     ]
@@ -73,7 +78,7 @@ def test_shown_without_a_decision_lists_the_updates_before_the_reasons():
     skipped = [SkippedPolicy('p', 'a'), SkippedPolicy('q', 'b')]
     found = structs.replace(with_pool(), deleted=2, policies=2, skipped=skipped)
 
-    assert plan_lines(found)[-2] == (
+    assert lines_of(found)[-2] == (
         'Plan: 2 nodes to delete, 2 load-balancer updates; no policy chose the nodes: a; b. '
         'Nothing was done.'
     )
@@ -226,7 +231,7 @@ def test_compare_with_a_dry_run_of_load_balancing_only_reads_octavia():
     after = {'target': 'AFTER', 'data': data, 'dry_run': True}
     asked = request('CLUSTER_SCALE_OUT', [policy], members, **after)
 
-    lines = plan_lines(compare(asked, lab.check(asked)))
+    lines = lines_of(compare(asked, lab.check(asked)))
 
     assert lines[0] == 'CLUSTER_SCALE_OUT of cluster web, AFTER: 4 nodes'
     assert lines[3:6] == ['  + n3', '  + n4', '    already there: n2']
@@ -263,7 +268,7 @@ def test_compare_a_deletion_has_the_protected_nodes(check):
 
     found = compare(asked, check(asked, 'ab'))
 
-    assert plan_lines(found)[1:] == [
+    assert lines_of(found)[1:] == [
         'CLUSTER_SCALE_IN of cluster web, BEFORE: 3 nodes -> 2',
         '',
         'Zones:',

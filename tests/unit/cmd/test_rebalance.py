@@ -5,8 +5,8 @@ import json
 import msgspec
 import pytest
 
-from placement_worker.cmd.output import PLAIN
-from placement_worker.cmd.rebalance import _rebalance_text
+from placement_worker.cmd.output import Paint
+from placement_worker.cmd.rebalance import _rebalance_lines
 from placement_worker.contract.model import RebalanceReply, RebalanceRequest
 from tests.factories import nodes, region_policy, request, zone_policy
 
@@ -139,9 +139,9 @@ REPLY = {
 def shown(**more):
     cluster = request('', (), nodes(a=2))['cluster']
     asked = msgspec.convert({'cluster': cluster, 'policies': []}, RebalanceRequest)
-    return _rebalance_text(
-        msgspec.convert({**REPLY, **more}, RebalanceReply), asked, PLAIN
-    ).splitlines()
+    reply = msgspec.convert({**REPLY, **more}, RebalanceReply)
+    lines = '\n'.join(_rebalance_lines(reply, asked, Paint(on=False)))
+    return lines.splitlines()
 
 
 def test_table_shows_the_imbalance_and_each_move():

@@ -85,7 +85,7 @@ def described(members=(), context=None, **more):
     asked = request('NODE_CREATE', [], members, **{'node': node(9), **more})
     if context is not None:
         asked['cluster']['profile']['properties'] = {'context': context}
-    return misspellings(codec.decode(asked, CheckRequest), asked)
+    return list(misspellings(codec.decode(asked, CheckRequest), asked))
 
 
 @pytest.mark.parametrize('cause', [*CAUSES, None, 'autoscaler'])
