@@ -253,10 +253,10 @@ def _remote(exc: BaseException) -> tuple[str, str] | None:
 
 def _worker_error(name: str, text: str, method: str, version: str) -> errors.PlacementWorkerError:
     if name == oslo_messaging.UnsupportedVersion.__name__:
-        what = 'protection of nodes' if method == rpc.POLICY_CHECK.name else method
+        feature = 'protection of nodes' if method == rpc.POLICY_CHECK.name else method
         return errors.WorkerTooOld(
-            f'This worker knows no {what} (contract {version}): upgrade it, and all other workers '
-            'of its topic'
+            f'This worker knows no {feature} (contract {version}): upgrade it, and all other '
+            'workers of its topic'
         )
     if hasattr(errors, name):
         return errors.received(name, text)

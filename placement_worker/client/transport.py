@@ -173,8 +173,8 @@ def open_connection(
     :raises BrokerRefused: a host refuses access, or its certificate is not trusted.
     """
     if not target.hosts:  # oslo.messaging would wait for one without a bound
-        found = conf.get_location('transport_url')
-        is_set = found and found.location.is_user_controlled
+        option = conf.get_location('transport_url')
+        is_set = option and option.location.is_user_controlled
         raise ConfigurationError(NO_HOST if is_set else '[DEFAULT] transport_url is not set')
     options = {**conf.oslo_messaging_rabbit, **target.query}
     failures = []

@@ -29,7 +29,7 @@ LOG = logging.getLogger(__name__)
 # Random names of queues: oslo.messaging's reply queues, those that the broker names, and direct
 # reply-to. Queues of workers and of notifications have no such name.
 CALLERS_QUEUES = (REPLY_QUEUES, 'amq.gen-', 'amq.rabbitmq.reply-to.')
-PLAIN = (
+NO_ENVELOPE = (
     'Expected an envelope of oslo.messaging with _msg_id and _reply_q, got the AMQP property '
     'reply_to without them'
 )
@@ -101,7 +101,7 @@ class LateAckServer(rpc_server.RPCServer):
         elif not request.begin():
             return
         elif request.properties.get('reply_to') and not request.orig_msg_id:
-            self._refuse_plain(request)
+            self._refuse_without_envelope(request)
         elif self._poison and self._poison.exceeds_limit(request):
             self._poison.divert(request)
         else:
@@ -131,11 +131,11 @@ class LateAckServer(rpc_server.RPCServer):
         finally:
             settle()
 
-    def _refuse_plain(self, request: LateAckRequest) -> None:
+    def _refuse_without_envelope(self, request: LateAckRequest) -> None:
         # oslo.messaging would handle it as a cast, and the sender would wait for a reply.
         queue = request.properties['reply_to']
-        LOG.warning('Refused a message for a reply to queue %.80r: %s', queue, PLAIN)
-        error = json.dumps({'error': {'type': 'InvalidRequest', 'message': PLAIN}})
+        LOG.warning('Refused a message for a reply to queue %.80r: %s', queue, NO_ENVELOPE)
+        error = json.dumps({'error': {'type': 'InvalidRequest', 'message': NO_ENVELOPE}})
         try:
             if self._hooks.send_reply and queue.startswith(CALLERS_QUEUES):
                 about = {k: v for k, v in request.properties.items() if k == 'correlation_id'}

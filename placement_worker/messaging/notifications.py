@@ -179,8 +179,8 @@ def ended(
 
 
 def failed(error: Exception, request_id: str | None) -> dict[str, Any]:
-    shown = errors.error_object(error)['error']
-    return {'request_id': request_id, 'class': shown['type'], 'message': shown['message']}
+    reported = errors.error_object(error)['error']
+    return {'request_id': request_id, 'class': reported['type'], 'message': reported['message']}
 
 
 def create(

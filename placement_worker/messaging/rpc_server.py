@@ -25,7 +25,6 @@ from placement_worker.late_ack.server import LateAckServer
 from placement_worker.messaging.reply_sender import ReplySender
 
 LOG = logging.getLogger(__name__)
-# The ids of a caller's context that the log shows.
 # The bytes that one quotation mark of a request may take: message and envelope both escape it.
 ENVELOPE_FACTOR = 4
 HEADER_BYTES = 64 * 2**10  # the size of the rest of a message: method, ids and the caller's context

@@ -11,7 +11,7 @@ from oslo_messaging.rpc import dispatcher as rpc_dispatcher
 
 from placement_worker.late_ack.listener import LateAckListener
 from placement_worker.late_ack.request import Hooks, Redeliver
-from placement_worker.late_ack.server import PLAIN, Heartbeat, LateAckServer, heartbeat
+from placement_worker.late_ack.server import NO_ENVELOPE, Heartbeat, LateAckServer, heartbeat
 from placement_worker.messaging.rpc_server import AccessPolicy, ContextSerializer
 from tests.unit.late_ack.fakes import (
     CALL,
@@ -158,8 +158,10 @@ def test_request_with_an_amqp_reply_to_alone_is_refused_and_its_sender_gets_the_
     ((sent_to, message),) = replies.messages
     assert sent_to == queue
     assert message.properties['correlation_id'] == 'c1'
-    assert json.loads(message.body) == {'error': {'type': 'InvalidRequest', 'message': PLAIN}}
-    assert caplog.messages[-1:] == [f"Refused a message for a reply to queue '{queue}': {PLAIN}"]
+    assert json.loads(message.body) == {'error': {'type': 'InvalidRequest', 'message': NO_ENVELOPE}}
+    assert caplog.messages[-1:] == [
+        f"Refused a message for a reply to queue '{queue}': {NO_ENVELOPE}"
+    ]
 
 
 def test_refused_request_writes_no_error_to_a_queue_with_a_chosen_name(receive):
