@@ -113,6 +113,7 @@ class LogFile:
         self._path = path
         self._lock = threading.Lock()
         self._is_failing = False
+        self._owed = b''  # the newline after a line that a full disk may have cut
         self._descriptor = self._open()
 
     def append(self, line: bytes) -> None:
@@ -123,7 +124,8 @@ class LogFile:
                     descriptor = self._open()
                     os.close(self._descriptor)
                     self._descriptor = descriptor
-                self._write(line)
+                    self._owed = b''
+                self._write(self._owed + line)
             except OSError as exc:
                 if not self._is_failing:
                     LOG.error('Failed to write the decision log: %s', errors.file_error(exc))
@@ -146,10 +148,12 @@ class LogFile:
         return (found.st_dev, found.st_ino) != (opened.st_dev, opened.st_ino)
 
     def _write(self, line: bytes) -> None:
+        # Also if nothing is written: the disk may have cut the line of another process.
+        self._owed = b'\n'
         written = os.write(self._descriptor, line)
         if written < len(line):
-            os.write(self._descriptor, b'\n')  # the next line must not continue the partial one
             raise OSError(f'{self._path}: wrote only {written} of {len(line)} bytes of a line')
+        self._owed = b''
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ import gzip
 import json
 import math
 import os
+import resource
 import threading
 
 import msgspec
@@ -143,6 +144,27 @@ def test_append_to_a_deleted_folder_is_logged_once(tmp_path, caplog):
     assert [record.getMessage() for record in caplog.records] == [
         f'Failed to write the decision log: {folder / "log"}: No such file or directory',
         f'The decision log can be written again: {folder / "log"}',
+    ]
+
+
+def test_append_to_a_full_disk_damages_no_line_but_its_own(tmp_path):
+    """The first line that fits again is whole, whichever process was cut off and which is first."""
+    path = tmp_path / 'log'
+    files = [LogFile(str(path)) for _ in range(2)]  # one descriptor each, as in two processes
+    _, hard = limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4, hard))
+    try:
+        for file in [*files, *files]:
+            file.append(b'cut off\n')
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+    for line, file in zip((b'1\n', b'2\n', b'3\n', b'4\n'), [*files[::-1], *files], strict=True):
+        file.append(line)
+
+    assert [line for line in path.read_bytes().splitlines() if line] == [
+        b'cut ',
+        *(b'1', b'2', b'3', b'4'),
     ]
 
 
