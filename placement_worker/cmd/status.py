@@ -59,7 +59,7 @@ def main() -> int:
     late = _late_option(others)
     if late:
         return _refuse(f'Move {late} before "upgrade check"; run "{PROGRAM} --help" for the usage')
-    return upgrade.run(PROGRAM, others, user=args.user, engine_files=args.engine_file)
+    return upgrade.run(others, args.user, args.engine_file)
 
 
 def _late_option(arguments: list[str]) -> str | None:

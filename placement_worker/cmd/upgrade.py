@@ -35,6 +35,7 @@ from placement_worker.policies.plugin_checks import from_packages
 from placement_worker.policies.registry import Registry
 from placement_worker.worker import factory, startup
 
+PROGRAM = 'placement-worker-status'
 # The user in conf/placement-worker.service, and the folders that it creates at its start.
 SERVICE_USER = 'placement-worker'
 UNIT_FOLDERS = ('/run/placement-worker', '/var/log/placement-worker')
@@ -50,139 +51,56 @@ _OPTION_LISTS = 'oslo.config.opts'  # by which packages list their options
 # Libraries read more options than they list, e.g. [oslo_messaging_tracing].
 _INCOMPLETE_PREFIX = 'oslo_'
 _OLDEST_BROKER = '3.10'
+_BROKER = 'Broker'
+_ON_THE_BROKER = ('Exchange and queues', 'Notifications')
 _CHECK_FAILED = 255  # oslo.upgradecheck's exit status if the check itself failed
-_NOT_CHECKED = Result(Code.WARNING, 'Not checked: the check of the broker failed')
-_Check = Callable[[Any], Result]
 
 
-def _reports_startup_errors(check: _Check) -> _Check:
-    @functools.wraps(check)
-    def checked(self: 'Checks') -> Result:
-        try:
-            return check(self)
-        except startup.STARTUP_ERRORS as exc:
-            return Result(Code.FAILURE, startup.describe_error(exc))
-
-    return checked
+class Concern(Exception):
+    """A finding that does not keep a worker from starting."""
 
 
 class Checks(upgradecheck.UpgradeCommands):
+    """The checks in the order of the report.
+
+    A check is a function of the configuration. It returns details for the report, raises `Concern`
+    for a warning, and for a failure the error that a start would raise.
+    """
+
     def __init__(self, conf: cfg.ConfigOpts, engine_files: Sequence[str] = ()) -> None:
-        self._conf, self._engine_files = conf, engine_files
-        self._broker_failed = False
+        self._conf = conf
+        self._checks: dict[str, Callable[[cfg.ConfigOpts], str | None]] = {
+            'Configuration': check_configuration,
+            'Names of options': check_unknown_options,
+            'Permissions': check_permissions,
+            'Metrics': check_metrics,
+            'Order of timeouts': validation.validate_timeouts,
+            'Libraries': check_libraries,
+            'Policy types': check_policy_types,
+            _BROKER: check_broker,
+            'Exchange and queues': check_queues,
+            'Notifications': notifications.check,
+        }
         if engine_files:
-            self._upgrade_checks = (*self._upgrade_checks, ('Trustee', Checks.check_trustee))
-
-    @_reports_startup_errors
-    def check_configuration(self) -> Result:
-        validation.validate_options(self._conf)
-        validation.validate_logging_file(self._conf.log_config_append)
-        factory.create_clouds(self._conf)
-        factory.create_cordons(self._conf)
-        return Result(Code.SUCCESS)
-
-    @_reports_startup_errors
-    def check_unknown_options(self) -> Result:
-        found = find_unknown_options(configuration_files(self._conf))
-        return Result(Code.WARNING, '; '.join(found)) if found else Result(Code.SUCCESS)
-
-    @_reports_startup_errors
-    def check_permissions(self) -> Result:
-        return permissions_result(self._conf)
-
-    @_reports_startup_errors
-    def check_metrics(self) -> Result:
-        port = self._conf.metrics.port
-        if port is None or prometheus.is_port_free(port, self._conf.metrics.address):
-            return Result(Code.SUCCESS)
-        return Result(
-            Code.SUCCESS, f'Port {port} is in use, by the running worker or by another program'
+            self._checks['Trustee'] = functools.partial(check_trustee, engine_files)
+        self._upgrade_checks = tuple(
+            (name, (Checks.result, {'name': name})) for name in self._checks
         )
-
-    @_reports_startup_errors
-    def check_timeouts(self) -> Result:
-        validation.validate_timeouts(self._conf)
-        return Result(Code.SUCCESS)
-
-    @_reports_startup_errors
-    def check_broker(self) -> Result:
-        self._broker_failed = True
-        target = load_transport_url(self._conf)
-        if not target.transport.startswith('rabbit'):
-            self._broker_failed = False
-            return Result(
-                Code.WARNING,
-                f'The driver is {target.transport}: a worker that crashes loses its requests in '
-                'flight. Use rabbit:// in production.',
-            )
-        with open_connection(self._conf, target) as connection:
-            version = str(connection.connection.server_properties.get('version', ''))
         self._broker_failed = False
-        return broker_result(version)
 
-    @_reports_startup_errors
-    def check_queues(self) -> Result:
-        if self._broker_failed:
-            return _NOT_CHECKED
-        found = topology.compare(
-            self._conf,
-            load_transport_url(self._conf),
-            factory.queue_names(self._conf),
-            factory.parking_lot(self._conf),
-        )
-        if found.mismatches:
-            return Result(Code.FAILURE, ' '.join(found.mismatches))
-        if found.missing:
-            return Result(
-                Code.SUCCESS, f'Not declared yet; a worker declares: {", ".join(found.missing)}'
-            )
-        return Result(Code.SUCCESS)
-
-    @_reports_startup_errors
-    def check_notifications(self) -> Result:
-        if self._broker_failed:
-            return _NOT_CHECKED
-        notifications.check(self._conf)
-        return Result(Code.SUCCESS)
-
-    @_reports_startup_errors
-    def check_libraries(self) -> Result:
-        startup.prepare_tracing(self._conf)
-        wrong = unmet_requirements(metadata.requires(startup.PROGRAM) or [], metadata.version)
-        return Result(Code.FAILURE, '; '.join(wrong)) if wrong else Result(Code.SUCCESS)
-
-    @_reports_startup_errors
-    def check_policy_types(self) -> Result:
-        with contextlib.redirect_stdout(sys.stderr):  # a plugin may print while it is imported
-            skipped = Registry.installed().skipped
-        found = [f'{name}{from_packages(name)}: {why}' for name, why in sorted(skipped.items())]
-        return Result(Code.WARNING, '; '.join(found)) if found else Result(Code.SUCCESS)
-
-    @_reports_startup_errors
-    def check_trustee(self) -> Result:
-        return trustee_result(self._conf, self._engine_files)
-
-    _upgrade_checks: tuple[tuple[str, _Check], ...] = (
-        ('Configuration', check_configuration),
-        ('Names of options', check_unknown_options),
-        ('Permissions', check_permissions),
-        ('Metrics', check_metrics),
-        ('Order of timeouts', check_timeouts),
-        ('Libraries', check_libraries),
-        ('Policy types', check_policy_types),
-        ('Broker', check_broker),
-        ('Exchange and queues', check_queues),
-        ('Notifications', check_notifications),
-    )
+    def result(self, name: str) -> Result:
+        if self._broker_failed and name in _ON_THE_BROKER:
+            return Result(Code.WARNING, 'Not checked: the check of the broker failed')
+        try:
+            return Result(Code.SUCCESS, self._checks[name](self._conf))
+        except Concern as exc:
+            return Result(Code.WARNING, str(exc))
+        except startup.STARTUP_ERRORS as exc:
+            self._broker_failed |= name == _BROKER
+            return Result(Code.FAILURE, startup.describe_error(exc))
 
 
-def run(
-    program: str,
-    arguments: Sequence[str],
-    conf: cfg.ConfigOpts = cfg.CONF,
-    user: str | None = None,
-    engine_files: Sequence[str] = (),
-) -> int:
+def run(arguments: Sequence[str], user: str | None, engine_files: Sequence[str]) -> int:
     """Check a configuration, and print the results as a table or JSON.
 
     :param arguments: the command line, e.g. `--config-file FILE upgrade check`.
@@ -191,6 +109,7 @@ def run(
     :returns: the exit status of oslo.upgradecheck: 0 success, 1 warning, 2 failure, 255 if a check
         raises.
     """
+    conf = cfg.CONF
     options.register(conf)
     log.register_options(conf)
     options.set_defaults()
@@ -207,8 +126,7 @@ def run(
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _CHECK_FAILED
     except startup.STARTUP_ERRORS as exc:
-        user_name = _own_name()
-        message = f'{program}: {startup.describe_error(exc)} (as user {user_name})'
+        message = f'{PROGRAM}: {startup.describe_error(exc)} (as user {_own_name()})'
         print(message, file=sys.stderr)  # noqa: T201
         return int(Code.FAILURE)
 
@@ -255,33 +173,6 @@ def _own_name() -> str:
         return str(number)
 
 
-def permissions_result(conf: cfg.ConfigOpts) -> Result:
-    """Check the files that a worker writes; other checks open the files that it reads."""
-    user = _own_name()
-    found = [_finding(option, path, user) for option, path in _written(conf)]
-    details = '; '.join(one.details for one in found if one.details)
-    code = max((one.code for one in found), default=Code.SUCCESS)
-    return Result(code, details or f'Checked the permissions of user {user}')
-
-
-def _finding(option: str, path: str, user: str) -> Result:
-    wrong = Code.WARNING if option in _NOT_OPENED_AT_START else Code.FAILURE
-    folder = os.path.dirname(path) or '.'
-    if not os.path.isdir(folder):
-        if folder in UNIT_FOLDERS:
-            return Result(
-                Code.WARNING,
-                f'{option}: folder {folder} does not exist; placement-worker.service creates it',
-            )
-        text = f'folder {folder} does not exist, or user {user} cannot reach it; create it'
-        return Result(wrong, f'{option}: {text}, and let user {user} write to it')
-    if option in (_LOG_FILE, _DECISION_LOG) and os.path.isdir(path):
-        return Result(wrong, f'{option}: {path} is a folder; name a file in it')
-    if not os.access(path if os.path.exists(path) else folder, os.W_OK):
-        return Result(wrong, f'{option}: user {user} cannot write {path}')
-    return Result(Code.SUCCESS)
-
-
 def _is_forbidden(path: str) -> bool:
     try:
         os.stat(path)
@@ -290,6 +181,41 @@ def _is_forbidden(path: str) -> bool:
     except OSError:  # a folder in the path need not exist
         pass
     return False
+
+
+def check_configuration(conf: cfg.ConfigOpts) -> None:
+    validation.validate_options(conf)
+    validation.validate_logging_file(conf.log_config_append)
+    factory.create_clouds(conf)
+    factory.create_cordons(conf)
+
+
+def check_permissions(conf: cfg.ConfigOpts) -> str:
+    """Check the files that a worker writes; other checks open the files that it reads."""
+    user = _own_name()
+    concerns: list[str] = []
+    failures: list[str] = []
+    for option, path in _written(conf):
+        folder = os.path.dirname(path) or '.'
+        problems = concerns if option in _NOT_OPENED_AT_START else failures
+        if folder in UNIT_FOLDERS and not os.path.isdir(folder):
+            concerns.append(
+                f'{option}: folder {folder} does not exist; placement-worker.service creates it'
+            )
+        elif not os.path.isdir(folder):
+            problems.append(
+                f'{option}: folder {folder} does not exist, or user {user} cannot reach it; create '
+                f'it, and let user {user} write to it'
+            )
+        elif option in (_LOG_FILE, _DECISION_LOG) and os.path.isdir(path):
+            problems.append(f'{option}: {path} is a folder; name a file in it')
+        elif not os.access(path if os.path.exists(path) else folder, os.W_OK):
+            problems.append(f'{option}: user {user} cannot write {path}')
+    if failures:
+        raise ConfigurationError('; '.join([*failures, *concerns]))
+    if concerns:
+        raise Concern('; '.join(concerns))
+    return f'Checked the permissions of user {user}'
 
 
 def _written(conf: cfg.ConfigOpts) -> Iterator[tuple[str, str]]:
@@ -322,17 +248,76 @@ def _first_created(folder: str | None) -> str | None:
     return folder
 
 
-def trustee_result(conf: cfg.ConfigOpts, engine_files: Sequence[str]) -> Result:
+def check_metrics(conf: cfg.ConfigOpts) -> str | None:
+    port = conf.metrics.port
+    if port is None or prometheus.is_port_free(port, conf.metrics.address):
+        return None
+    return f'Port {port} is in use, by the running worker or by another program'
+
+
+def check_libraries(conf: cfg.ConfigOpts) -> None:
+    startup.prepare_tracing(conf)
+    unmet = unmet_requirements(metadata.requires(startup.PROGRAM) or [], metadata.version)
+    if unmet:
+        raise ConfigurationError('; '.join(unmet))
+
+
+def check_policy_types(_conf: cfg.ConfigOpts) -> None:
+    with contextlib.redirect_stdout(sys.stderr):  # a plugin may print while it is imported
+        skipped = Registry.installed().skipped
+    if skipped:
+        reasons = (f'{name}{from_packages(name)}: {why}' for name, why in sorted(skipped.items()))
+        raise Concern('; '.join(reasons))
+
+
+def check_broker(conf: cfg.ConfigOpts) -> str:
+    target = load_transport_url(conf)
+    if not target.transport.startswith('rabbit'):
+        raise Concern(
+            f'The driver is {target.transport}: a worker that crashes loses its requests in '
+            'flight. Use rabbit:// in production.'
+        )
+    with open_connection(conf, target) as connection:
+        version = str(connection.connection.server_properties.get('version', ''))
+    check_broker_version(version)
+    return f'RabbitMQ {version}'
+
+
+def check_broker_version(version: str) -> None:
+    required = f'RabbitMQ {_OLDEST_BROKER} or newer is required'
+    if not version[:1].isdigit():
+        raise Concern(f'The broker reports no version; {required}')
+    try:
+        is_old = Version(version.partition('-')[0].partition('+')[0]) < Version(_OLDEST_BROKER)
+    except InvalidVersion:
+        text = f'The broker reports the unknown version {escaped(version)}; {required}'
+        raise Concern(text) from None
+    if is_old:
+        raise ConfigurationError(
+            f'The broker is RabbitMQ {version}; {_OLDEST_BROKER} or newer is required'
+        )
+
+
+def check_queues(conf: cfg.ConfigOpts) -> str | None:
+    queues, parking_lot = factory.queue_names(conf), factory.parking_lot(conf)
+    comparison = topology.compare(conf, load_transport_url(conf), queues, parking_lot)
+    if comparison.mismatches:
+        raise ConfigurationError(' '.join(comparison.mismatches))
+    if comparison.missing:
+        return f'Not declared yet; a worker declares: {", ".join(comparison.missing)}'
+    return None
+
+
+def check_trustee(engine_files: Sequence[str], conf: cfg.ConfigOpts) -> str:
     """Compare the service user with the trustees of engines.
 
     The domains of the users are not compared: one may be given by its name, the other by its id.
     """
     user = _value(configuration_files(conf), SERVICE_AUTH, 'username')
     if user is None:
-        return Result(
-            Code.WARNING,
+        raise Concern(
             f'[{SERVICE_AUTH}] has no username, so it cannot be compared with the trustees of '
-            'engines',
+            'engines'
         )
     wrong = [
         f'{file}: {option} is {escaped(trustee)}'
@@ -340,14 +325,13 @@ def trustee_result(conf: cfg.ConfigOpts, engine_files: Sequence[str]) -> Result:
         for option, trustee in [_trustee(file)]
         if trustee != user
     ]
-    if not wrong:
-        return Result(Code.SUCCESS, f'User {escaped(user)} is the trustee of each engine')
-    return Result(
-        Code.FAILURE,
-        f'[{SERVICE_AUTH}] username is {escaped(user)}, but {"; ".join(wrong)}. A trust is valid '
-        'for its trustee only: use one user for the workers and all of their engines, or run other '
-        'workers for this engine',
-    )
+    if wrong:
+        raise ConfigurationError(
+            f'[{SERVICE_AUTH}] username is {escaped(user)}, but {"; ".join(wrong)}. A trust is '
+            'valid for its trustee only: use one user for the workers and all of their engines, or '
+            'run other workers for this engine'
+        )
+    return f'User {escaped(user)} is the trustee of each engine'
 
 
 def _trustee(file: str) -> tuple[str, str]:
@@ -363,15 +347,21 @@ def _value(files: Sequence[str], section: str, option: str) -> str | None:
     conf = cfg.ConfigOpts()
     conf.register_opt(cfg.StrOpt('auth_section'), group=section)
     conf([], default_config_files=list(files), default_config_dirs=[])
-    found = conf[section].auth_section or section
-    conf.register_opt(cfg.StrOpt(option, deprecated_name='user_name'), group=found)
-    value: str | None = conf[found][option]
+    group = conf[section].auth_section or section
+    conf.register_opt(cfg.StrOpt(option, deprecated_name='user_name'), group=group)
+    value: str | None = conf[group][option]
     return value
 
 
 def configuration_files(conf: cfg.ConfigOpts) -> list[str]:
     folders = (glob.glob(os.path.join(folder, '*.conf')) for folder in conf.config_dir)
     return [*conf.config_file, *(file for folder in folders for file in sorted(folder))]
+
+
+def check_unknown_options(conf: cfg.ConfigOpts) -> None:
+    unknown = find_unknown_options(configuration_files(conf))
+    if unknown:
+        raise Concern('; '.join(unknown))
 
 
 def find_unknown_options(paths: Iterable[str]) -> list[str]:
@@ -462,25 +452,8 @@ def _names(section: str, option: Any) -> Iterator[tuple[str, str]]:
         yield old.group or section, old.name or option.name
 
 
-def broker_result(version: str) -> Result:
-    """Return whether a version of RabbitMQ is recent enough; an unknown version is a warning."""
-    required = f'RabbitMQ {_OLDEST_BROKER} or newer is required'
-    if not version[:1].isdigit():
-        return Result(Code.WARNING, f'The broker reports no version; {required}')
-    try:
-        is_old = Version(version.partition('-')[0].partition('+')[0]) < Version(_OLDEST_BROKER)
-    except InvalidVersion:
-        text = f'The broker reports the unknown version {escaped(version)}; {required}'
-        return Result(Code.WARNING, text)
-    if is_old:
-        return Result(
-            Code.FAILURE, f'The broker is RabbitMQ {version}; {_OLDEST_BROKER} or newer is required'
-        )
-    return Result(Code.SUCCESS, f'RabbitMQ {version}')
-
-
 def unmet_requirements(requirements: Sequence[str], installed: Callable[[str], str]) -> list[str]:
-    found = []
+    unmet = []
     for requirement in map(Requirement, requirements):
         if requirement.marker and not requirement.marker.evaluate({'extra': ''}):
             continue
@@ -488,10 +461,10 @@ def unmet_requirements(requirements: Sequence[str], installed: Callable[[str], s
             version = installed(requirement.name)
         except metadata.PackageNotFoundError:
             needed = f'; {requirement.specifier} is required' if requirement.specifier else ''
-            found.append(f'{requirement.name} is missing{needed}')
+            unmet.append(f'{requirement.name} is missing{needed}')
             continue
         if not requirement.specifier.contains(version, prereleases=True):
-            found.append(
+            unmet.append(
                 f'{requirement.name} {version} is installed; {requirement.specifier} is required'
             )
-    return found
+    return unmet

@@ -56,9 +56,10 @@ def test_checks_after_a_failed_broker_are_not_run(checks, url):
     """One failure is reported once."""
     checked = checks(f'[DEFAULT]\ntransport_url = {url}\n[cloud]\nbackend = inventory\n{CLOUD}')
 
-    assert checked.check_configuration().code == Code.SUCCESS
-    assert checked.check_broker().code == Code.FAILURE
-    for other in (checked.check_queues(), checked.check_notifications()):
+    assert checked.result('Configuration').code == Code.SUCCESS
+    assert checked.result('Broker').code == Code.FAILURE
+    for name in ('Exchange and queues', 'Notifications'):
+        other = checked.result(name)
         assert (other.code, other.details) == (
             Code.WARNING,
             'Not checked: the check of the broker failed',
@@ -68,20 +69,20 @@ def test_checks_after_a_failed_broker_are_not_run(checks, url):
 @pytest.mark.parametrize(
     ('text', 'check', 'words'),
     [
-        ('[oslo_messaging_tracing]\ntracing_enabled = 1\n', 'libraries', 'tracing_enabled needs '),
+        ('[oslo_messaging_tracing]\ntracing_enabled = 1\n', 'Libraries', 'tracing_enabled needs '),
         (
             '[DEFAULT]\nlog_config_append = /nofile\n',
-            'configuration',
+            'Configuration',
             'Cannot set up the log: /nofile: No such file',
         ),
         (
             '[decision_log]\nfile = {folder}\n',
-            'permissions',
+            'Permissions',
             '[decision_log] file: {folder} is a folder; name a file in it',
         ),
         (
             '[metrics]\nport = 9100\naddress = 192.0.2.1\n',
-            'metrics',
+            'Metrics',
             '[metrics] address 192.0.2.1 and port 9100 cannot be used: ',
         ),
     ],
@@ -90,7 +91,7 @@ def test_checks_find_what_a_start_refuses(checks, tmp_path, monkeypatch, text, c
     """The result of the check before an upgrade is that of the start after it."""
     monkeypatch.setitem(sys.modules, 'opentelemetry.sdk.trace', None)
 
-    result = getattr(checks(text), f'check_{check}')()
+    result = checks(text).result(check)
 
     assert result.code == Code.FAILURE
     assert words.format(folder=tmp_path) in result.details
@@ -103,10 +104,10 @@ def test_checks_of_files_and_ports_leave_them_as_they_are(checks, tmp_path):
     with socket.create_server(('127.0.0.1', 0)) as listener:
         port = listener.getsockname()[1]
         in_use = checks(f'[metrics]\nport = {port}\n[decision_log]\nfile = {file}\n')
-        busy = in_use.check_metrics()
-        assert in_use.check_permissions().code == Code.SUCCESS
+        busy = in_use.result('Metrics')
+        assert in_use.result('Permissions').code == Code.SUCCESS
 
-    free = in_use.check_metrics()
+    free = in_use.result('Metrics')
 
     assert (busy.code, free.code) == (Code.SUCCESS, Code.SUCCESS)
     assert busy.details.startswith(f'Port {port} is in use, ')
@@ -119,7 +120,7 @@ def test_policy_type_that_would_be_skipped_is_a_warning(monkeypatch):
     """An operator learns before the upgrade that the new version cannot use a plugin."""
     monkeypatch.setattr(plugin_checks, 'installed', lambda: [('test.good-2.0', Good)])
 
-    result = upgrade.Checks(cfg.ConfigOpts()).check_policy_types()
+    result = upgrade.Checks(cfg.ConfigOpts()).result('Policy types')
 
     assert (result.code, result.details) == (
         Code.WARNING,
@@ -137,7 +138,7 @@ def test_text_that_an_import_prints_goes_to_standard_error(monkeypatch, registry
 
     monkeypatch.setattr(plugin_checks, 'installed', installed)
 
-    assert upgrade.Checks(cfg.ConfigOpts()).check_policy_types().code == Code.SUCCESS
+    assert upgrade.Checks(cfg.ConfigOpts()).result('Policy types').code == Code.SUCCESS
     assert capsys.readouterr() == ('', 'text of an import\n')
 
 
@@ -160,20 +161,14 @@ def test_upgrade_check_into_a_closed_pipe_ends_without_a_message(tmp_path):
 ROOT = Path(__file__).parents[3]
 
 
-@pytest.fixture
-def check(configured):
-    """Return a function that judges the permissions of a configuration."""
-    return lambda text: upgrade.permissions_result(configured(text))
-
-
-def test_a_folder_that_the_unit_creates_is_a_warning(check, tmp_path, monkeypatch):
+def test_a_folder_that_the_unit_creates_is_a_warning(checks, tmp_path, monkeypatch):
     """/run/placement-worker does not exist before the first start."""
     monkeypatch.setattr(upgrade, 'UNIT_FOLDERS', (str(tmp_path / 'run'),))
 
-    result = check(
+    result = checks(
         '[DEFAULT]\nlog_file = {folder}/run/log\n'
         '[metrics]\nport = 9100\nfolder = {folder}/run/metrics\n'
-    )
+    ).result('Permissions')
 
     ending = f'folder {tmp_path}/run does not exist; placement-worker.service creates it'
     assert (result.code, result.details) == (
@@ -225,9 +220,9 @@ PASSED = f'Checked the permissions of user {upgrade._own_name()}$'
         ('[DEFAULT]\nlog_file = {folder}\n', 2, r'\[DEFAULT\] log_file: \S+ is a folder; name a'),
     ],
 )
-def test_a_file_that_cannot_be_written_fails_if_a_start_needs_it(check, text, code, details):
+def test_a_file_that_cannot_be_written_fails_if_a_start_needs_it(checks, text, code, details):
     """The status is 2 if the worker does not start, and 1 if it starts without the files."""
-    result = check(text)
+    result = checks(text).result('Permissions')
 
     assert result.code == Code(code)
     assert re.match(details, result.details)
@@ -265,7 +260,7 @@ def trustee(configured, tmp_path):
         for file, text in zip(files, engines, strict=True):
             file.write_text(text)
         conf = configured(f'[service_auth]\nauth_url = http://keystone\n{service_auth}')
-        return upgrade.trustee_result(conf, list(map(str, files)))
+        return upgrade.Checks(conf, list(map(str, files))).result('Trustee')
 
     return result
 
@@ -298,12 +293,10 @@ def test_trustee_other_than_the_service_user_fails_with_both_users(
 
 def test_file_without_a_trustee_or_that_is_missing_is_refused(trustee, configured):
     """A file of another program is refused with the names of the options."""
-    with pytest.raises(ConfigurationError, match=r'neither \[trustee\] username nor'):
-        trustee(PASSWORD, '[DEFAULT]\n')
-    with pytest.raises(cfg.ConfigFilesNotFoundError, match=r'none\.conf'):
-        upgrade.trustee_result(
-            configured(f'[service_auth]\nauth_url = http://keystone\n{PASSWORD}'), ['none.conf']
-        )
+    assert 'neither [trustee] username nor' in trustee(PASSWORD, '[DEFAULT]\n').details
+    conf = configured(f'[service_auth]\nauth_url = http://keystone\n{PASSWORD}')
+    missing = upgrade.Checks(conf, ['none.conf']).result('Trustee')
+    assert (missing.code, 'none.conf' in missing.details) == (Code.FAILURE, True)
 
 
 REQUIREMENTS = ['oslo.messaging<19,>=17.1', 'kombu>=5.5', 'amqp', 'pytest>=99; extra == "test"']
@@ -339,18 +332,16 @@ def test_unmet_with_other_versions_names_them(present, found):
 
 
 @pytest.mark.parametrize(
-    ('version', 'code', 'words'),
+    ('version', 'kind', 'words'),
     [
-        ('3.10.8', Code.SUCCESS, 'RabbitMQ 3.10.8'),
-        ('4.1.0+rc.2', Code.SUCCESS, 'RabbitMQ 4.1.0'),
-        ('3.9.29', Code.FAILURE, 'RabbitMQ 3.9.29; 3.10 or newer is required'),
-        ('', Code.WARNING, 'reports no version; RabbitMQ 3.10 or newer is required'),
-        ('4.1.1.dirty\x1b', Code.WARNING, r'reports the unknown version 4.1.1.dirty\u001b;'),
+        ('3.9.29', ConfigurationError, 'RabbitMQ 3.9.29; 3.10 or newer is required'),
+        ('', upgrade.Concern, 'reports no version; RabbitMQ 3.10 or newer is required'),
+        ('4.1.1.dirty\x1b', upgrade.Concern, r'reports the unknown version 4.1.1.dirty\u001b;'),
     ],
 )
-def test_of_broker_too_old_is_a_failure(version, code, words):
+def test_broker_too_old_is_a_failure(version, kind, words):
     """An old broker is a failure, and an unknown version is a warning."""
-    result = upgrade.broker_result(version)
-
-    assert result.code == code
-    assert words in result.details
+    with pytest.raises(kind, match=re.escape(words)):
+        upgrade.check_broker_version(version)
+    for recent in ('3.10.8', '4.1.0+rc.2'):
+        upgrade.check_broker_version(recent)
