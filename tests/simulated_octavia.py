@@ -16,7 +16,7 @@ from placement_worker.cloud.embedded.octavia_simulator import (
 )
 from placement_worker.cloud.embedded.state_machine import StateMachine
 from placement_worker.cloud.ports import OctaviaSettings
-from placement_worker.handlers.service import Endpoints
+from placement_worker.handlers.service import Endpoints, WorkerSettings
 from placement_worker.policies.registry import Registry
 from tests.factories import Json, bind, load_balancing_policy
 
@@ -141,11 +141,13 @@ class Lab:
         return Endpoints(
             self,
             registry(),
-            octavia_settings=lambda: OctaviaSettings(
-                self.batch_members, sleep=self.clock.sleep, clock=self.clock
+            WorkerSettings(
+                octavia_settings=lambda: OctaviaSettings(
+                    self.batch_members, sleep=self.clock.sleep, clock=self.clock
+                ),
+                now=lambda: datetime.datetime.fromtimestamp(self.clock(), datetime.UTC),
+                clock=self.clock,
             ),
-            now=lambda: datetime.datetime.fromtimestamp(self.clock(), datetime.UTC),
-            clock=self.clock,
         )
 
     def check(self, request: Json) -> Json:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.handlers.service import Endpoints
+from placement_worker.handlers.service import Endpoints, WorkerSettings
 from placement_worker.policies.registry import Registry
 
 FOLDER = Path(__file__).parents[1] / 'doc' / 'source' / 'exchanges'
@@ -53,8 +53,7 @@ class Engine:
         self._worker = Endpoints(
             Inventory.parse(CLOUD, 'the cloud of the manual'),
             Registry.installed(),
-            now=lambda: NOW,
-            clock=lambda: next(ticks) * 0.0004,
+            WorkerSettings(now=lambda: NOW, clock=lambda: next(ticks) * 0.0004),
         )
         self.exchanged: dict[str, tuple[Json, Json]] = {}
         self.cluster: Json = {

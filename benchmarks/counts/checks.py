@@ -6,13 +6,15 @@ from pathlib import Path
 
 from benchmarks.clusters import CLOUD
 from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.handlers.service import Endpoints
+from placement_worker.handlers.service import Endpoints, WorkerSettings
 from placement_worker.policies.registry import Registry
 
 
 def endpoints() -> Endpoints:
     """Return endpoints over the embedded cloud; the clock stands still, so all replies agree."""
-    return Endpoints(Inventory.parse(CLOUD, 'the cloud'), Registry.installed(), clock=lambda: 0.0)
+    return Endpoints(
+        Inventory.parse(CLOUD, 'the cloud'), Registry.installed(), WorkerSettings(clock=lambda: 0.0)
+    )
 
 
 def main(file: str, times: str) -> None:

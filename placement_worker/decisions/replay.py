@@ -20,7 +20,7 @@ from placement_worker.contract.rpc import Limits
 from placement_worker.decisions.masking import masked
 from placement_worker.decisions.records import Entry
 from placement_worker.handlers.decision_state import Conditions, Record, Recorder, Reply, Request
-from placement_worker.handlers.service import Endpoints
+from placement_worker.handlers.service import Endpoints, WorkerSettings
 from placement_worker.policies.registry import Registry
 
 _ABSENT = '(nothing)'
@@ -84,7 +84,9 @@ def _decided_again(entry: Entry, request: bytes, registry: Registry) -> bytes:
     """
     cloud = replayed_clouds(entry.cloud)
     limits = Limits(request_bytes=_ANY_SIZE)
-    endpoints = Endpoints(cloud, registry, recorder=_Replay(entry, cloud), limits=lambda: limits)
+    endpoints = Endpoints(
+        cloud, registry, WorkerSettings(recorder=_Replay(entry, cloud), limits=lambda: limits)
+    )
     decide = getattr(endpoints, entry.method)
     return bytes(decide(request.decode(), entry.request_id).encode())
 

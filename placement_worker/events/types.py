@@ -104,7 +104,7 @@ class RebalancePlanned:
 
 @dataclass(frozen=True, slots=True)
 class RequestFailed:
-    """A check, an attachment, a detachment or a rebalance ends with an error, not with a reply.
+    """A request of any method ends with an error, not with a reply.
 
     `subject`: the action and the cluster as the beginning of a line; empty if they are unknown.
     """

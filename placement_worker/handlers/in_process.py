@@ -21,7 +21,7 @@ from placement_worker.contract.model import CheckReply, CheckRequest, ReplyTo
 from placement_worker.errors import PlacementWorkerError, WorkerFailed, with_notes
 from placement_worker.handlers.decision_state import CordonsInForce
 from placement_worker.handlers.reply_delivery import Destinations
-from placement_worker.handlers.service import Endpoints
+from placement_worker.handlers.service import Endpoints, WorkerSettings
 from placement_worker.policies.registry import Registry
 
 LOG = logging.getLogger(__name__)
@@ -115,7 +115,7 @@ class InProcessCaller(Caller):
         self._registry = registry
         self._now = now
         self._cordons = cordons
-        self._endpoints = Endpoints(clouds, registry, now=now, cordons=cordons)
+        self._endpoints = Endpoints(clouds, registry, WorkerSettings(now=now, cordons=cordons))
         self._replies = _Replies()
 
     def over(self, clouds: Clouds) -> Self:

@@ -9,6 +9,7 @@ import datetime
 import fnmatch
 import logging
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import msgspec
@@ -22,43 +23,35 @@ from placement_worker.handlers.decision_state import Delivery, Expiry
 LOG = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
 class Destinations:
-    """The exchanges and topics that `reply_to` may name."""
+    """The exchanges and topics that `reply_to` may name.
 
-    def __init__(
-        self,
-        allowed: Sequence[str] = (),
-        *,
-        exchange: str = EXCHANGE,
-        queues: Collection[str] = (),
-        notification_topics: Collection[str] = (),
-    ) -> None:
-        """Set the rules.
+    :ivar allowed: patterns `exchange` or `exchange/topic`; empty to allow all places that are not
+        forbidden.
+    :ivar exchange: the exchange of the worker.
+    :ivar queues: the isolation queue and the parking lot of the worker.
+    :ivar notification_topics: without the priorities that oslo.messaging appends.
+    """
 
-        :param allowed: patterns `exchange` or `exchange/topic`; empty to allow all places that are
-            not forbidden.
-        :param exchange: the exchange of the worker.
-        :param queues: the isolation queue and the parking lot of the worker.
-        :param notification_topics: without the priorities that oslo.messaging appends.
-        """
-        self._allowed = [pattern if '/' in pattern else f'{pattern}/*' for pattern in allowed]
-        self._exchange = exchange
-        self._queues = queues
-        self._notification_topics = notification_topics
+    allowed: Sequence[str] = ()
+    exchange: str = EXCHANGE
+    queues: Collection[str] = ()
+    notification_topics: Collection[str] = ()
 
     def check(self, to: ReplyTo) -> None:
         """Check that a reply may be sent to a place.
 
         :raises InvalidRequest: it must not be sent there.
         """
-        rpc.check_exchange(to.exchange, self._exchange, '$.reply_to.exchange')
-        rpc.check_topic(to.topic, self._queues, '$.reply_to.topic')
-        if rpc.is_below(to.topic, self._notification_topics):
+        rpc.check_exchange(to.exchange, self.exchange, '$.reply_to.exchange')
+        rpc.check_topic(to.topic, self.queues, '$.reply_to.topic')
+        if rpc.is_below(to.topic, self.notification_topics):
             raise InvalidRequest(
                 f'Expected a topic that carries no notifications, got `{to.topic}` '
                 '- at `$.reply_to.topic`'
             )
-        if self._allowed and not self._is_listed(to):
+        if self.allowed and not self._is_listed(to):
             raise InvalidRequest(
                 'Expected what [worker] reply_to_allowed lists, got '
                 f'`{to.exchange}/{to.topic}` - at `$.reply_to`'
@@ -66,7 +59,10 @@ class Destinations:
 
     def _is_listed(self, to: ReplyTo) -> bool:
         return any(
-            fnmatch.fnmatchcase(f'{to.exchange}/{to.topic}', pattern) for pattern in self._allowed
+            fnmatch.fnmatchcase(
+                f'{to.exchange}/{to.topic}', pattern if '/' in pattern else f'{pattern}/*'
+            )
+            for pattern in self.allowed
         )
 
 
@@ -131,17 +127,6 @@ class ReplyDelivery:
         self._limits = limits
         self._now = now
 
-    def check_destination(self, to: ReplyTo, request_id: str | None) -> None:
-        """Check that a destination is allowed, and log a refusal.
-
-        :raises Refused: it is not.
-        """
-        try:
-            self._destinations.check(to)
-        except Refused as cause:
-            _log_unsent(request_id, cause)
-            raise
-
     def deliver(
         self, to: ReplyTo, expires_at: datetime.datetime | None, request_id: str | None, reply: Any
     ) -> None:
@@ -163,12 +148,8 @@ class ReplyDelivery:
                 return
             self._destinations.check(address.reply_to)
         except Refused as cause:
-            _log_unsent(request_id, cause)
+            # The engine learns of the error from this log only.
+            LOG.warning('Sent no error to reply_to of request %s: %s', request_id, cause)
             return
         reply = codec.encode(error_object(exc), like=raw)
         self.deliver(address.reply_to, address.expires_at, request_id, reply)
-
-
-def _log_unsent(request_id: str | None, cause: Refused) -> None:
-    """Log that the engine learns of an error from this log only."""
-    LOG.warning('Sent no error to reply_to of request %s: %s', request_id, cause)

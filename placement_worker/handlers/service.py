@@ -10,6 +10,7 @@ import os
 import socket
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from importlib import metadata
 from typing import Any
 
@@ -29,12 +30,14 @@ from placement_worker.contract.model import (
     PolicyType,
     RebalanceReply,
     RebalanceRequest,
-    ReplyTo,
+    TypeRequest,
     ValidateReply,
+    ValidateRequest,
 )
 from placement_worker.contract.rpc import A, Limits, Method, Q
-from placement_worker.errors import InvalidRequest, NotApplicable, Refused, Rejected, error_object
+from placement_worker.errors import InvalidRequest, NotApplicable, Rejected
 from placement_worker.events.types import (
+    NO_LISTENERS,
     BindingEnded,
     BindingStarted,
     CheckEnded,
@@ -76,6 +79,55 @@ from placement_worker.policies.registry import Registry
 _now = functools.partial(datetime.datetime.now, datetime.UTC)
 
 
+@dataclass(frozen=True, slots=True)
+class WorkerSettings:
+    """The ports and the settings of a worker besides its cloud and its policy types.
+
+    A function is called for each request, since a reload changes its result.
+
+    :ivar events: the listener for the events of requests.
+    :ivar delivery: delivers replies to the places that `reply_to` names; None to deliver none.
+    :ivar recorder: records decisions; None to record none.
+    :ivar destinations: the places that `reply_to` may name.
+    :ivar cordons: returns the cordons in force at a time; None for none.
+    :ivar host: the name to which clients can address requests; None without a transport.
+    :ivar now: the time of day, for decisions and for the expiry of requests.
+    :ivar clock: seconds, for durations.
+    """
+
+    events: Listener = NO_LISTENERS
+    delivery: Delivery | None = None
+    recorder: Recorder | None = None
+    destinations: Destinations = field(default_factory=Destinations)
+    limits: Callable[[], Limits] = Limits
+    octavia_settings: Callable[[], OctaviaSettings] = OctaviaSettings
+    cordons: CordonsInForce | None = None
+    host: str | None = None
+    now: Callable[[], datetime.datetime] = _now
+    clock: Callable[[], float] = time.perf_counter
+
+
+_Function = Callable[['Endpoints', Q, str | None], A]
+
+
+def _handler(method: Method[Q, A]) -> Callable[[_Function[Q, A]], Callable[..., Any]]:
+    """Decorate the function of a method to take and return messages, and to report its errors."""
+
+    def decorated(function: _Function[Q, A]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def handle(self: 'Endpoints', raw: object, request_id: str | None = None) -> Any:
+            try:
+                reply = function(self, self._decode(raw, method.request), request_id)
+                return codec.encode(reply, like=raw)
+            except Exception as exc:
+                self._report(method.name, exc, request_id, raw)
+                raise
+
+        return handle
+
+    return decorated
+
+
 class Endpoints:
     """The methods of `contract.rpc`, independent of the transport.
 
@@ -85,127 +137,109 @@ class Endpoints:
     """
 
     def __init__(
-        self,
-        clouds: Clouds,
-        registry: Registry,
-        events: Listener | None = None,
-        delivery: Delivery | None = None,
-        *,
-        recorder: Recorder | None = None,
-        destinations: Destinations | None = None,
-        limits: Callable[[], Limits] = Limits,
-        octavia_settings: Callable[[], OctaviaSettings] = OctaviaSettings,
-        cordons: CordonsInForce | None = None,
-        host: str | None = None,
-        now: Callable[[], datetime.datetime] = _now,
-        clock: Callable[[], float] = time.perf_counter,
+        self, clouds: Clouds, registry: Registry, settings: WorkerSettings = WorkerSettings()
     ) -> None:
-        """Set the ports and the settings.
-
-        :param events: the listener for the events of requests.
-        :param delivery: delivers replies to the places that `reply_to` names; None to deliver none.
-        :param recorder: records decisions; None to record none.
-        :param destinations: the places that `reply_to` may name; None for all but the exchange and
-            the queues of the worker.
-        :param limits: returns the limits in force, for each request.
-        :param octavia_settings: returns the settings in force, for each request.
-        :param cordons: returns the cordons in force at a time, for each request; None for none.
-        :param host: the name to which clients can address requests; None without a transport.
-        :param now: the time of day, for decisions and for the expiry of requests.
-        :param clock: seconds, for durations.
-        """
-        log = RequestLog(now)
+        self._clouds, self._registry, self._settings = clouds, registry, settings
+        self._now, self._clock = settings.now, settings.clock
+        log, events = RequestLog(self._now), settings.events
         self._events = Listeners(log, events) if events else log
-        self._clouds, self._registry, self._recorder = clouds, registry, recorder
-        self._replies = ReplyDelivery(delivery, destinations or Destinations(), limits, now)
-        self._limits, self._octavia_settings, self._cordons = limits, octavia_settings, cordons
-        self._now, self._clock = now, clock
-        self._host, self._started_at = host, now().replace(microsecond=0)
+        self._replies = ReplyDelivery(
+            settings.delivery, settings.destinations, settings.limits, self._now
+        )
+        self._started_at = self._now().replace(microsecond=0)
 
     def policy_check(self, raw: object, request_id: str | None = None) -> Any:
         """Decide one check, and deliver the reply or the error to `reply_to` as well."""
         try:
-            request = self._decode_check(raw, request_id)
+            request = raw if isinstance(raw, CheckRequest) else self._decode(raw, CheckRequest)
             if request.reply_to:
-                return self._check_and_deliver(request, request.reply_to, request_id, raw)
-            return codec.encode(self._check(request, request_id), like=raw)
+                self._settings.destinations.check(request.reply_to)
+            reply = codec.encode(self._check(request, request_id), like=raw)
         except Exception as exc:
+            self.deliver_error(raw, request_id, exc)
             self._report(rpc.POLICY_CHECK.name, exc, request_id, raw)
             raise
+        if request.reply_to:
+            self._replies.deliver(request.reply_to, request.expires_at, request_id, reply)
+        return reply
 
-    def policy_attach(self, raw: object, request_id: str | None = None) -> Any:
-        return self._handled(rpc.POLICY_ATTACH, self._attach, raw, request_id)
+    @_handler(rpc.POLICY_ATTACH)
+    def policy_attach(self, request: BindRequest, request_id: str | None) -> BindReply:
+        validate_cluster(request.cluster)
+        policy = self._registry.policy(request.policy.spec, '$.policy.spec')
+        return self._bind(rpc.POLICY_ATTACH.name, policy, _attach, request, request_id)
 
-    def policy_detach(self, raw: object, request_id: str | None = None) -> Any:
+    @_handler(rpc.POLICY_DETACH)
+    def policy_detach(self, request: BindRequest, request_id: str | None) -> BindReply:
         """Detach a policy from a cluster; its spec need not be valid."""
-        return self._handled(rpc.POLICY_DETACH, self._detach, raw, request_id)
+        validate_cluster(request.cluster)
+        policy = self._registry.detachable(request.policy, '$.policy.spec')
+        return self._bind(rpc.POLICY_DETACH.name, policy, _detach, request, request_id)
 
-    def policy_rebalance(self, raw: object, request_id: str | None = None) -> Any:
-        return self._handled(rpc.POLICY_REBALANCE, self._rebalance, raw, request_id)
+    @_handler(rpc.POLICY_REBALANCE)
+    def policy_rebalance(self, request: RebalanceRequest, request_id: str | None) -> RebalanceReply:
+        validate_cluster(request.cluster)
+        validate_policies(request.policies)
+        resize = rebalancing.as_resize(request)
+        links = links_of(resize, self._registry)
+        started = self._clock()
+        conditions, record = self._begin(request, request_id)
+        try:
+            reply = self._plan(request, links, state_for_check(resize, links, conditions))
+        except Rejected as exc:
+            reply = _refusal(exc)
+        if record:
+            record.end(rpc.POLICY_REBALANCE.name, request, reply)
+        self._events.handle(RebalancePlanned(request, reply, self._clock() - started))
+        return reply
 
-    def policy_validate(self, raw: object, request_id: str | None = None) -> Any:
+    @_handler(rpc.POLICY_VALIDATE)
+    def policy_validate(self, request: ValidateRequest, _: str | None) -> ValidateReply:
         """Check a policy spec and return it with its defaults filled in.
 
         :raises Rejected: the cloud does not respond.
         """
-        request = self._decode(raw, rpc.POLICY_VALIDATE.request)
         policy = self._registry.policy(request.spec, '$.spec')
         if request.check_resources:
             with plugin_checks.named_in_errors(policy.type_name, type(policy), kept=()):
                 policy.check_resources(self._clouds.acting_as_service())
         properties = msgspec.to_builtins(policy.properties)
-        spec = structs.replace(request.spec, properties=properties)
-        return codec.encode(ValidateReply(spec), like=raw)
+        return ValidateReply(structs.replace(request.spec, properties=properties))
 
-    def policy_type_list(self, raw: object, request_id: str | None = None) -> Any:
-        self._decode(raw, rpc.POLICY_TYPE_LIST.request)
-        types: list[PolicyType] = [*map(self._registry.describe, self._registry.types)]
-        return codec.encode(types, like=raw)
+    @_handler(rpc.POLICY_TYPE_LIST)
+    def policy_type_list(self, _request: dict[str, Any], _: str | None) -> list[PolicyType]:
+        return [*map(self._registry.describe, self._registry.types)]
 
-    def policy_type_get(self, raw: object, request_id: str | None = None) -> Any:
-        request = self._decode(raw, rpc.POLICY_TYPE_GET.request)
+    @_handler(rpc.POLICY_TYPE_GET)
+    def policy_type_get(self, request: TypeRequest, _: str | None) -> PolicyType:
         self._registry.lookup(request.type_name, '$.type_name')
-        return codec.encode(self._registry.describe(request.type_name, schema=True), like=raw)
+        return self._registry.describe(request.type_name, schema=True)
 
-    def get_capabilities(self, raw: object, request_id: str | None = None) -> Any:
-        self._decode(raw, rpc.GET_CAPABILITIES.request)
-        capabilities = Capabilities(
+    @_handler(rpc.GET_CAPABILITIES)
+    def get_capabilities(self, _request: dict[str, Any], _: str | None) -> Capabilities:
+        return Capabilities(
             version=metadata.version('placement-worker'),
             policy_types=list(self._registry.types),
             hostname=socket.gethostname(),
             pid=os.getpid(),
             started_at=self._started_at,
             contract=rpc.VERSION,
-            host=self._host,
+            host=self._settings.host,
         )
-        return codec.encode(capabilities, like=raw)
 
     def subject(self, raw: object) -> str:
         """Return the action and the cluster of a request as the beginning of a line of the log."""
-        return request_log.subject_of(raw, self._limits().request_bytes)
+        return request_log.subject_of(raw, self._settings.limits().request_bytes)
 
     def deliver_error(self, raw: object, request_id: str | None, exc: Exception) -> None:
         """Deliver an error to `reply_to` in place of the reply to a check that was not decided."""
         self._replies.deliver_error(raw, request_id, exc)
 
-    def _handled(
-        self,
-        method: Method[Q, A],
-        handle: Callable[[Q, str | None], A],
-        raw: object,
-        request_id: str | None,
-    ) -> Any:
-        try:
-            return codec.encode(handle(self._decode(raw, method.request), request_id), like=raw)
-        except Exception as exc:
-            self._report(method.name, exc, request_id, raw)
-            raise
-
     def _report(self, method: str, exc: Exception, request_id: str | None, raw: object) -> None:
         self._events.handle(RequestFailed(method, exc, request_id, self.subject(raw)))
 
     def _decode(self, raw: object, kind: type[codec.T]) -> codec.T:
-        limit = self._limits().request_bytes
+        limit = self._settings.limits().request_bytes
         if not isinstance(raw, str):
             return codec.decode(raw, kind, max_bytes=limit)
         try:  # ASCII, which is as long in bytes as in characters, need not be copied
@@ -213,28 +247,6 @@ class Endpoints:
         except UnicodeEncodeError as exc:
             raise InvalidRequest(f'Expected JSON - at `$`: {exc}') from exc
         return codec.decode_encoded(encoded, kind, limit)
-
-    def _decode_check(self, raw: object, request_id: str | None) -> CheckRequest:
-        if isinstance(raw, CheckRequest):
-            return raw
-        try:
-            return self._decode(raw, CheckRequest)
-        except Refused as exc:
-            self.deliver_error(raw, request_id, exc)
-            raise
-
-    def _check_and_deliver(
-        self, request: CheckRequest, to: ReplyTo, request_id: str | None, raw: object
-    ) -> Any:
-        self._replies.check_destination(to, request_id)
-        try:
-            reply = codec.encode(self._check(request, request_id), like=raw)
-        except Exception as exc:
-            error = codec.encode(error_object(exc), like=raw)
-            self._replies.deliver(to, request.expires_at, request_id, error)
-            raise
-        self._replies.deliver(to, request.expires_at, request_id, reply)
-        return reply
 
     def _check(self, request: CheckRequest, request_id: str | None) -> CheckReply:
         validate_check(request)
@@ -275,22 +287,6 @@ class Endpoints:
             return reply
         return structs.replace(reply, warnings=[*reply.warnings, *warnings])
 
-    def _rebalance(self, request: RebalanceRequest, request_id: str | None) -> RebalanceReply:
-        validate_cluster(request.cluster)
-        validate_policies(request.policies)
-        resize = rebalancing.as_resize(request)
-        links = links_of(resize, self._registry)
-        started = self._clock()
-        conditions, record = self._begin(request, request_id)
-        try:
-            reply = self._plan(request, links, state_for_check(resize, links, conditions))
-        except Rejected as exc:
-            reply = _refusal(exc)
-        if record:
-            record.end(rpc.POLICY_REBALANCE.name, request, reply)
-        self._events.handle(RebalancePlanned(request, reply, self._clock() - started))
-        return reply
-
     def _plan(
         self, request: RebalanceRequest, links: Sequence[Link], state: State
     ) -> RebalanceReply:
@@ -313,16 +309,6 @@ class Endpoints:
             if any(unknown.concerns(link.policy) for link in links):
                 warnings.append(unknown.text)
         return warnings
-
-    def _attach(self, request: BindRequest, request_id: str | None) -> BindReply:
-        validate_cluster(request.cluster)
-        policy = self._registry.policy(request.policy.spec, '$.policy.spec')
-        return self._bind(rpc.POLICY_ATTACH.name, policy, _attach, request, request_id)
-
-    def _detach(self, request: BindRequest, request_id: str | None) -> BindReply:
-        validate_cluster(request.cluster)
-        policy = self._registry.detachable(request.policy, '$.policy.spec')
-        return self._bind(rpc.POLICY_DETACH.name, policy, _detach, request, request_id)
 
     def _bind(
         self,
@@ -354,15 +340,15 @@ class Endpoints:
         now = self._now()
         conditions = Conditions(
             self._clouds,
-            self._octavia_settings(),
-            self._limits().nodes_per_cluster,
+            self._settings.octavia_settings(),
+            self._settings.limits().nodes_per_cluster,
             now,
             Expiry(request.expires_at, self._now).left_s,
-            self._cordons(now) if self._cordons else (),
+            self._settings.cordons(now) if self._settings.cordons else (),
         )
-        if self._recorder is None:
+        if self._settings.recorder is None:
             return conditions, None
-        record = self._recorder.begin(request_id, conditions)
+        record = self._settings.recorder.begin(request_id, conditions)
         return record.conditions, record
 
 

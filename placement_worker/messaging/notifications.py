@@ -44,6 +44,8 @@ RETRY_S = 1.0
 STOP_S = 5.0  # to empty the queue at a stop
 TOO_LARGE = 'is larger than'  # than max_message_size of RabbitMQ
 SECTION = '[oslo_messaging_notifications]'
+# The methods that may change a cluster or a load balancer.
+_NOTIFIED = {rpc.POLICY_CHECK.name, rpc.POLICY_ATTACH.name, rpc.POLICY_DETACH.name}
 
 
 class NotificationSender(Listener):
@@ -77,9 +79,7 @@ class NotificationSender(Listener):
                 self._send('info', f'{method}.start', started(binding, request_id))
             case types.BindingEnded(method, binding, bound, request_id=request_id):
                 self._send('info', f'{method}.end', ended(binding, bound, request_id))
-            case types.RequestFailed(method, error, request_id) if (
-                method != rpc.POLICY_REBALANCE.name
-            ):
+            case types.RequestFailed(method, error, request_id) if method in _NOTIFIED:
                 self._send('error', f'{method}.error', failed(error, request_id))
 
     def close(self) -> None:

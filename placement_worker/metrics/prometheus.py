@@ -39,10 +39,6 @@ from placement_worker.planning.places import Cordon
 DECISION_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300, 600)
 CALL_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 CONFLICT_S = (0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
-# The methods whose errors are reported as events.
-OBSERVED_METHODS = (
-    rpc.POLICY_CHECK, rpc.POLICY_ATTACH, rpc.POLICY_DETACH, rpc.POLICY_REBALANCE,
-)  # fmt: skip
 # The metric names `requests_in_work` and `requests_put_aside` and the label value `suspects` stay,
 # since dashboards and alerts use them.
 ISOLATED, PARKED = 'suspects', 'parked'
@@ -158,7 +154,7 @@ class Metrics(Listener):
 
     def _start_at_zero(self, topics: Sequence[str]) -> None:
         """Create the series that alerts observe: `increase` misses the step that creates one."""
-        for method in OBSERVED_METHODS:
+        for method in rpc.METHODS:
             self._failures.labels(method.name, WorkerFailed.__name__)
         for topic in topics:
             self._in_flight.labels(topic)

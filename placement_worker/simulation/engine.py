@@ -32,7 +32,7 @@ from placement_worker.contract.model import (
     RebalanceRequest,
 )
 from placement_worker.contract.rpc import A, Limits, Method, Q
-from placement_worker.handlers.service import Endpoints
+from placement_worker.handlers.service import Endpoints, WorkerSettings
 from placement_worker.planning import sizing, victims
 from placement_worker.policies.base import Policy
 from placement_worker.policies.registry import Registry
@@ -78,11 +78,13 @@ class Engine:
         self._endpoints = Endpoints(
             world.cloud,
             registry,
-            limits=lambda: Limits(scenario.max_nodes, _ANY_SIZE),
-            octavia_settings=lambda: world.pools.settings,
-            cordons=world.cordons_at,
-            now=lambda: world.now,
-            clock=lambda: 0.0,
+            WorkerSettings(
+                limits=lambda: Limits(scenario.max_nodes, _ANY_SIZE),
+                octavia_settings=lambda: world.pools.settings,
+                cordons=world.cordons_at,
+                now=lambda: world.now,
+                clock=lambda: 0.0,
+            ),
         )
         world.policies = [self._attached(binding) for binding in policies]
 

@@ -36,7 +36,7 @@ from placement_worker.errors import ConfigurationError, InvalidInventory, file_e
 from placement_worker.events.types import Listeners
 from placement_worker.handlers.decision_state import Recorder
 from placement_worker.handlers.reply_delivery import Destinations
-from placement_worker.handlers.service import Endpoints
+from placement_worker.handlers.service import Endpoints, WorkerSettings
 from placement_worker.health.liveness_file import LivenessFile
 from placement_worker.health.watchdog import HeartbeatTable, Systemd, Thresholds, Watchdog
 from placement_worker.late_ack import parking
@@ -147,7 +147,9 @@ class ServerFactory:
         notifier = notifications.create(self.conf, host, metrics)
         events = Listeners(*[listener for listener in (metrics, notifier) if listener])
         replies = self._reply_sender(stopping)
-        endpoints = self._endpoints(events, ReplyCasts(replies))
+        clouds = InterceptedClouds(self.clouds, Timing(events)) if events else self.clouds
+        settings = self._settings(events, ReplyCasts(replies))
+        endpoints = Endpoints(clouds, self.registry, settings)
         move_lock = threading.Lock()
 
         def server_class(queue: Queue) -> Callable[..., Any]:
@@ -188,21 +190,18 @@ class ServerFactory:
             away_s=min(worker.engine_timeout_s, spare_s),
         )
 
-    def _endpoints(self, events: Listeners, delivery: ReplyCasts) -> Endpoints:
+    def _settings(self, events: Listeners, delivery: ReplyCasts) -> WorkerSettings:
         conf, worker, octavia = self.conf, self.conf.worker, self.conf.load_balancer
-        return Endpoints(
-            InterceptedClouds(self.clouds, Timing(events)) if events else self.clouds,
-            self.registry,
+        return WorkerSettings(
             events,
             delivery,
-            recorder=self.recorder,
-            destinations=Destinations(
+            self.recorder,
+            Destinations(
                 worker.reply_to_allowed,
                 exchange=control_exchange(conf),
                 queues=[isolation_queue(conf), parking_lot(conf)],
                 notification_topics=conf.oslo_messaging_notifications.topics,
             ),
-            # Functions, since a reload changes the mutable options.
             limits=lambda: Limits(
                 nodes_per_cluster=worker.max_nodes_per_cluster,
                 request_bytes=worker.max_request_bytes,

@@ -9,7 +9,7 @@ from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cmd.cli import PlacementPolicy
 from placement_worker.decisions import records, replay
 from placement_worker.decisions.records import DecisionLog, LogFile
-from placement_worker.handlers.service import Endpoints
+from placement_worker.handlers.service import Endpoints, WorkerSettings
 from tests.conformance.conformance import CASES, compared
 
 
@@ -58,9 +58,9 @@ def test_replay_of_all_cases_gives_the_same_replies(tmp_path, registry):
     log = tmp_path / 'decisions.jsonl'
     recorder = DecisionLog(LogFile(str(log)).append)
     for case in CASES:
-        Endpoints(Inventory.parse(case['cloud'], 'case'), registry, recorder=recorder).policy_check(
-            case['request']
-        )
+        Endpoints(
+            Inventory.parse(case['cloud'], 'case'), registry, WorkerSettings(recorder=recorder)
+        ).policy_check(case['request'])
 
     found = [
         (number, replay.differences(entry, registry)) for number, entry in records.entries(str(log))

@@ -8,7 +8,7 @@ from oslo_config import cfg
 
 from placement_worker.cloud.ports import OctaviaSettings
 from placement_worker.config import options
-from placement_worker.handlers.service import Endpoints
+from placement_worker.handlers.service import Endpoints, WorkerSettings
 from placement_worker.policies.registry import Registry
 from placement_worker.worker import factory
 from tests.integration import seeding
@@ -61,7 +61,7 @@ def endpoints(
     return Endpoints(
         factory.create_clouds(conf),
         Registry.installed(),
-        octavia_settings=octavia_settings,
+        WorkerSettings(octavia_settings=octavia_settings),
     )
 
 

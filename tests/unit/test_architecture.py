@@ -10,7 +10,7 @@ import pytest
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.ports import OctaviaSettings
 from placement_worker.config import options
-from placement_worker.handlers.service import Endpoints
+from placement_worker.handlers.service import Endpoints, WorkerSettings
 from placement_worker.policies.registry import Registry
 from tests.factories import bind, connected, load_balancing_policy, nodes, request, zone_policy
 from tests.simulated_octavia import Clock
@@ -173,7 +173,9 @@ def test_attachment_runs_through_few_files():
         clock = Clock()
         settings = OctaviaSettings(sleep=clock.sleep, clock=clock)
         cloud = Inventory.parse(NETWORKS, 'the test')
-        endpoints = Endpoints(cloud, REGISTRY, octavia_settings=lambda: settings, clock=clock)
+        endpoints = Endpoints(
+            cloud, REGISTRY, WorkerSettings(octavia_settings=lambda: settings, clock=clock)
+        )
         return lambda: endpoints.policy_attach(asked)
 
     assert len(files_of(attach)) <= 40

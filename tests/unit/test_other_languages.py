@@ -14,7 +14,7 @@ from placement_worker import errors
 from placement_worker.client.transport import connect, transport_url
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.contract.rpc import EXCHANGE, TOPIC
-from placement_worker.handlers.service import Endpoints
+from placement_worker.handlers.service import Endpoints, WorkerSettings
 from placement_worker.late_ack.listener import LateAckListener
 from placement_worker.late_ack.request import Hooks
 from placement_worker.late_ack.server import LateAckServer
@@ -117,7 +117,9 @@ def reply():
 
     def replying(request):
         replies = Sent()
-        endpoints = Endpoints(Inventory(), Registry.installed(), delivery=ReplyCasts(replies))
+        endpoints = Endpoints(
+            Inventory(), Registry.installed(), WorkerSettings(delivery=ReplyCasts(replies))
+        )
         dispatcher = rpc_dispatcher.RPCDispatcher(
             [ExposedEndpoints(endpoints)], ContextSerializer(), AccessPolicy
         )

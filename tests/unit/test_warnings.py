@@ -10,7 +10,7 @@ from placement_worker.contract.codec import decoder
 from placement_worker.contract.model import BindReply, CheckReply
 from placement_worker.decisions import replay
 from placement_worker.decisions.records import DecisionLog, Entry
-from placement_worker.handlers.service import Endpoints
+from placement_worker.handlers.service import Endpoints, WorkerSettings
 from placement_worker.policies import base
 from placement_worker.policies.deletion import Deletion
 from placement_worker.policies.registry import Registry
@@ -84,7 +84,7 @@ def test_warnings_absent_from_the_reply_of_an_older_worker_are_none():
 def test_warnings_stay_the_same_on_replay(registry):
     """A decision with a warning is replayed to the byte, as is one that an older worker logged."""
     lines = []
-    endpoints = Endpoints(Inventory(), registry, recorder=DecisionLog(lines.append))
+    endpoints = Endpoints(Inventory(), registry, WorkerSettings(recorder=DecisionLog(lines.append)))
     reply = endpoints.policy_check(asked(SCALE_IN, inputs={'count': 3}))
     assert reply['warnings'] == [EMPTIED]
     older = json.loads(lines[0])

@@ -7,7 +7,7 @@ import yaml
 
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.decisions.records import DecisionLog
-from placement_worker.handlers.service import Endpoints
+from placement_worker.handlers.service import Endpoints, WorkerSettings
 
 CLOUD = {'zones': {'a': True, 'b': True}, 'regions': ['R1']}
 
@@ -31,7 +31,9 @@ def recorded(registry, capsys):
     def record(*requests, host='', **zones):
         lines = []
         cloud = Inventory.parse({'zones': zones or {'a': True, 'b': True}}, 'test')
-        endpoints = Endpoints(cloud, registry, recorder=DecisionLog(lines.append, host))
+        endpoints = Endpoints(
+            cloud, registry, WorkerSettings(recorder=DecisionLog(lines.append, host))
+        )
         for number, asked in enumerate(requests, start=1):
             endpoints.policy_check(asked, f'req-{number}')
         capsys.readouterr()  # the log of the checks

@@ -10,7 +10,7 @@ import yaml
 
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.decisions.records import DecisionLog
-from placement_worker.handlers.service import Endpoints
+from placement_worker.handlers.service import Endpoints, WorkerSettings
 from tests import hostile_requests
 from tests.factories import bind, deletion_policy, node, nodes, request, zone_policy
 
@@ -209,7 +209,7 @@ def test_why_of_a_cluster_lists_its_latest_actions_and_the_next_command(run, act
 def test_why_of_a_cluster_without_actions_names_no_command(run, registry):
     """The attachment of a policy belongs to no action that could be shown."""
     lines = []
-    endpoints = Endpoints(Inventory(), registry, recorder=DecisionLog(lines.append))
+    endpoints = Endpoints(Inventory(), registry, WorkerSettings(recorder=DecisionLog(lines.append)))
     endpoints.policy_attach(bind(deletion_policy()), 'req-1')
 
     status, out, _ = run('why', 'web', '--log', 'log', log=lines[0].decode())

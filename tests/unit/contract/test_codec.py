@@ -20,7 +20,7 @@ from placement_worker.contract import codec
 from placement_worker.contract.codec import strict
 from placement_worker.contract.model import Action, CheckRequest, Cluster
 from placement_worker.contract.rpc import Limits
-from placement_worker.handlers.service import Endpoints
+from placement_worker.handlers.service import Endpoints, WorkerSettings
 from tests import malformed_requests
 from tests.factories import changed, deletion_policy, node, nodes, request, zone_policy
 
@@ -33,7 +33,7 @@ def endpoints(registry):
     return Endpoints(
         Inventory.parse({'zones': {'a': True}}, 'test'),
         registry,
-        limits=lambda: Limits(request_bytes=2**30),
+        WorkerSettings(limits=lambda: Limits(request_bytes=2**30)),
     )
 
 

@@ -1,6 +1,7 @@
 """The table of RPC methods, and the topic and the version that each request needs."""
 
 import inspect
+import typing
 
 import msgspec
 import pytest
@@ -11,6 +12,7 @@ from placement_worker.contract.model import CheckRequest
 from placement_worker.contract.rpc import (
     LOAD_BALANCING,
     METHODS,
+    POLICY_CHECK,
     SLOW_CHECKS,
     is_slow,
     version_of,
@@ -28,9 +30,18 @@ def _public(kind):
 
 
 def test_methods_are_all_that_a_caller_offers():
-    """The caller's side has a method per entry of the table, and the handlers implement each."""
-    assert {method.name for method in METHODS} <= _public(Endpoints)
+    """The caller's side has a method per entry of the table, and no other."""
     assert _public(Caller) == {method.name for method in METHODS}
+
+
+@pytest.mark.parametrize('method', METHODS, ids=lambda method: method.name)
+def test_handlers_have_the_types_of_the_table(method):
+    """The function of each method takes the request and returns the reply of its entry."""
+    handler = Endpoints._check if method is POLICY_CHECK else getattr(Endpoints, method.name)
+
+    request_type, _, reply_type = typing.get_type_hints(inspect.unwrap(handler)).values()
+
+    assert (request_type, reply_type) == (method.request, method.reply)
 
 
 def test_methods_are_all_that_the_server_exposes():

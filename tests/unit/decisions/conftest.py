@@ -8,7 +8,7 @@ from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.ports import OctaviaSettings
 from placement_worker.decisions import node_history
 from placement_worker.decisions.records import DecisionLog
-from placement_worker.handlers.service import Endpoints
+from placement_worker.handlers.service import Endpoints, WorkerSettings
 from placement_worker.policies.registry import Registry
 from tests.factories import deletion_policy, request, zone_policy
 
@@ -29,9 +29,9 @@ def decide(registry):
         lines = []
         recorder = DecisionLog(lines.append)
         clouds = cloud or Inventory.parse(CLOUD, 'test')
-        reply = getattr(Endpoints(clouds, registry, recorder=recorder, **more), method)(
-            asked, 'req-1'
-        )
+        reply = getattr(
+            Endpoints(clouds, registry, WorkerSettings(recorder=recorder, **more)), method
+        )(asked, 'req-1')
         (line,) = lines
         return line, reply
 
@@ -44,11 +44,13 @@ def recorded(lab):
     endpoints = Endpoints(
         lab,
         Registry.installed(),
-        recorder=DecisionLog(lines.append),
-        octavia_settings=lambda: OctaviaSettings(
-            lab.batch_members, sleep=lab.clock.sleep, clock=lab.clock
+        WorkerSettings(
+            recorder=DecisionLog(lines.append),
+            octavia_settings=lambda: OctaviaSettings(
+                lab.batch_members, sleep=lab.clock.sleep, clock=lab.clock
+            ),
+            now=lambda: datetime.datetime.fromtimestamp(lab.clock(), datetime.UTC),
         ),
-        now=lambda: datetime.datetime.fromtimestamp(lab.clock(), datetime.UTC),
     )
     return endpoints, lines
 

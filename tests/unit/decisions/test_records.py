@@ -24,7 +24,7 @@ from placement_worker.decisions.records import (
 )
 from placement_worker.errors import InvalidRequest
 from placement_worker.handlers.decision_state import Conditions
-from placement_worker.handlers.service import Endpoints
+from placement_worker.handlers.service import Endpoints, WorkerSettings
 from placement_worker.policies.registry import Registry
 from tests.factories import bind, deletion_policy, node, nodes, region_policy, request, zone_policy
 from tests.unit.policies.good_policy import Good
@@ -79,7 +79,9 @@ def test_record_names_the_packages_of_the_policies_with_their_versions(registry)
     own = type('Own', (Good,), {'interface': (2, 0)})
     types = Registry([*registry.types.items(), ('test.good-1.0', own)])
     log = DecisionLog(lines.append, packages=packages)
-    worker = Endpoints(Inventory.parse({'zones': {'a': True}}, 'test'), types, recorder=log)
+    worker = Endpoints(
+        Inventory.parse({'zones': {'a': True}}, 'test'), types, WorkerSettings(recorder=log)
+    )
     good = {'id': 'p', 'spec': {'type': 'test.good', 'version': 1.0}}
     disabled = {'id': 'q', 'enabled': False, 'spec': {'type': 'test.good', 'version': '1.1'}}
 

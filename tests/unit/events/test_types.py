@@ -18,7 +18,7 @@ from placement_worker.events.types import (
     PolicyConsulted,
     RequestFailed,
 )
-from placement_worker.handlers.service import Endpoints
+from placement_worker.handlers.service import Endpoints, WorkerSettings
 from placement_worker.octavia.updater import Change, Updater
 from tests.events import Events, SteppingClock
 from tests.factories import deletion_policy, node, request, zone_policy
@@ -35,7 +35,7 @@ def events():
 
 @pytest.fixture
 def endpoints(registry, events):
-    return Endpoints(CLOUD, registry, events, clock=SteppingClock())
+    return Endpoints(CLOUD, registry, WorkerSettings(events=events, clock=SteppingClock()))
 
 
 class Broken:
@@ -111,7 +111,7 @@ def test_requests_that_end_with_an_error_report_the_error(registry, events):
         def acting_for(self, credentials, project):
             raise RuntimeError('fault')
 
-    endpoints = Endpoints(Cloud(), registry, events)
+    endpoints = Endpoints(Cloud(), registry, WorkerSettings(events=events))
 
     with pytest.raises(InvalidRequest):
         endpoints.policy_check({}, 'req-1')

@@ -15,7 +15,7 @@ from placement_worker.events.types import (
     CheckStarted,
     RequestFailed,
 )
-from placement_worker.handlers.service import Endpoints
+from placement_worker.handlers.service import Endpoints, WorkerSettings
 from placement_worker.messaging.notifications import ended, started
 
 CLOUD = Inventory.parse({'zones': {'a': True, 'b': True, 'down': False}, 'regions': ['R1']}, 'test')
@@ -56,7 +56,11 @@ def outbox():
 def endpoints(registry, outbox):
     """Return endpoints over the cloud, at a fixed time."""
     return Endpoints(
-        CLOUD, registry, outbox, outbox, now=lambda: NOW, clock=itertools.repeat(0.0).__next__
+        CLOUD,
+        registry,
+        WorkerSettings(
+            events=outbox, delivery=outbox, now=lambda: NOW, clock=itertools.repeat(0.0).__next__
+        ),
     )
 
 

@@ -11,7 +11,7 @@ from placement_worker import errors
 from placement_worker.contract import actions
 from placement_worker.contract.rpc import Limits
 from placement_worker.errors import InvalidRequest
-from placement_worker.handlers.service import Endpoints
+from placement_worker.handlers.service import Endpoints, WorkerSettings
 from tests.factories import deletion_policy, node, region_policy, request, zone_policy
 from tests.malformed_requests import GOOD, REBALANCE_TABLE, TABLE
 from tests.unit.handlers.conftest import CLOUD
@@ -35,7 +35,9 @@ def test_malformed_request_is_refused_in_exact_words(endpoints, outbox, method, 
 def test_policy_check_above_the_size_limit_is_refused(registry):
     """A request above the size limit is refused in either form."""
     text = msgspec.json.encode(GOOD).decode()
-    endpoints = Endpoints(CLOUD, registry, limits=lambda: Limits(request_bytes=len(text) - 1))
+    endpoints = Endpoints(
+        CLOUD, registry, WorkerSettings(limits=lambda: Limits(request_bytes=len(text) - 1))
+    )
 
     for form in (GOOD, text):
         with pytest.raises(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.contract.rpc import Limits
-from placement_worker.handlers.service import Endpoints
+from placement_worker.handlers.service import Endpoints, WorkerSettings
 from placement_worker.planning.places import Cordon
 from tests.factories import (
     NOW,
@@ -43,9 +43,11 @@ def plan(registry):
         worker = Endpoints(
             Inventory.parse({'zones': ZONES, **cloud}, 'test'),
             registry,
-            now=lambda: NOW,
-            limits=lambda: Limits(max_nodes),
-            cordons=lambda _: [Cordon(until=NOW.replace(year=2027), **one) for one in cordons],
+            WorkerSettings(
+                now=lambda: NOW,
+                limits=lambda: Limits(max_nodes),
+                cordons=lambda _: [Cordon(until=NOW.replace(year=2027), **one) for one in cordons],
+            ),
         )
         return worker.policy_rebalance(asked)
 
@@ -480,7 +482,9 @@ def cloud_of(asked):
 @given(asked=clusters())
 def test_each_step_is_a_scale_out_that_the_checks_of_the_engine_place_there(asked, registry):
     """A scale-out by the size of a step goes to its places, and its victims may be deleted."""
-    worker = Endpoints(Inventory.parse(cloud_of(asked), 'test'), registry, now=lambda: NOW)
+    worker = Endpoints(
+        Inventory.parse(cloud_of(asked), 'test'), registry, WorkerSettings(now=lambda: NOW)
+    )
     members = copy.deepcopy(asked['cluster']['nodes'])
     for number, step in enumerate(worker.policy_rebalance(asked)['steps']):
         count = len(step['create'])
@@ -506,7 +510,9 @@ def test_each_step_is_a_scale_out_that_the_checks_of_the_engine_place_there(aske
 @given(asked=clusters())
 def test_no_step_names_a_protected_or_young_node_or_exceeds_the_surge(asked, registry):
     """No victim is protected or below the minimum age, and none is named twice."""
-    worker = Endpoints(Inventory.parse(cloud_of(asked), 'test'), registry, now=lambda: NOW)
+    worker = Endpoints(
+        Inventory.parse(cloud_of(asked), 'test'), registry, WorkerSettings(now=lambda: NOW)
+    )
     by_id = {one['id']: one for one in asked['cluster']['nodes']}
 
     steps = worker.policy_rebalance(asked)['steps']
@@ -525,7 +531,9 @@ def test_a_rebalance_carried_out_halfway_continues_with_the_rest(asked, registry
 
     Of equally good places it may prefer another one, since new nodes have become victims, too.
     """
-    worker = Endpoints(Inventory.parse(cloud_of(asked), 'test'), registry, now=lambda: NOW)
+    worker = Endpoints(
+        Inventory.parse(cloud_of(asked), 'test'), registry, WorkerSettings(now=lambda: NOW)
+    )
     steps = worker.policy_rebalance(asked)['steps']
     distances = []
     for number, step in enumerate(steps):

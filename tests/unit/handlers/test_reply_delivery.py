@@ -14,7 +14,7 @@ from placement_worker.contract.rpc import EXCHANGE
 from placement_worker.errors import InvalidRequest
 from placement_worker.handlers import reply_delivery
 from placement_worker.handlers.reply_delivery import Destinations
-from placement_worker.handlers.service import Endpoints
+from placement_worker.handlers.service import Endpoints, WorkerSettings
 from tests.factories import changed
 from tests.malformed_requests import GOOD
 from tests.unit.handlers.conftest import CLOUD, FORMS, TO
@@ -168,7 +168,7 @@ def test_check_whose_reply_to_is_forbidden_is_refused_before_it_is_decided(
     """
     caplog.set_level('INFO')
     with pytest.raises(errors.InvalidRequest, match=r'at `\$\.reply_to\.exchange`$'):
-        Endpoints(CLOUD, registry, outbox, outbox).policy_check(
+        Endpoints(CLOUD, registry, WorkerSettings(events=outbox, delivery=outbox)).policy_check(
             {**GOOD, 'reply_to': {**TO, 'exchange': exchange}}, 'req-1'
         )
 
@@ -239,7 +239,9 @@ def test_policy_check_with_reply_to_hides_the_text_of_an_internal_error(registry
             raise ValueError('password is hunter2')
 
     with pytest.raises(ValueError, match='hunter2'):
-        Endpoints(Broken(), registry, outbox, outbox).policy_check({**GOOD, 'reply_to': TO})
+        Endpoints(Broken(), registry, WorkerSettings(events=outbox, delivery=outbox)).policy_check(
+            {**GOOD, 'reply_to': TO}
+        )
 
     error = {
         'error': {

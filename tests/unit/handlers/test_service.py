@@ -30,7 +30,7 @@ from placement_worker.events.types import (
 )
 from placement_worker.handlers import service
 from placement_worker.handlers.decision_state import Conditions
-from placement_worker.handlers.service import Endpoints
+from placement_worker.handlers.service import Endpoints, WorkerSettings
 from placement_worker.policies.base import BindingOutcome
 from placement_worker.policies.deletion import Deletion
 from placement_worker.policies.registry import Registry
@@ -284,7 +284,9 @@ def made(registry, events):
     """Return a function that creates a handler, with a recorder or without one."""
 
     def create(recorder=None):
-        return Endpoints(Inventory(), registry, events, recorder=recorder, now=lambda: NOW)
+        return Endpoints(
+            Inventory(), registry, WorkerSettings(events=events, recorder=recorder, now=lambda: NOW)
+        )
 
     return create
 

@@ -25,7 +25,7 @@ from placement_worker.events.types import (
     NotificationDropped,
     RequestFailed,
 )
-from placement_worker.handlers.service import Endpoints
+from placement_worker.handlers.service import Endpoints, WorkerSettings
 from placement_worker.messaging import notifications
 from placement_worker.messaging.notifications import NotificationSender
 from placement_worker.policies.registry import Registry
@@ -215,7 +215,7 @@ def test_notifications_beyond_the_queue_are_dropped_counted_and_logged_once(
 
 def decided(kind, asked, method):
     """Return a request and the reply of a worker to it."""
-    endpoints = Endpoints(Inventory(), Registry.installed(), clock=lambda: 0.0)
+    endpoints = Endpoints(Inventory(), Registry.installed(), WorkerSettings(clock=lambda: 0.0))
     reply = getattr(endpoints, method)(json.dumps(asked))
     return msgspec.convert(asked, kind), reply
 

@@ -12,7 +12,7 @@ from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.contract import codec
 from placement_worker.decisions import replay
 from placement_worker.decisions.records import DecisionLog, Entry
-from placement_worker.handlers.service import Endpoints
+from placement_worker.handlers.service import Endpoints, WorkerSettings
 from placement_worker.planning.places import Cordon, cordons_in_force
 from placement_worker.policies.registry import Registry
 from tests.factories import (
@@ -48,9 +48,7 @@ def decide(asked, *cordons, cloud=CLOUD, **more):
     return Endpoints(
         Inventory.parse(cloud, 'test'),
         REGISTRY,
-        now=lambda: NOW,
-        cordons=lambda now: cordons_in_force(cordons, now),
-        **more,
+        WorkerSettings(now=lambda: NOW, cordons=lambda now: cordons_in_force(cordons, now), **more),
     ).policy_check(asked)
 
 
@@ -510,8 +508,9 @@ def warnings(caplog):
         endpoints = Endpoints(
             cloud or Inventory.parse(EAST_AND_WEST, 'test'),
             Registry.installed(),
-            now=lambda: NOW,
-            cordons=lambda _: [Cordon(until=UNTIL, **one) for one in cordons],
+            WorkerSettings(
+                now=lambda: NOW, cordons=lambda _: [Cordon(until=UNTIL, **one) for one in cordons]
+            ),
         )
         asked = request(action, policies, nodes(**{'east-2': 2}))
         first, second = endpoints.policy_check(asked), endpoints.policy_check(asked)

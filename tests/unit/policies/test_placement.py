@@ -8,7 +8,7 @@ from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.contract.model import Spec
 from placement_worker.contract.rpc import Limits
 from placement_worker.errors import InvalidRequest
-from placement_worker.handlers.service import Endpoints
+from placement_worker.handlers.service import Endpoints, WorkerSettings
 from tests.factories import deletion_policy, node, nodes, region_policy, request, zone_policy
 
 OUT, IN, NEW = 'CLUSTER_SCALE_OUT', 'CLUSTER_SCALE_IN', 'NODE_CREATE'
@@ -442,7 +442,9 @@ def test_named_region_that_is_full_is_an_error(check, cap, status):
 def test_named_place_in_a_cluster_of_the_largest_size_is_an_error(registry, policy):
     """A node that names its place does not exceed the size limit of clusters either."""
     new = node(9, profile=profile('R1', 'a'))
-    endpoints = Endpoints(Inventory(), registry, limits=lambda: Limits(nodes_per_cluster=2))
+    endpoints = Endpoints(
+        Inventory(), registry, WorkerSettings(limits=lambda: Limits(nodes_per_cluster=2))
+    )
 
     reply = endpoints.policy_check(request(NEW, [policy], [node(1), node(2)], node=new))
 

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placement_worker.contract import actions
-from placement_worker.handlers.service import Endpoints
+from placement_worker.handlers.service import Endpoints, WorkerSettings
 from placement_worker.policies.registry import Registry
 from tests.factories import (
     NOW,
@@ -103,7 +103,7 @@ def test_no_reply_names_a_protected_node_as_a_candidate(problem):
     every set of policies and all earlier decisions.
     """
     asked, protected = problem
-    endpoints = Endpoints(BALANCED, Registry.installed(), now=lambda: NOW)
+    endpoints = Endpoints(BALANCED, Registry.installed(), WorkerSettings(now=lambda: NOW))
 
     reply = endpoints.policy_check(asked)
 
@@ -179,7 +179,7 @@ def test_best_effort_deletes_as_many_nodes_as_it_can(problem, count, places):
     """A plan by places never keeps an unprotected node that the action asks to delete."""
     nodes, protected = problem
     count = min(count, len(nodes))
-    endpoints = Endpoints(BALANCED, Registry.installed(), now=lambda: NOW)
+    endpoints = Endpoints(BALANCED, Registry.installed(), WorkerSettings(now=lambda: NOW))
     bound = [*places, deletion_policy(version='1.2')]
 
     reply = endpoints.policy_check(request(SCALE_IN, bound, nodes, inputs={'count': count}))

@@ -6,7 +6,7 @@ import pytest
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.contract import actions
 from placement_worker.contract.model import CheckRequest, ClusterPatch
-from placement_worker.handlers.service import Endpoints
+from placement_worker.handlers.service import Endpoints, WorkerSettings
 from placement_worker.planning.places import Place
 from placement_worker.planning.shortage import Backoff, Shortage
 from placement_worker.policies import shared_placement
@@ -36,7 +36,9 @@ CLOUD = {
 def decide(asked):
     """Return the reply at the time NOW."""
     inventory = Inventory.parse(CLOUD, 'test')
-    return Endpoints(inventory, Registry.installed(), now=lambda: NOW).policy_check(asked)
+    return Endpoints(inventory, Registry.installed(), WorkerSettings(now=lambda: NOW)).policy_check(
+        asked
+    )
 
 
 def scale_out(count, *policies, members, **more):

@@ -11,7 +11,7 @@ from placement_worker import errors
 from placement_worker.client.transport import transport_url
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.errors import ConfigurationError
-from placement_worker.handlers.service import Endpoints
+from placement_worker.handlers.service import Endpoints, WorkerSettings
 from placement_worker.health.watchdog import COLUMNS, Heartbeat, HeartbeatTable
 from placement_worker.late_ack.server import LateAckServer
 from placement_worker.messaging import notifications
@@ -116,7 +116,7 @@ def test_recorder_creates_its_file_and_records_the_host_of_the_worker(conf, tmp_
     recorder = factory.create_recorder(conf)
     assert (tmp_path / 'd.jsonl').exists()
 
-    endpoints = Endpoints(Inventory(), Registry.installed(), recorder=recorder)
+    endpoints = Endpoints(Inventory(), Registry.installed(), WorkerSettings(recorder=recorder))
     endpoints.policy_check(request('CLUSTER_SCALE_OUT', []), 'req-1')
 
     assert json.loads((tmp_path / 'd.jsonl').read_text())['host'] == 'host-1'
