@@ -32,7 +32,7 @@ from placement_worker.handlers import chain
 from placement_worker.handlers.chain import Link, Progress
 from placement_worker.planning.places import Cordon
 from placement_worker.planning.sizing import size_warnings, with_size_of_resize
-from placement_worker.planning.victims import Criteria
+from placement_worker.planning.victims import Criteria, Members
 from placement_worker.policies import victim_selection
 from placement_worker.policies.base import BEFORE, P, Policy, State
 from placement_worker.policies.deletion import Deletion
@@ -105,7 +105,8 @@ def state_for_check(request: CheckRequest, links: Sequence[Link], conditions: Co
     # The outcome of an earlier phase would end up in the reply.
     data = {k: v for k, v in request.action.data.items() if k not in ('status', 'reason')}
     state = _state(ActionData(data), snapshot, conditions)
-    return replace(state, criterion=_criterion(links), _places=places)
+    members = Members(request.cluster.nodes, _criteria(links), request.action.id)
+    return replace(state, members=members, _places=places)
 
 
 def decide(
@@ -234,13 +235,12 @@ def _properties(policies: Sequence[Policy[Any]], kind: type[Policy[P]]) -> P | N
     return None
 
 
-def _criterion(links: Sequence[Link]) -> Criteria | None:
-    """Return the criterion by which victims are chosen, now or in a later action."""
+def _criteria(links: Sequence[Link]) -> Criteria:
+    """Return the criteria by which victims are chosen, now or in a later action."""
     for link in links:
         if isinstance(link.policy, Deletion):
-            criteria = link.policy.properties.criteria
-            return None if criteria == 'RANDOM' else criteria
-    return None
+            return link.policy.properties.criteria
+    return 'RANDOM'
 
 
 def _check_expiry(request: CheckRequest | BindRequest, left_s: Callable[[], float]) -> None:

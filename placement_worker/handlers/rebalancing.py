@@ -72,21 +72,17 @@ def plan_rebalance(
     resize, options = as_resize(request), request.options
     policies = _Policies.of(links)
     protected = state.protected(resize)
-    criteria = policies.deletion.criteria
     levels = Levels.of(state.places)
-    ordered = victims.order(policies.counted(request.cluster.nodes), criteria, resize.action.id)
+    ordered = policies.counted(state.members.ordered)
     staying = {*protected, *_too_young(request, state)}
-    ranks = {
-        node.id: rank
-        for rank, node in enumerate(ordered if state.criterion else ())
-        if victims.is_healthy(node) and node.id not in protected
-    }
+    by_id = state.members.ranks.items()
+    ranks = {node_id: rank for node_id, rank in by_id if node_id not in protected}
     found = layout(ordered, staying, levels, state.cloud, ranks)
     immovable = [node for node in request.cluster.nodes if node.id in protected]
     transfers = list(rebalancing.transfers(found.regions, Fraction(str(options.min_gain))))
     surge = _surge(request, state.max_nodes) if transfers else options.max_surge
     chosen = islice(transfers, options.max_moves)
-    new_nodes = 0 if state.criterion is None else -1 if criteria == 'YOUNGEST_FIRST' else 1
+    new_nodes = {'RANDOM': 0, 'YOUNGEST_FIRST': -1}.get(state.members.criteria, 1)
     steps = _until_probe(rebalancing.steps(found.regions, chosen, surge, new_nodes), found)
     warnings = [
         *policies.warnings(resize, state),

@@ -104,13 +104,11 @@ _MAX_STATUSES = 20
 
 def request_warnings(
     request: CheckRequest,
-    exceptional: Iterable[Node],
     links: Sequence[Link],
     declared: Collection[str],
 ) -> list[str]:
     """Return the sentences about the inputs, the profile type and the statuses of a check.
 
-    :param exceptional: the nodes that may have a misspelled status.
     :param declared: the keys of inputs that policy types of plugins read.
     """
     action = request.action
@@ -119,7 +117,7 @@ def request_warnings(
         describe_unknown(action.action, unknown, declared) if unknown else None,
         _ignored_number(request.action) if request.target == BEFORE else None,
         _profile_without_version(request, links),
-        misspelled_statuses(exceptional),
+        misspelled_statuses(request.cluster.nodes),
     )
     return [sentence for sentence in found if sentence]
 

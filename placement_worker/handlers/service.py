@@ -278,9 +278,7 @@ class Endpoints:
         names = {link.policy.type_name for link in links}
         warnings = [
             *self._warnings_of_cordons(links, state),
-            *request_warnings(
-                request, state.exceptional(request.cluster), links, self._registry.inputs
-            ),
+            *request_warnings(request, links, self._registry.inputs),
             *(text for name, text in self._registry.discouraged.items() if name in names),
         ]
         if not warnings:
@@ -295,7 +293,7 @@ class Endpoints:
         except Rejected as exc:
             reply = _refusal(exc)
         warnings = self._warnings_of_cordons(links, state)
-        misspelled = misspelled_statuses(state.exceptional(request.cluster))
+        misspelled = misspelled_statuses(request.cluster.nodes)
         warnings += [misspelled] if misspelled else []
         return structs.replace(reply, warnings=[*reply.warnings, *warnings])
 

@@ -13,6 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from operator import attrgetter, itemgetter
 from typing import Any, Literal, Self
 
@@ -39,7 +40,6 @@ _CRITERION = {
     'OLDEST_PROFILE_FIRST': 'oldest profile',
     'YOUNGEST_FIRST': 'youngest',
 }
-_ACTIVE = 'ACTIVE'
 _OLDEST = datetime.datetime.min.replace(tzinfo=datetime.UTC)
 _EXPECTED = '`true`, `false`, a time in ISO 8601, or `{until, reason}`'
 _LISTED = 10  # protected nodes that a sentence names
@@ -88,27 +88,43 @@ class Choice:
     protected: Mapping[str, Protection] = field(default_factory=dict)
 
 
-def order(nodes: Iterable[Node], criteria: Criteria, seed: str) -> list[Node]:
-    """Return all nodes, the preferred victims first, independent of the order of the request.
+@dataclass(frozen=True)
+class Members:
+    """The nodes of a cluster in the order in which they leave, for all policies of a check.
 
     Unhealthy nodes come first, then nodes that were never created, then healthy nodes by criteria.
-    Ties are broken by index, then id.
+    Ties are broken by index, then id, whatever their order in the request.
 
-    :param seed: of the random order; the same seed and node ids give the same order.
+    :ivar criteria: those of the enabled deletion policy, which may run in other actions only.
+    :ivar seed: of the random order; the same seed and node ids give the same order.
     """
-    unhealthy, never_created, healthy = _grouped(sorted(nodes, key=attrgetter('index', 'id')))
-    return [*unhealthy, *never_created, *_by_criteria(healthy, criteria, seed)]
 
+    nodes: Sequence[Node] = ()
+    criteria: Criteria = 'RANDOM'
+    seed: str = ''
 
-def is_healthy(node: Node) -> bool:
-    """Return whether a node leaves after the unhealthy and the never created ones."""
-    return _group(node) == _HEALTHY
+    @cached_property
+    def groups(self) -> tuple[list[Node], list[Node], list[Node]]:
+        """The unhealthy, the never created and the healthy nodes."""
+        groups: tuple[list[Node], list[Node], list[Node]] = ([], [], [])
+        for node in self.nodes:
+            groups[_group(node)].append(node)
+        return groups
 
+    @cached_property
+    def ordered(self) -> list[Node]:
+        unhealthy, never_created, healthy = (
+            sorted(group, key=attrgetter('index', 'id')) for group in self.groups
+        )
+        return [*unhealthy, *never_created, *_by_criteria(healthy, self.criteria, self.seed)]
 
-def before_healthy(nodes: Iterable[Node]) -> tuple[list[Node], list[Node]]:
-    """Return the nodes that leave before healthy ones: unhealthy ones, and ones never created."""
-    unhealthy, never_created, _ = _grouped(nodes)
-    return unhealthy, never_created
+    @cached_property
+    def ranks(self) -> dict[str, int]:
+        """The ranks of healthy nodes by id, ascending; none if victims are chosen at random."""
+        if self.criteria == 'RANDOM':
+            return {}
+        first = len(self.nodes) - len(self.groups[_HEALTHY])
+        return {node.id: rank for rank, node in enumerate(self.ordered) if rank >= first}
 
 
 def choose(
@@ -126,7 +142,7 @@ def choose(
     matter and `count` may exceed the number of nodes. A location gives fewer victims than its
     removal count if its other nodes are protected.
 
-    :param ordered: the result of `order`, and `held` the same nodes by location, in this order.
+    :param ordered: nodes in the order in which they leave, and `held` the same by location.
     :param removal_counts: None if no policy planned; an empty plan takes all victims from nodes of
         unknown place.
     :param unknown: the locations of nodes whose place is unknown.
@@ -238,22 +254,6 @@ class RemovalCounts:
         return UNKNOWN if known is None else (known,)
 
 
-def exceptional(nodes: Iterable[Node]) -> list[Node]:
-    """Return the nodes that may be unhealthy, never created or protected.
-
-    Few nodes are, so one pass over all nodes spares several others.
-    """
-    return [
-        node
-        for node in nodes
-        if node.status != _ACTIVE
-        or node.tainted
-        or node.created_at is None
-        or node.metadata is not None
-        or PROTECTED in node.data
-    ]
-
-
 def parse_protection(value: object) -> Protection | None:
     """Return the protection that a value describes, or None if it describes none.
 
@@ -266,11 +266,6 @@ def parse_protection(value: object) -> Protection | None:
         return Protection(invalid=shown(value))
 
 
-def maybe_protected(nodes: Iterable[Node]) -> list[Node]:
-    """Return the nodes that have metadata or the key in their data, so that few are parsed."""
-    return [node for node in nodes if PROTECTED in node.data or node.metadata is not None]
-
-
 def protections_in_force(
     nodes: Iterable[Node], patches: Mapping[str, NodePatch], now: datetime.datetime
 ) -> dict[str, Protection]:
@@ -279,8 +274,13 @@ def protections_in_force(
     :param nodes: a node may be repeated; it is protected if one of its versions is.
     :param patches: changes of nodes, by node id; their data replace those of the node.
     """
+    marked = [
+        node
+        for node in nodes
+        if node.metadata is not None or PROTECTED in node.data or node.id in patches
+    ]
     protections: dict[str, Protection] = {}
-    for node in sorted(nodes, key=attrgetter('index', 'id')):
+    for node in sorted(marked, key=attrgetter('index', 'id')):
         patch = patches.get(node.id)
         protection = _protection_of(node, patch.data if patch else node.data, now)
         if protection:
@@ -308,14 +308,6 @@ def unparsed_protections(protections: Mapping[str, Protection]) -> list[str]:
     return [
         f'Cannot parse `{PROTECTED}`, so these nodes stay protected: {nodes}; expected {_EXPECTED}'
     ]
-
-
-def _grouped(nodes: Iterable[Node]) -> tuple[list[Node], list[Node], list[Node]]:
-    """Return the unhealthy, the never created and the healthy nodes."""
-    groups: tuple[list[Node], list[Node], list[Node]] = ([], [], [])
-    for node in nodes:
-        groups[_group(node)].append(node)
-    return groups
 
 
 def _group(node: Node) -> int:

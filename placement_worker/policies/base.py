@@ -24,7 +24,6 @@ from placement_worker.contract.model import (
     Binding,
     BindRequest,
     CheckRequest,
-    Cluster,
     ClusterPatch,
     Data,
     Node,
@@ -34,7 +33,7 @@ from placement_worker.contract.model import (
 )
 from placement_worker.planning import sizing, victims
 from placement_worker.planning.places import Cordon
-from placement_worker.planning.victims import Criteria, Protection, exceptional
+from placement_worker.planning.victims import Members, Protection
 from placement_worker.policies.places import Places
 
 # Major and minor version. The worker skips policies of another major or a later minor version.
@@ -142,8 +141,7 @@ class State:
     :ivar left_s: returns the seconds until the request expires; at 0 a policy must not change the
         cloud any more.
     :ivar cordons: the cordons in force at `now`.
-    :ivar criterion: that of the enabled deletion policy, which may run in other actions only; None
-        if there is none, or victims are chosen at random.
+    :ivar members: the nodes of the cluster, in the order in which they leave.
     """
 
     action_data: ActionData
@@ -155,10 +153,8 @@ class State:
     binding: Binding | None = None
     left_s: Callable[[], float] = lambda: math.inf
     cordons: Sequence[Cordon] = ()
-    criterion: Criteria | None = None
+    members: Members = field(default_factory=Members)
     _places: Places | None = None
-    _exceptional: list[list[Node]] = field(default_factory=list, repr=False, compare=False)
-    _ordered: dict[Criteria, list[Node]] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def data(self) -> Mapping[str, Any]:
@@ -182,27 +178,10 @@ class State:
         The node of the action counts only for an action of one node. In another action it need not
         be a member of the cluster, and would reduce the number of members that can be deleted.
         """
-        nodes, node = request.cluster.nodes, request.action.node
-        versions = victims.maybe_protected(self.exceptional(request.cluster))
-        if self.nodes:
-            versions += [one for one in nodes if one.id in self.nodes]
-        if node and request.action.action in OF_A_NODE:
-            versions.append(node)
-        return victims.protections_in_force(versions, self.nodes, self.now) if versions else {}
-
-    def exceptional(self, cluster: Cluster) -> Sequence[Node]:
-        """Return the members that may be unhealthy, never created or protected."""
-        if not self._exceptional:  # the states of all policies of a check share this list
-            self._exceptional.append(exceptional(cluster.nodes))
-        return self._exceptional[0]
-
-    def ordered(self, request: CheckRequest, criteria: Criteria) -> Sequence[Node]:
-        """Return the members in the order in which they leave, protected or not."""
-        if criteria not in self._ordered:  # the states of all policies of a check share the orders
-            self._ordered[criteria] = victims.order(
-                request.cluster.nodes, criteria, request.action.id
-            )
-        return self._ordered[criteria]
+        versions, action = request.cluster.nodes, request.action
+        if action.node and action.action in OF_A_NODE:
+            versions = [*versions, action.node]
+        return victims.protections_in_force(versions, self.nodes, self.now)
 
     def node_data(self, node: Node) -> Data:
         """Return the node's data with the changes of earlier policies."""

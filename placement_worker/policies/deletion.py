@@ -149,7 +149,7 @@ class Deletion(Policy[DeletionProperties]):
         # An earlier policy has narrowed down nodes that the user named: no other may be chosen.
         count = len(kept) if _user_chose(request) else max(size.count, len(kept))
         criteria = self.properties.criteria
-        choice, location_of = victim_selection.choose(request, state, count, criteria, kept)
+        choice, location_of = victim_selection.choose(request, state, count, kept)
         chosen = [node.id for node in (*kept, *choice.victims)]
         too_few = victim_selection.too_few(choice, chosen, count, request.cluster)
         rows = VictimRows(criteria, kept, reason, choice, location_of)

@@ -53,7 +53,7 @@ class RegionPlacement(PlacementPolicy[RegionPlacementProperties]):
             return skipped(task.skip_reason)
         nodes = task.counted(without_failed=self.properties.backoff is not None)
         located = state.cloud.by_region(nodes)
-        held = task.held(located, state.cloud.by_region)
+        held = task.held(located)
         places = state.places.usable_regions(task.size.kind, total([*held.groups, held.staying]))
         share = self._share(task.size, places, held)
         return self._applied(task, [share], self.unknown(state), located.get(None, ()))

@@ -4,8 +4,8 @@ Both policies must count nodes, word reasons and treat protected nodes alike: an
 their decisions side by side, and a plan by zone must fit the plan by region.
 """
 
-from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar
@@ -17,7 +17,7 @@ from placement_worker.contract.action_data import CREATION, DELETION, Placement
 from placement_worker.contract.model import BindRequest, CheckRequest, Node, NodePatch
 from placement_worker.errors import CloudUnavailable, InvalidSpec, NoUsablePlace, TooSkewed
 from placement_worker.formats.text import counted, escaped, listed, nearest, noun_for, shortened
-from placement_worker.planning import sizing, victims
+from placement_worker.planning import sizing
 from placement_worker.planning.interleaving import interleave_groups
 from placement_worker.planning.placement import NO_KNOWN_PLACE, Plan, Row, alternatives, plan_for
 from placement_worker.planning.places import NO_CAP, Cordon, Held, Place
@@ -58,22 +58,22 @@ class Task:
 
     :ivar size: the number of nodes that the action asks for.
     :ivar possible: the size, limited to the number of nodes that may be deleted.
-    :ivar protected: the ids of the nodes that must not be deleted; a creation need not know them.
+    :ivar protected: the ids of the nodes that must not be deleted; a creation needs them only if
+        the next victim breaks ties.
     """
 
     request: CheckRequest
     state: State
     size: Size
     possible: Size
-    protected: Collection[str] = ()
+    protected: Collection[str]
 
     @classmethod
     def of(cls, request: CheckRequest, state: State, size: Size) -> Self:
-        protected = state.protected(request) if size.kind == DELETION and size.count else ()
-        if not protected:
-            return cls(request, state, size, size)
+        is_deletion = size.kind == DELETION
+        protected = state.protected(request) if is_deletion or state.members.ranks else {}
         deletable = len(request.cluster.nodes) - len(protected)
-        possible = replace(size, count=min(size.count, deletable))
+        possible = replace(size, count=min(size.count, deletable)) if is_deletion else size
         return cls(request, state, size, possible, protected)
 
     @property
@@ -93,61 +93,41 @@ class Task:
         nodes: Sequence[Node] = sizing.current_nodes(self.request.action, self.request.cluster)
         if not without_failed or self.size.kind != CREATION:
             return nodes
-        failed = {node.id for node in failed_nodes(self.state.exceptional(self.request.cluster))}
+        failed = {node.id for node in failed_nodes(nodes)}
         return [node for node in nodes if node.id not in failed] if failed else nodes
 
-    def held(
-        self,
-        located: Mapping[T, Sequence[Node]],
-        locate: Callable[[Sequence[Node]], Mapping[T, Sequence[Node]]],
-    ) -> Held[T]:
+    def held(self, located: Mapping[T, Sequence[Node]]) -> Held[T]:
         """Count nodes by place, in the groups in which they leave, and those that stay.
 
         Victims that are already chosen leave first, so that the plan agrees with them.
 
-        :param located: the members that exist before the action, by place.
-        :param locate: returns some of them by place.
+        :param located: the nodes that exist before the action, by place.
         :raises InvalidInput: the victims that are already chosen are malformed.
         """
-        everywhere = _numbers(located)
-        exceptional = self.state.exceptional(self.request.cluster)
-        first: Sequence[Sequence[Node]] = victims.before_healthy(exceptional)
-        gone = {node.id for group in first for node in group}
+        place_of = {node.id: place for place, nodes in located.items() for node in nodes}
         if self.size.kind == CREATION:
-            return Held([everywhere], Counter(), self._ranks(located, gone))
-        chosen, members = self._chosen_ids(), self.request.cluster.nodes
-        if chosen:
-            first = [
-                [node for node in members if node.id in chosen],
-                *([node for node in group if node.id not in chosen] for group in first),
-            ]
-        staying: Counter[T] = Counter()
-        if self.protected:
-            staying = _numbers(locate([node for node in members if node.id in self.protected]))
-            first = [[node for node in group if node.id not in self.protected] for group in first]
-        groups = [_numbers(locate(group)) for group in first if group]
-        others = everywhere - sum(groups, staying) if groups or staying else everywhere
-        return Held([*groups, others], staying, self._ranks(located, {*gone, *chosen}))
+            return Held([Counter(place_of.values())], ranks=self._ranks(place_of))
 
-    def _ranks(
-        self, located: Mapping[T, Sequence[Node]], gone: Collection[str]
-    ) -> Mapping[T, Sequence[int]]:
-        """Return the ranks of healthy, unprotected nodes by place; none if victims are random.
+        def taken(node_ids: Iterable[str]) -> Counter[T]:
+            return Counter(place_of.pop(node_id) for node_id in node_ids if node_id in place_of)
 
-        :param gone: the ids of the nodes that leave before healthy ones.
-        """
-        criterion = self.state.criterion
-        if criterion is None:
-            return {}
-        ranks = {
-            node.id: rank for rank, node in enumerate(self.state.ordered(self.request, criterion))
-        }
-        for node_id in (*gone, *self.state.protected(self.request)):
-            ranks.pop(node_id, None)
-        return {
-            place: sorted(ranks[node.id] for node in nodes if node.id in ranks)
-            for place, nodes in located.items()
-        }
+        staying = taken(self.protected)
+        unhealthy, never_created, _ = self.state.members.groups
+        groups = [
+            taken(self._chosen_ids()),
+            taken(node.id for node in unhealthy),
+            taken(node.id for node in never_created),
+        ]
+        healthy = Counter(place_of.values())
+        return Held([*filter(None, groups), healthy], staying, self._ranks(place_of))
+
+    def _ranks(self, place_of: Mapping[str, T]) -> Mapping[T, Sequence[int]]:
+        """Return the ranks of healthy, unprotected nodes by place; none if victims are random."""
+        ranks: defaultdict[T, list[int]] = defaultdict(list)
+        for node_id, rank in self.state.members.ranks.items():
+            if node_id in place_of and node_id not in self.protected:
+                ranks[place_of[node_id]].append(rank)
+        return ranks
 
     def _chosen_ids(self) -> Collection[str]:
         action, data = self.request.action, self.state.action_data
@@ -393,10 +373,6 @@ class PlacementPolicy(Policy[P]):
             f'{self.what.capitalize()} placement replaces the {self.what}s that an earlier policy '
             f'chose; that policy must run after senlin.policy.{self.what}_placement'
         ]
-
-
-def _numbers(located: Mapping[T, Sequence[Node]]) -> Counter[T]:
-    return Counter({place: len(nodes) for place, nodes in located.items()})
 
 
 def _unplaced(nodes: Sequence[Node], total: int) -> list[str]:

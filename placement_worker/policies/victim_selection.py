@@ -105,10 +105,9 @@ def choose(
     request: CheckRequest,
     state: State,
     count: int,
-    criteria: victims.Criteria,
-    kept: Sequence[Node] = (),
+    kept: Sequence[Node],
 ) -> tuple[victims.Choice, LocationOf]:
-    """Choose victims among the nodes of the cluster, by criteria and as placement policies planned.
+    """Choose victims by the criteria of the check, and as placement policies planned.
 
     Protected nodes are not chosen, so the victims may be fewer than `count`.
 
@@ -125,7 +124,7 @@ def choose(
     protected = state.protected(request)
     staying = [node for node in request.cluster.nodes if node.id in protected]
     gone = {*protected, *(node.id for node in kept)}
-    ordered = [node for node in state.ordered(request, criteria) if node.id not in gone]
+    ordered = [node for node in state.members.ordered if node.id not in gone]
     choice = victims.choose(
         ordered,
         count - len(kept),

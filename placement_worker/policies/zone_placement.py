@@ -73,9 +73,8 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
         regions = state.action_data.change(size.kind).regions_of(size.count)
         if regions is None:
             return self._planned_alone(task, nodes)
-        locate = partial(state.cloud.by_place, regions=regions)
-        located = locate(nodes)
-        held = task.held(located, locate)
+        located = state.cloud.by_place(nodes, regions=regions)
+        held = task.held(located)
         shares = [
             self._share_of(name, Size(size.kind, count), _in(name, held), state, name)
             for name, count in sorted(regions.items())
@@ -140,7 +139,7 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
         if task.request.action.action == actions.NODE_CREATE:
             nodes = cloud.in_region(region, nodes)
         located = cloud.by_zone(nodes)
-        held = task.held(located, cloud.by_zone)
+        held = task.held(located)
         share = self._share_of(None, task.size, held, task.state, region)
         known = cloud.zones(region)
         if share.plan is None:

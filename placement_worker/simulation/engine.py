@@ -175,7 +175,7 @@ class Engine:
             return [self.world.create_node(entry) for entry in entries], 0
         chosen = data.get(DELETION, {}).get('candidates')
         if chosen is None:
-            order = victims.order(cluster.nodes, 'RANDOM', action.id)
+            order = victims.Members(cluster.nodes, 'RANDOM', action.id).ordered
             chosen = action.inputs.get('candidates') or [
                 node.id for node in itertools.islice(order, size.count)
             ]

@@ -40,7 +40,6 @@ from placement_worker.contract.rpc import LOAD_BALANCING
 from placement_worker.events.types import Event, Listener, LoadBalancerUpdated
 from placement_worker.planning import victims
 from placement_worker.planning.places import Cordon, cordons_in_force
-from placement_worker.planning.victims import exceptional
 from placement_worker.policies.load_balancing.attachment import StoredLoadBalancer
 from placement_worker.policies.region_placement import RegionPlacement
 from placement_worker.policies.zone_placement import ZonePlacement
@@ -124,7 +123,7 @@ class World:
     @property
     def protected(self) -> Collection[str]:
         """The ids of the nodes that are protected now."""
-        return victims.protections_in_force(exceptional(self.nodes.by_id.values()), {}, self.now)
+        return victims.protections_in_force(self.nodes.by_id.values(), {}, self.now)
 
     def protect(self, which: Protecting, seed: str) -> int:
         """Protect nodes from deletion that are not protected yet, and return their number."""

@@ -117,7 +117,7 @@ class NodeRemoval:
         victim_selection.check_deletable(named, request, state)
         kept, _unknown = nodes_of(request, named)
         size = state.size(request)
-        choice, _ = victim_selection.choose(request, state, size.count, 'RANDOM', kept)
+        choice, _ = victim_selection.choose(request, state, size.count, kept)
         victims = [*named, *(node.id for node in choice.victims)]
         outcome = self._leave(victims, self._with_candidates([*kept, *choice.victims]))
         of_size = victim_selection.warnings(choice, victims, size.count, request.cluster)

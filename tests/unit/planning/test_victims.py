@@ -1,7 +1,6 @@
 """The order of victims, the choice by removal counts, and the protection of nodes."""
 
 import datetime
-from itertools import product
 from typing import get_args
 
 import msgspec
@@ -53,7 +52,7 @@ AGED = made(
 )
 def test_order_of_healthy_nodes_follows_criteria_then_index(criteria, expected):
     """Healthy nodes are ordered by the criterion; ties by index; a missing time is the oldest."""
-    assert ids(victims.order(AGED, criteria, 'seed')) == expected
+    assert ids(victims.Members(AGED, criteria, 'seed').ordered) == expected
 
 
 @pytest.mark.parametrize('criteria', CRITERIA)
@@ -67,7 +66,7 @@ def test_order_puts_unhealthy_nodes_first_then_never_created_ones(criteria):
         node(5, status='ERROR', created_at=None),
     )
 
-    assert ids(victims.order(members, criteria, 'seed')) == ['n3', 'n4', 'n5', 'n2', 'n1']
+    assert ids(victims.Members(members, criteria, 'seed').ordered) == ['n3', 'n4', 'n5', 'n2', 'n1']
 
 
 def test_order_of_equal_nodes_with_one_index_follows_the_id():
@@ -77,14 +76,14 @@ def test_order_of_equal_nodes_with_one_index_follows_the_id():
         msgspec.structs.replace(member, created_at=members[0].created_at) for member in members
     ]
 
-    assert ids(victims.order(equals, 'OLDEST_FIRST', 'seed')) == ['n1', 'n3', 'n2']
+    assert ids(victims.Members(equals, 'OLDEST_FIRST', 'seed').ordered) == ['n1', 'n3', 'n2']
 
 
 def test_random_order_is_the_same_on_every_machine_and_release():
     """The random order of a seed is fixed for all times."""
     members = made(*(node(n) for n in range(1, 9)))
 
-    found = ' '.join(ids(victims.order(members, 'RANDOM', 'act-1')))
+    found = ' '.join(ids(victims.Members(members, 'RANDOM', 'act-1').ordered))
     assert found == 'n6 n5 n8 n2 n3 n1 n7 n4'
 
 
@@ -203,29 +202,6 @@ def test_unknown_locations_are_those_without_a_zone_in_a_divided_region():
     """The rest of a divided region is unknown; an undivided region is a location of its own."""
     assert read(places=BOTH, regions={'R1': 3, 'R2': 2}).unknown == {UNKNOWN, ('R1',)}
     assert read(zones={'a': 1}).unknown == {UNKNOWN}
-
-
-STATES = {
-    'status': ['ACTIVE', 'ERROR', 'WARNING', ''],
-    'tainted': [False, True],
-    'created_at': ['2026-01-01T00:00:00Z', None],
-    'metadata': [None, {}, {'protected': True}],
-    'data': [{}, {'protected': True}],
-}
-
-
-def test_exceptional_nodes_are_all_unhealthy_never_created_and_protected_ones():
-    """Planners find the same nodes among the exceptional ones alone; healthy ones are left out."""
-    members = [
-        codec.decode({'id': f'n{i}', **dict(zip(STATES, values, strict=True))}, Node)
-        for i, values in enumerate(product(*STATES.values()))
-    ]
-    few = victims.exceptional(members)
-
-    assert members[0] not in few
-    assert victims.before_healthy(few) == victims.before_healthy(members)
-    assert victims.maybe_protected(few) == victims.maybe_protected(members)
-    assert ids(victims.maybe_protected(members[:4])) == ['n1', 'n2', 'n3']
 
 
 DECEMBER = datetime.datetime(2026, 12, 1, tzinfo=datetime.UTC)
