@@ -235,4 +235,5 @@ def enveloped(message: dict[str, Any]) -> Message:
         content_type='application/json',
         content_encoding='utf-8',
         delivery_mode=2,
+        priority=0,
     )

@@ -139,7 +139,7 @@ class LateAckServer(rpc_server.RPCServer):
         try:
             if self._hooks.send_reply and queue.startswith(CALLERS_QUEUES):
                 about = {k: v for k, v in request.properties.items() if k == 'correlation_id'}
-                message = Message(error, content_type='application/json', **about)
+                message = Message(error, content_type='application/json', priority=0, **about)
                 self._hooks.send_reply(Reply('a refusal', queue, message, is_last=False))
         except (Exception, Redeliver) as exc:
             LOG.warning('Failed to report the refusal to queue %.80r: %s', queue, exc)

@@ -40,7 +40,7 @@ def test_message_with_an_amqp_reply_to_alone_is_refused_and_its_sender_gets_the_
 
     wait_for(lambda: channel.queue_declare(queue, passive=True).message_count == 1)
     reply = channel.basic_get(queue, no_ack=True)
-    assert reply.properties['correlation_id'] == 'c1'
+    assert (reply.properties['correlation_id'], reply.properties['priority']) == ('c1', 0)
     assert json.loads(reply.body)['error']['type'] == 'InvalidRequest'
     log = worker.log.read_text()
     assert f"Refused a message for a reply to queue '{queue}'" in log

@@ -136,6 +136,7 @@ def reply():
             'content_type': 'application/json',
             'content_encoding': 'utf-8',
             'delivery_mode': 2,
+            'priority': 0,
         }
         return message.body.decode(), destination
 

@@ -22,7 +22,12 @@ SLOW_AFTER = {
     *('NODE_CREATE', 'NODE_RECOVER'),
 }
 QUORUM = {'x-queue-type': 'quorum', 'x-delivery-limit': 100}
-JSON = {'content_type': 'application/json', 'content_encoding': 'utf-8', 'delivery_mode': 2}
+PROPERTIES = {
+    'content_type': 'application/json',
+    'content_encoding': 'utf-8',
+    'delivery_mode': 2,
+    'priority': 0,
+}
 check = json.loads(Path(file).read_text())
 channel = pika.BlockingConnection(pika.URLParameters(url)).channel()
 channel.confirm_delivery()
@@ -52,7 +57,7 @@ def publish(request: Any, expiration: str | None, **more: str) -> None:
     call = {'method': 'policy_check', 'args': args, 'version': version_of(request), **more}
     message = json.dumps({**call, '_unique_id': uuid.uuid4().hex})
     body = json.dumps({'oslo.version': '2.0', 'oslo.message': message})
-    header = pika.BasicProperties(**JSON, expiration=expiration)
+    header = pika.BasicProperties(**PROPERTIES, expiration=expiration)
     try:
         channel.basic_publish('placement_worker', TOPIC, body, header, mandatory=True)
     except (ChannelClosedByBroker, UnroutableError) as exc:  # no exchange, or no queue
