@@ -20,6 +20,7 @@ from kombu.connection import Connection
 # a request that is no poison message.
 ISOLATED_REDELIVERIES = 1
 DELIVERY_COUNT = 'x-delivery-count'
+ACQUIRED_COUNT = 'x-acquired-count'  # of RabbitMQ 4.3, which sets it on each redelivery
 PARKED_ID, PARKED_AT, PARKED_FROM = 'parked-id', 'parked-at', 'parked-from'
 # The header of a retried request; its unique id is that of the request that was parked.
 RETRIED = 'retried'
@@ -91,10 +92,14 @@ def retry(connection: Connection, request: ParkedRequest) -> None:
 
 def delivery_count(message: Any) -> int:
     """Return how often the broker delivered a message before, without an acknowledgement."""
-    # RabbitMQ 4.3 passes a count on that a publisher sends.
-    count = (message.headers or {}).get(DELIVERY_COUNT, 0)
-    is_redelivered = bool(message.delivery_info.get('redelivered'))
-    return count if isinstance(count, int) and is_redelivered else 0
+    # RabbitMQ 4.3 passes on the count of a publisher, or that which a dead letter had in its queue,
+    # until it counts a delivery itself. It counts no delivery that ended in a nack.
+    headers = message.headers or {}
+    count = headers.get(DELIVERY_COUNT, 0)
+    if not (message.delivery_info.get('redelivered') and isinstance(count, int)):
+        return 0
+    acquired = headers.get(ACQUIRED_COUNT)
+    return min(count, acquired) if isinstance(acquired, int) else count
 
 
 def _text(header: object) -> str | None:

@@ -43,12 +43,13 @@ def client(broker_url):
         yield client
 
 
-def publish(url, name, *request_ids):
-    """Publish replies as a worker does."""
+def publish(url, name, *request_ids, **headers):
+    """Publish replies as a worker does, or with headers."""
     with amqp_connection(url) as connection:
         channel = connection.channel()
         for request_id in request_ids:
             message = cast_message('policy_checked', request_id=request_id, reply=REPLY)
+            message.properties['application_headers'] = headers
             channel.basic_publish(message, exchange=name, routing_key=name)
 
 
@@ -110,7 +111,9 @@ def test_receiver_killed_between_delivery_and_acknowledgement_loses_no_reply(
 def test_callback_that_raises_gets_the_reply_again_until_it_is_dropped(
     broker_url, client, name, monkeypatch, caplog
 ):
-    """The broker counts the deliveries of one reply, and the other replies still arrive."""
+    """The broker counts the deliveries of one reply, whose own count is of another queue, and the
+    other replies still arrive.
+    """
     monkeypatch.setattr(reply_receiver, 'RETRY_S', 0.01)
     monkeypatch.setattr(reply_receiver, 'DELIVERIES', 3)
     received = queue.SimpleQueue()
@@ -121,7 +124,7 @@ def test_callback_that_raises_gets_the_reply_again_until_it_is_dropped(
             raise ValueError('no')
 
     with client.serve_replies(name, name, callback):
-        publish(broker_url, name, 'bad', 'good')
+        publish(broker_url, name, 'bad', 'good', **{'x-delivery-count': 10})
         calls = [received.get(timeout=DEADLINE_S) for _ in range(4)]
         wait_for(lambda: 'Dropped' in caplog.text)
 

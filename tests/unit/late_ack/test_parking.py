@@ -113,12 +113,22 @@ def test_retry_of_a_message_that_no_worker_parked_is_refused():
 
 
 @pytest.mark.parametrize(
-    ('count', 'redelivered', 'expected'),
-    [(4, True, 4), (4, False, 0), (None, True, 0), ('4', True, 0)],
+    ('headers', 'redelivered', 'expected'),
+    [
+        ({'x-delivery-count': 4}, True, 4),
+        ({'x-delivery-count': 4}, False, 0),
+        ({}, True, 0),
+        ({'x-delivery-count': '4'}, True, 0),
+        ({'x-delivery-count': 2, 'x-acquired-count': 4}, True, 2),
+        ({'x-delivery-count': 10, 'x-acquired-count': 1}, True, 1),
+        ({'x-delivery-count': 2, 'x-acquired-count': 'many'}, True, 2),
+    ],
 )
-def test_delivery_count_is_that_of_the_broker(count, redelivered, expected):
-    """A count that a publisher sends, which RabbitMQ 4.3 passes on, parks no request."""
-    message = Message(**{} if count is None else {'x-delivery-count': count})
+def test_delivery_count_is_that_of_the_broker(headers, redelivered, expected):
+    """A count that a publisher or a dead letter has, which RabbitMQ 4.3 passes on until it counts a
+    delivery itself, neither parks a request nor drops a reply.
+    """
+    message = Message(**headers)
     message.delivery_info['redelivered'] = redelivered
 
     assert parking.delivery_count(message) == expected
