@@ -82,16 +82,6 @@ def test_scale_out_after_the_deletion_of_a_failed_node_goes_to_the_other_zone(
     assert (record['zone'], record['attempts']) == ('az1', 1)
 
 
-def test_scale_out_after_another_fault_uses_both_zones(cluster, full):
-    """A quota is no lack of capacity of a zone."""
-    full('az1', QUOTA)
-    failed_node(cluster)
-
-    data = engine.check(cluster, consts.CLUSTER_SCALE_OUT, count=2)
-
-    assert data['creation']['zones'] == {'az1': 1, 'az2': 1}
-
-
 def test_failed_node_without_a_worker_has_the_reason_of_senlin(cluster, full, by_itself):
     """The plugin changes nothing while senlin.conf names no broker of the worker."""
     full('az1')

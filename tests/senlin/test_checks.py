@@ -45,17 +45,6 @@ def test_new_nodes_are_spread_over_zones():
     assert placements(data) == [{'zone': 'az2'}, {'zone': 'az1'}, {'zone': 'az2'}]
 
 
-def test_new_nodes_are_spread_over_regions():
-    """The region placement policy spreads new nodes over the usable regions."""
-    cluster = engine.add_cluster(places=[{'region_name': 'RegionOne', 'zone': 'az1'}] * 2)
-    engine.bound(cluster, ('regions', regions('RegionOne', 'RegionTwo', 'Nowhere')))
-
-    data = engine.check(cluster, consts.CLUSTER_SCALE_OUT, count=2)
-
-    assert data['creation'] == {'count': 2, 'regions': {'RegionTwo': 2}}
-    assert [entry['region_name'] for entry in placements(data)] == ['RegionTwo', 'RegionTwo']
-
-
 def test_regions_zones_and_victims_are_decided_in_one_call(worker):
     """Adjacent policies of the worker share one call."""
     places = [
@@ -82,22 +71,6 @@ def test_regions_zones_and_victims_are_decided_in_one_call(worker):
     assert checks_of(worker, action) == 1
 
 
-def test_resize_deletes_nodes_of_the_zone_with_too_many():
-    """A resize deletes the nodes that rebalance the zones."""
-    cluster = engine.add_cluster('az1', 'az1', 'az1', 'az2')
-    engine.bound(cluster, ('zones', zones('az1', 'az2')), ('victims', deletion(grace_period=7)))
-
-    data = engine.check(cluster, consts.CLUSTER_RESIZE, adjustment_type='EXACT_CAPACITY', number=2)
-
-    assert (data['deletion']['count'], data['deletion']['grace_period']) == (2, 7)
-    assert data['deletion']['zones'] == {'az1': 2}
-    victims = [
-        engine.node_of(node_id).data['placement']['zone']
-        for node_id in data['deletion']['candidates']
-    ]
-    assert victims == ['az1', 'az1']
-
-
 def test_oldest_profile_first_selects_nodes_of_the_oldest_profile():
     """The criterion OLDEST_PROFILE_FIRST reads the age of profiles from Senlin."""
     old, new = engine.add_profile(), engine.add_profile()
@@ -112,31 +85,6 @@ def test_oldest_profile_first_selects_nodes_of_the_oldest_profile():
     assert data['deletion']['candidates'] == [oldest.id]
 
 
-def test_nodes_in_error_are_selected_before_healthy_ones():
-    """An unhealthy node is a victim before any healthy one."""
-    cluster = engine.add_cluster('az1', 'az1')
-    broken = engine.add_node(cluster, engine.add_profile(), {'zone': 'az1'}, status=consts.NS_ERROR)
-    engine.bound(cluster, ('victims', deletion(criteria='OLDEST_FIRST')))
-
-    data = engine.check(cluster, consts.CLUSTER_SCALE_IN, count=1)
-
-    assert data['deletion']['candidates'] == [broken.id]
-
-
-def test_nodes_that_the_user_names_are_the_victims():
-    """The nodes that a user names are the victims, in the order of the request."""
-    cluster = engine.add_cluster('az1', 'az1', 'az1')
-    engine.bound(cluster, ('victims', deletion(destroy_after_deletion=False)))
-    named = [cluster.nodes[2].id, cluster.nodes[0].id]
-
-    data = engine.check(cluster, consts.CLUSTER_DEL_NODES, candidates=named)
-
-    assert (data['deletion']['candidates'], data['deletion']['destroy_after_deletion']) == (
-        named,
-        False,
-    )
-
-
 def test_new_single_node_has_its_zone_in_the_database_and_in_the_engine():
     """The placement of a single node reaches the database and the object of the engine."""
     cluster = engine.add_cluster('az1', 'az1')
@@ -148,20 +96,6 @@ def test_new_single_node_has_its_zone_in_the_database_and_in_the_engine():
 
     assert engine.node_of(node.id).data == {'placement': {'zone': 'az2'}}
     assert action.entity.data == {'placement': {'zone': 'az2'}}
-
-
-def test_new_single_node_whose_profile_names_a_zone_gets_that_zone():
-    """A zone in the profile of a node takes precedence over the policy."""
-    cluster = engine.add_cluster('az1', 'az1')
-    engine.bound(cluster, ('zones', zones('az1', 'az2')))
-    node = engine.add_node(
-        cluster, engine.add_profile(availability_zone='az1'), status=consts.NS_INIT
-    )
-
-    data = engine.check(node, consts.NODE_CREATE)
-
-    assert data['status'] == 'OK'
-    assert engine.node_of(node.id).data == {'placement': {'zone': 'az1'}}
 
 
 def test_request_has_the_profile_of_a_node_if_it_differs_from_the_cluster():

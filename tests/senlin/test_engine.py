@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import oslo_messaging
@@ -29,7 +28,7 @@ ENDED = (consts.ACTION_SUCCEEDED, consts.ACTION_FAILED, consts.ACTION_CANCELLED)
 
 
 @pytest.fixture(scope='module')
-def engine_log(worker, senlin_conf, folder) -> Iterator[Path]:
+def engine_log(worker, senlin_conf, folder):
     """Start the engine as an operator does; return its log."""
     log = folder / 'engine.log'
     environment = {
@@ -60,7 +59,7 @@ def listening():
         return False
 
 
-def wait_for(condition: Callable[[], object]) -> object:
+def wait_for(condition):
     deadline = time.monotonic() + TIMEOUT_S
     while time.monotonic() < deadline:
         found = condition()

@@ -124,18 +124,6 @@ def test_scale_in_removes_members_before_their_nodes_are_deleted():
     assert in_pool(cluster, policy) == addresses(*others)
 
 
-def test_scale_in_without_a_deletion_policy_selects_the_requested_number():
-    """Without a deletion policy, the load balancing policy selects the victims."""
-    cluster, policy = balanced('az1', 'az1', 'az1')
-
-    data = engine.check(cluster, consts.CLUSTER_SCALE_IN, count=2)
-
-    victims = data['deletion']['candidates']
-    left = [node for node in cluster.nodes if node.id not in victims]
-    assert (len(victims), len(left)) == (2, 1)
-    assert in_pool(cluster, policy) == addresses(*left)
-
-
 def test_node_delete_removes_its_member():
     """The member of a single node is removed before the node is deleted."""
     cluster, policy = balanced('az1', 'az1')
@@ -237,25 +225,6 @@ def test_nodes_that_cannot_be_added_have_the_status_in_the_database():
         'Failed in adding node into lb pool.',
     )
     assert in_pool(cluster, policy) == addresses(*cluster.nodes)
-
-
-def test_node_in_error_that_cannot_be_added_keeps_its_status_and_reason():
-    """A node in ERROR keeps the reason of the engine next to that of the worker."""
-    cluster, _ = balanced('az1')
-    addressless = engine.add_node(
-        cluster, engine.add_profile(), {'zone': 'az1'}, status=consts.NS_INIT
-    )
-    addressless.set_status(engine.context(), consts.NS_ERROR, 'No valid host was found.')
-    action = engine.add_action(cluster, consts.CLUSTER_ADD_NODES, nodes=[addressless.id])
-    action.data['creation'] = {'nodes': [addressless.id]}
-
-    engine.checked(action, 'AFTER')
-
-    marked = engine.node_of(addressless.id)
-    assert (marked.status, marked.status_reason) == (
-        'ERROR',
-        'No valid host was found. Failed in adding node into lb pool.',
-    )
 
 
 def test_binding_data_of_the_worker_work_without_the_plugin(by_itself):

@@ -1,17 +1,22 @@
 """Versions of policy types that the plugin adds to Senlin."""
 
 import pytest
-from senlin.common import exception
+from senlin.common import consts, exception
 from senlin.engine import environment
-from senlin.policies import lb_policy
+from senlin.policies import deletion_policy, lb_policy
 from senlin.policies.base import Policy
+from senlin.policies.region_placement import RegionPlacementPolicy
+from senlin.policies.zone_placement import ZonePlacementPolicy
 
 from tests.senlin import cloud, engine
-from tests.senlin.specs import load_balancing
+from tests.senlin.specs import deletion, load_balancing, regions, zones
 
-TYPE = 'senlin.policy.loadbalance-1.4'
 STORED = 'LoadBalancingPolicy'
-NEEDS_WORKER = f'Policy type {TYPE} needs a worker: set [placement_worker] transport_url'
+NEEDS_WORKER = 'Policy type {} needs a worker: set [placement_worker] transport_url'
+DELETIONS = [
+    ('BEFORE', action)
+    for action in (consts.CLUSTER_DEL_NODES, consts.CLUSTER_REPLACE_NODES, consts.NODE_DELETE)
+]
 
 
 def floored(min_online):
@@ -19,16 +24,61 @@ def floored(min_online):
     return {**load_balancing(min_online=min_online), 'version': '1.4'}
 
 
-def test_added_type_keeps_the_names_that_senlin_stores(senlin_here):
-    """Class name and VERSION, which the data of bindings contain, are those of Senlin's class."""
-    added = environment.global_env().get_policy(TYPE)
+# The types that the plugin adds: name, Senlin's class, and the actions that it lacks.
+ADDED = [
+    ('senlin.policy.loadbalance-1.4', lb_policy.LoadBalancingPolicy, []),
+    ('senlin.policy.deletion-1.2', deletion_policy.DeletionPolicy, DELETIONS[1:2]),
+    ('senlin.policy.zone_placement-1.1', ZonePlacementPolicy, DELETIONS),
+    ('senlin.policy.region_placement-1.1', RegionPlacementPolicy, DELETIONS),
+]
 
-    assert added is not lb_policy.LoadBalancingPolicy
-    assert added.__name__ == lb_policy.LoadBalancingPolicy.__name__ == STORED
-    assert added.VERSION == lb_policy.LoadBalancingPolicy.VERSION
-    assert added.VERSIONS['1.4'] == [{'status': 'SUPPORTED', 'since': '2026.11'}]
-    listed = [(one['name'], one['version']) for one in environment.global_env().get_policy_types()]
-    assert ('senlin.policy.loadbalance', '1.4') in listed
+
+@pytest.mark.parametrize(('name', 'original', 'targets'), ADDED)
+def test_added_type_keeps_the_names_that_senlin_stores(senlin_here, name, original, targets):
+    """Class name and VERSION, which the data of bindings contain, are those of Senlin's class; its
+    actions come before the added ones.
+    """
+    added = environment.global_env().get_policy(name)
+    type_name, _, version = name.rpartition('-')
+
+    assert added is not original
+    assert (added.__name__, added.VERSION) == (original.__name__, original.VERSION)
+    assert added.VERSIONS[version] == [{'status': 'SUPPORTED', 'since': '2026.11'}]
+    assert original.TARGET + targets == added.TARGET
+    types = environment.global_env().get_policy_types()
+    assert (type_name, version) in [(listed['name'], listed['version']) for listed in types]
+
+
+@pytest.mark.parametrize(
+    'policy',
+    [
+        {**load_balancing(min_online=1), 'version': '1.4'},
+        {**deletion(protection='strict'), 'version': '1.2'},
+        {**zones('az1'), 'version': '1.1'},
+        {**regions('RegionOne'), 'version': '1.1'},
+    ],
+    ids=lambda policy: policy['type'],
+)
+def test_added_type_without_a_worker_fails_instead_of_ignoring_its_properties(
+    worker, by_itself, policy
+):
+    """Without a broker in senlin.conf, Senlin neither attaches nor checks an added type."""
+    cluster = engine.add_cluster('az1', 'az1')
+    bound = engine.bound(cluster, ('added', policy))['added']
+    action = engine.add_action(cluster, consts.CLUSTER_SCALE_IN, count=1)
+
+    with by_itself():
+        before = engine.checked(action)
+        bound.post_op(cluster.id, action)
+        _, done, reason = engine.attach(engine.add_cluster('az1'), 'added', policy)
+
+    needs_worker = NEEDS_WORKER.format(f'{policy["type"]}-{policy["version"]}')
+    assert (before['status'], before['reason']) == (
+        'ERROR',
+        f"Failed policy 'added': {needs_worker}",
+    )
+    assert (action.data['status'], action.data['reason']) == ('ERROR', needs_worker)
+    assert (done, reason) == (False, needs_worker)
 
 
 @pytest.mark.parametrize('min_online', [2, '2', '50%'])
@@ -59,18 +109,6 @@ def test_scale_in_stops_at_the_floor_with_a_grace_period(worker):
     assert stored['version'] == lb_policy.LoadBalancingPolicy.VERSION
 
 
-def test_named_nodes_beyond_the_floor_fail_the_check(worker):
-    """Nodes that a user names leave together or not at all."""
-    cluster = engine.add_cluster('az1', 'az1')
-    engine.bound(cluster, ('lb', floored('100%')))
-    node = cluster.nodes[0].id
-
-    data = engine.check(cluster, 'CLUSTER_DEL_NODES', candidates=[node])
-
-    assert data['status'] == 'ERROR'
-    assert "Failed policy 'lb': None of 1 node can leave pool " in data['reason']
-
-
 def test_malformed_floor_is_refused_when_the_policy_is_attached(worker):
     """The worker refuses what Senlin's schema cannot check, and nothing is bound."""
     cluster = engine.add_cluster('az1')
@@ -79,18 +117,3 @@ def test_malformed_floor_is_refused_when_the_policy_is_attached(worker):
 
     assert not done
     assert 'Expected a `min_online` such as `2` or `75%`, up to `100%`, got `half`' in reason
-
-
-def test_added_type_without_a_worker_fails_instead_of_ignoring_the_floor(worker, by_itself):
-    """Without a broker in senlin.conf, Senlin neither attaches nor checks the added type."""
-    cluster = engine.add_cluster('az1', 'az1')
-    engine.bound(cluster, ('lb', floored(1)))
-
-    with by_itself():
-        before = engine.check(cluster, 'CLUSTER_SCALE_IN', count=1)
-        after = engine.check(cluster, 'CLUSTER_SCALE_OUT', phase='AFTER', count=1)
-        _, done, reason = engine.attach(engine.add_cluster('az1'), 'lb', floored(1))
-
-    for data in (before, after):
-        assert (data['status'], data['reason']) == ('ERROR', f"Failed policy 'lb': {NEEDS_WORKER}")
-    assert (done, reason) == (False, NEEDS_WORKER)

@@ -2,15 +2,12 @@
 
 import pytest
 from senlin.common import consts, exception
-from senlin.engine import environment
 from senlin.objects import node as nodes
-from senlin.policies import deletion_policy
 from senlin.policies.base import Policy
 
 from tests.senlin import engine
-from tests.senlin.specs import deletion, load_balancing
+from tests.senlin.specs import deletion
 
-TYPE = 'senlin.policy.deletion-1.2'
 REFUSED = 'Protected nodes must not be deleted: {} is protected; remove their protection first'
 
 
@@ -28,16 +25,6 @@ def cluster_with(protected, *policies):
     nodes.Node.update(engine.context(), node_id, {'metadata': {'protected': protected}})
     engine.bound(cluster, *policies)
     return cluster, node_id
-
-
-def test_added_type_keeps_the_names_that_senlin_stores(senlin_here):
-    """Class name and VERSION are those of Senlin's class, and replacements are checked, too."""
-    added = environment.global_env().get_policy(TYPE)
-
-    assert added.__name__ == deletion_policy.DeletionPolicy.__name__
-    assert added.VERSION == deletion_policy.DeletionPolicy.VERSION
-    assert ('BEFORE', consts.CLUSTER_REPLACE_NODES) in added.TARGET
-    assert ('BEFORE', consts.CLUSTER_REPLACE_NODES) not in deletion_policy.DeletionPolicy.TARGET
 
 
 def test_spec_with_a_mode_is_valid_in_version_1_2_alone(senlin_here):
@@ -86,38 +73,3 @@ def test_named_protected_node_is_refused(worker, replaced):
 
     assert data['status'] == 'ERROR'
     assert data['reason'] == f"Failed policy 'victims': {REFUSED.format(node_id)}"
-
-
-def test_replacement_of_other_nodes_is_allowed(worker):
-    """A replacement of a node without protection passes, and stores no candidates."""
-    cluster, _ = cluster_with('true', ('victims', protecting('strict')))
-    new = engine.add_node(cluster, engine.add_profile(), {'zone': 'az1'})
-    candidates = {cluster.nodes[1].id: new.id}
-
-    data = engine.check(cluster, consts.CLUSTER_REPLACE_NODES, candidates=candidates)
-
-    assert data['status'] == 'OK'
-    assert 'deletion' not in data
-
-
-def test_load_balancing_chooses_no_protected_node(worker):
-    """Load balancing without a deletion policy spares protected nodes, in every version."""
-    cluster, node_id = cluster_with('true', ('lb', load_balancing()))
-
-    data = engine.check(cluster, consts.CLUSTER_SCALE_IN, count=3)
-
-    assert (data['status'], data['deletion']['count']) == ('OK', 2)
-    assert node_id not in data['deletion']['candidates']
-
-
-def test_added_type_without_a_worker_fails(worker, by_itself):
-    """Senlin alone would delete protected nodes, so it fails for the added type."""
-    cluster, _ = cluster_with('true', ('victims', protecting('strict')))
-
-    with by_itself():
-        data = engine.check(cluster, consts.CLUSTER_SCALE_IN, count=1)
-
-    assert data['reason'] == (
-        f"Failed policy 'victims': Policy type {TYPE} needs a worker: set [placement_worker] "
-        'transport_url'
-    )
