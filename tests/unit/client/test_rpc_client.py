@@ -116,11 +116,13 @@ def test_cast_returns_its_request_id_or_a_new_one(client, sender):
 def test_cast_with_a_reply_to_that_workers_refuse_raises_and_sends_nothing(
     client, sender, name, value
 ):
-    """A forbidden exchange or topic is found before the request is sent, with its path."""
+    """A forbidden or missing exchange or topic is found before the request is sent."""
     reply_to = {'exchange': 'engine', 'topic': 'replies', 'method': 'm', name: value}
 
     with pytest.raises(errors.InvalidRequest, match=rf'got `{value}` - at `\$\.reply_to\.{name}`'):
         client.cast_check(GOOD, reply_to)
+    with pytest.raises(errors.InvalidRequest, match='missing required field `topic`'):
+        client.cast_check(GOOD, {'exchange': 'engine'})
 
     assert sender.sent == []
 

@@ -29,18 +29,20 @@ def test_post_config_without_senlin_writes_bus_cloud_and_a_service_user(tmp_path
     assert written['DEFAULT']['transport_url'] == BUS
     assert written['DEFAULT']['debug'] == 'True'
     assert written['cloud'] == {'backend': 'openstack'}
-    assert written['service_auth']['username'] == 'placement-worker'
-    assert written['service_auth']['password'] == 'service-secret'
-    assert written['service_auth']['region_name'] == 'RegionOne'
+    auth = written['service_auth']
+    assert (auth['username'], auth['password']) == ('placement-worker', 'service-secret')
+    assert auth['region_name'] == 'RegionOne'
+    assert auth['valid_interfaces'] == 'public'
+    assert 'interface' not in auth, 'keystoneauth prefers the old option'
     assert host.keystone.read_text() == 'user placement-worker \n'
     assert not host.senlin_conf.exists()
 
 
 @pytest.mark.parametrize('plugins', [SENLIN_FIRST, SENLIN_LAST])
-def test_post_config_with_senlin_in_either_order_writes_the_transport_url_to_senlin(
-    tmp_path, plugins
-):
-    """Senlin finds the workers, whichever plugin is enabled first."""
+def test_post_config_with_senlin_in_either_order_shares_the_bus_and_the_trustee(tmp_path, plugins):
+    """Senlin finds the workers, which can act for the owners of clusters, whichever plugin is
+    enabled first.
+    """
     host = configured(tmp_path, plugins)
 
     written = settings_of(host.senlin_conf)
@@ -48,23 +50,8 @@ def test_post_config_with_senlin_in_either_order_writes_the_transport_url_to_sen
     assert written['DEFAULT']['transport_url'].endswith(':5672/'), (
         "Senlin's own bus stays where it is"
     )
-
-
-@pytest.mark.parametrize('plugins', [SENLIN_FIRST, SENLIN_LAST])
-def test_post_config_with_senlin_uses_the_trustee_of_its_trusts(tmp_path, plugins):
-    """The worker can act for the owners of clusters."""
-    host = configured(tmp_path, plugins)
-
     assert settings_of(host.conf)['service_auth']['username'] == 'senlin'
     assert 'placement-worker' not in host.keystone.read_text()
-
-
-def test_post_config_writes_valid_interfaces_without_interface(tmp_path):
-    """keystoneauth prefers the old option if both are set."""
-    auth = settings_of(configured(tmp_path, ['placement-worker']).conf)['service_auth']
-
-    assert auth['valid_interfaces'] == 'public'
-    assert 'interface' not in auth
 
 
 @pytest.mark.parametrize('backend', ['openstack', 'inventory'])

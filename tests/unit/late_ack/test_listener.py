@@ -11,7 +11,7 @@ import pytest
 from oslo_messaging._drivers import base
 
 from placement_worker.late_ack import listener as listener_module
-from placement_worker.late_ack.listener import JSON, REMEMBERED, LateAckListener, ListenConnection
+from placement_worker.late_ack.listener import REMEMBERED, LateAckListener, ListenConnection
 from placement_worker.late_ack.parking import RETRIED
 from placement_worker.late_ack.server import heartbeat
 from tests.unit.late_ack.fakes import Clock, Delivery, Driver, deliver, turn
@@ -317,35 +317,6 @@ def test_cancelled_consumers_stay_cancelled_after_an_error(listen, caplog):
 
     assert [one for one in driver.consumed if one != 'heartbeat'] == []
     assert caplog.messages == []
-
-
-@pytest.mark.parametrize(
-    ('properties', 'shown'),
-    [
-        ({}, 'None'),
-        ({'content_type': 'text/plain'}, "'text/plain'"),
-        ({'content_type': 'a\nb'}, r"'a\nb'"),
-    ],
-)
-def test_message_of_another_content_type_is_rejected_with_a_warning(
-    listen, caplog, properties, shown
-):
-    """A consumer takes messages of oslo.messaging only; the log names what others lack."""
-    connection, driver = listen(True)
-    message, good = Mock(properties=properties), Mock(properties={'content_type': JSON})
-    taken = []
-    connection.add_consumer('exchange', 'topic.host', taken.append)
-    *_, consumer = driver._consumers
-
-    for received in (message, good):
-        consumer._callback(received)
-
-    assert taken == [good]
-    message.channel.basic_reject.assert_called_once_with(message.delivery_tag, requeue=False)
-    good.channel.basic_reject.assert_not_called()
-    assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
-        ('WARNING', f'Dropped a message: expected content_type application/json, got {shown}')
-    ]
 
 
 def test_bodies_that_are_compressed_or_above_the_limit_are_refused(monkeypatch):

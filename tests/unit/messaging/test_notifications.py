@@ -1,9 +1,7 @@
 """Notifications: their payloads, and the validation of their options."""
 
-import json
 import time
 
-import msgspec
 import oslo_messaging
 import pytest
 from amqp.exceptions import PreconditionFailed
@@ -12,25 +10,16 @@ from oslo_config import cfg
 from oslo_messaging.transport import NotificationTransport
 
 from placement_worker.client import transport
-from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.config.options import register
-from placement_worker.contract.model import BindReply, BindRequest, CheckReply, CheckRequest
 from placement_worker.errors import ConfigurationError, InvalidRequest
 from placement_worker.events.types import (
-    BindingEnded,
-    BindingStarted,
-    CheckEnded,
-    CheckStarted,
     CloudCalled,
     NotificationDropped,
     RequestFailed,
 )
-from placement_worker.handlers.service import Endpoints, WorkerSettings
 from placement_worker.messaging import notifications
 from placement_worker.messaging.notifications import NotificationSender
-from placement_worker.policies.registry import Registry
 from tests.events import Events
-from tests.factories import bind, deletion_policy, request
 
 
 @pytest.fixture
@@ -211,44 +200,6 @@ def test_notifications_beyond_the_queue_are_dropped_counted_and_logged_once(
     assert warning.startswith('Dropping notifications: 2 wait for the broker, which accepts none')
     (lost,) = [text for text in caplog.messages if text.startswith('Lost')]
     assert lost.endswith('notifications: the worker stopped before the broker accepted them')
-
-
-def decided(kind, asked, method):
-    """Return a request and the reply of a worker to it."""
-    endpoints = Endpoints(Inventory(), Registry.installed(), WorkerSettings(clock=lambda: 0.0))
-    reply = getattr(endpoints, method)(json.dumps(asked))
-    return msgspec.convert(asked, kind), reply
-
-
-def test_events_of_a_check_are_sent_as_start_and_end(sent):
-    """`.start` names request, phase, action and cluster; `.end` adds them to the reply."""
-    asked, text = decided(
-        CheckRequest, request('CLUSTER_SCALE_IN', [], inputs={'count': 1}), 'policy_check'
-    )
-    reply = msgspec.json.decode(text, type=CheckReply)
-
-    about = {'request_id': 'req-1', 'target': 'BEFORE', 'cluster': {'id': 'c1'}}
-    action = {'id': asked.action.id, 'action': 'CLUSTER_SCALE_IN'}
-    assert sent(CheckStarted(asked, 'req-1'), CheckEnded(asked, reply, 1.0, 'req-1')) == [
-        ('info', 'policy_check.start', {**about, 'action': action}),
-        ('info', 'policy_check.end', {**json.loads(text), **about}),
-    ]
-
-
-def test_events_of_a_binding_are_sent_as_start_and_end(sent):
-    """`.start` names request, policy and cluster; `.end` adds request and cluster to the reply."""
-    asked, text = decided(BindRequest, bind(deletion_policy()), 'policy_attach')
-    reply = msgspec.json.decode(text, type=BindReply)
-    begin = BindingStarted('policy_attach', asked, 'req-1')
-    end = BindingEnded('policy_attach', asked, reply, 'name', 'type', 1.0, 'req-1')
-
-    about = {'request_id': 'req-1', 'cluster': {'id': 'c1'}}
-    spec = asked.policy.spec
-    policy = {'id': asked.policy.id, 'name': asked.policy.name, 'type': spec.type_name}
-    assert sent(begin, end) == [
-        ('info', 'policy_attach.start', {**about, 'policy': policy}),
-        ('info', 'policy_attach.end', {**json.loads(text), **about}),
-    ]
 
 
 @pytest.mark.parametrize(
