@@ -5,7 +5,7 @@ Each replacement calls Senlin's own method while senlin.conf names no broker.
 
 import functools
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from oslo_config import cfg
@@ -40,15 +40,15 @@ def install() -> None:
     """Patch Senlin's methods once; repeated calls have no effect."""
     cfg.CONF.register_opts(worker_client.OPTIONS, GROUP)
     if getattr(Action.policy_check, '__wrapped__', None) is None:
-        Action.policy_check = _patched_check(Action.policy_check)
+        _replace(Action, 'policy_check', _policy_check)
         for policy in POLICIES:
-            policy.attach = _patched_attach(policy.attach)
-            policy.detach = _patched_detach(policy.detach)
-        NovaClient.wait_for_server = _patched_wait(NovaClient.wait_for_server)
-        NodeAction.do_recover = _patched_recover(NodeAction.do_recover)
-        ServerProfile.do_create = _patched_create(ServerProfile.do_create)
+            _replace(policy, 'attach', _attach)
+            _replace(policy, 'detach', _detach)
+        _replace(NovaClient, 'wait_for_server', _wait_for_server)
+        _replace(NodeAction, 'do_recover', _do_recover)
+        _replace(ServerProfile, 'do_create', _do_create)
         for service in SERVICES:
-            setattr(Profile, service, _patched_connect(getattr(Profile, service)))
+            _replace(Profile, service, _connect)
     if is_configured():
         LOG.info(
             'placement-worker decides for the policies of %s',
@@ -60,54 +60,48 @@ def install() -> None:
         )
 
 
-def _patched_check(original: Any) -> Any:
+def _replace(owner: Any, name: str, replacement: Callable[..., Any]) -> None:
+    """Replace a method; the replacement gets Senlin's own method as its first argument."""
+    original = getattr(owner, name)
+
     @functools.wraps(original)
-    def policy_check(self: Any, cluster_id: str, target: Any) -> Any:
-        if is_configured() and target in ('BEFORE', 'AFTER'):
-            return checks.check_policies(self, cluster_id, target)
-        return original(self, cluster_id, target)
+    def replaced(*args: Any, **kwargs: Any) -> Any:
+        return replacement(original, *args, **kwargs)
 
-    return policy_check
+    setattr(owner, name, replaced)
 
 
-def _patched_attach(original: Any) -> Any:
-    @functools.wraps(original)
-    def attach(self: Any, cluster: Any, enabled: bool = True) -> Any:
-        if is_configured():
-            return checks.attach_policy(self, cluster, enabled=enabled)
-        return original(self, cluster, enabled)
-
-    return attach
+def _policy_check(original: Any, action: Any, cluster_id: str, target: Any) -> Any:
+    if is_configured() and target in ('BEFORE', 'AFTER'):
+        return checks.check_policies(action, cluster_id, target)
+    return original(action, cluster_id, target)
 
 
-def _patched_detach(original: Any) -> Any:
-    @functools.wraps(original)
-    def detach(self: Any, cluster: Any) -> Any:
-        if is_configured():
-            return checks.detach_policy(self, cluster)
-        return original(self, cluster)
-
-    return detach
+def _attach(original: Any, policy: Any, cluster: Any, enabled: bool = True) -> Any:
+    if is_configured():
+        return checks.attach_policy(policy, cluster, enabled=enabled)
+    return original(policy, cluster, enabled)
 
 
-def _patched_recover(original: Any) -> Any:
+def _detach(original: Any, policy: Any, cluster: Any) -> Any:
+    if is_configured():
+        return checks.detach_policy(policy, cluster)
+    return original(policy, cluster)
+
+
+def _do_recover(original: Any, action: Any) -> tuple[Any, str]:
     """Check the policies also after the recovery of a node that is part of that of its cluster.
 
     Senlin 16 checks none then, so the pool would keep the address of the old server.
 
     :source: senlin/engine/actions/cluster_action.py (`do_recover`) and node_action.py (`execute`).
     """
-
-    @functools.wraps(original)
-    def do_recover(self: Any) -> tuple[Any, str]:
-        result, reason = original(self)
-        if result == self.RES_OK and _is_unchecked(self):
-            self.policy_check(self.entity.cluster_id, 'AFTER')
-            if self.data['status'] == base.CHECK_ERROR:
-                return self.RES_ERROR, f'Policy check: {self.data["reason"]}'
-        return result, reason
-
-    return do_recover
+    result, reason = original(action)
+    if result == action.RES_OK and _is_unchecked(action):
+        action.policy_check(action.entity.cluster_id, 'AFTER')
+        if action.data['status'] == base.CHECK_ERROR:
+            return action.RES_ERROR, f'Policy check: {action.data["reason"]}'
+    return result, reason
 
 
 def _is_unchecked(action: Any) -> bool:
@@ -115,41 +109,31 @@ def _is_unchecked(action: Any) -> bool:
     return is_derived and is_configured() and bool(action.entity.cluster_id)
 
 
-def _patched_create(original: Any) -> Any:
+def _do_create(original: Any, profile: Any, node: Any) -> Any:
     """Store the planned region of a node, before the creation of its server may fail halfway."""
-
-    @functools.wraps(original)
-    def do_create(self: Any, obj: Any) -> Any:
-        region = (obj.data.get('placement') or {}).get('region_name')
-        if is_configured() and region:
-            obj.data[SERVER_REGION] = region
-            nodes.Node.update(get_admin_context(), obj.id, {'data': obj.data})
-        return original(self, obj)
-
-    return do_create
+    region = (node.data.get('placement') or {}).get('region_name')
+    if is_configured() and region:
+        node.data[SERVER_REGION] = region
+        nodes.Node.update(get_admin_context(), node.id, {'data': node.data})
+    return original(profile, node)
 
 
-def _patched_connect(original: Any) -> Any:
+def _connect(original: Any, profile: Any, obj: Any) -> Any:
     """Connect to the region of the node's server.
 
     Senlin connects to the region of the profile, or to its default region, whatever the placement
     of the node says. Nodes that were created without the plugin have their servers there, so each
     node keeps its own region.
     """
-
-    @functools.wraps(original)
-    def connect(self: Any, obj: Any) -> Any:
-        region = _region(obj)
-        if region is None:
-            return original(self, obj)
-        senlins_own = self.context
-        self.context = {**senlins_own, 'region_name': region}
-        try:
-            return original(self, obj)
-        finally:
-            self.context = senlins_own
-
-    return connect
+    region = _region(obj)
+    if region is None:
+        return original(profile, obj)
+    senlins_own = profile.context
+    profile.context = {**senlins_own, 'region_name': region}
+    try:
+        return original(profile, obj)
+    finally:
+        profile.context = senlins_own
 
 
 def _region(obj: Any) -> str | None:
@@ -157,7 +141,7 @@ def _region(obj: Any) -> str | None:
     return data.get(SERVER_REGION) if isinstance(data, Mapping) else None
 
 
-def _patched_wait(original: Any) -> Any:
+def _wait_for_server(original: Any, client: Any, server: str, *args: Any, **kwargs: Any) -> Any:
     """Add the cause of a failed server to the error, which becomes the reason of the node.
 
     Senlin 16 waits with openstacksdk, whose error names the status ERROR alone: "Server:ID
@@ -167,19 +151,14 @@ def _patched_wait(original: Any) -> Any:
     :source: senlin/profiles/os/nova/server.py (`do_create`); `wait_for_status` in
         openstack/resource.py of openstacksdk 4.
     """
-
-    @functools.wraps(original)
-    def wait_for_server(self: Any, server: str, *args: Any, **kwargs: Any) -> Any:
-        try:
-            return original(self, server, *args, **kwargs)
-        except exception.InternalError as exc:
-            fault = _fault(self, server) if is_configured() else None
-            if not fault:
-                raise
-            text = f'{str(exc).rstrip(".")}: {fault}'
-            raise exception.InternalError(code=exc.code, message=text) from exc
-
-    return wait_for_server
+    try:
+        return original(client, server, *args, **kwargs)
+    except exception.InternalError as exc:
+        fault = _fault(client, server) if is_configured() else None
+        if not fault:
+            raise
+        text = f'{str(exc).rstrip(".")}: {fault}'
+        raise exception.InternalError(code=exc.code, message=text) from exc
 
 
 def _fault(client: Any, server_id: str) -> str | None:

@@ -14,8 +14,6 @@ from senlin.policies import zone_placement as zones
 from placement_worker.engines.senlin.worker_client import is_configured
 
 SINCE = '2026.11'
-MIN_ONLINE, PROTECTION = 'min_online', 'protection'
-SPREAD, ON_SHORTAGE = 'spread', 'on_shortage'
 MODES = constraints.AllowedValues(['best_effort', 'strict'])
 PLACEMENT_VERSION = {'1.1': [{'status': consts.SUPPORTED, 'since': SINCE}]}
 # Placement plans nothing for these actions, but the worker must see the policy: it records the
@@ -26,7 +24,7 @@ DELETIONS = [
 ]
 # The properties that version 1.1 adds to both placement policies.
 PLACEMENT_PROPERTIES = {
-    SPREAD: schema.Map(
+    'spread': schema.Map(
         'How evenly nodes are spread over the places.',
         schema={
             'mode': schema.String(
@@ -40,7 +38,7 @@ PLACEMENT_PROPERTIES = {
             ),
         },
     ),
-    ON_SHORTAGE: schema.Map(
+    'on_shortage': schema.Map(
         'Reaction to a lack of capacity in a place.',
         schema={
             'mode': schema.String(
@@ -93,7 +91,7 @@ class DeletionPolicy(DecidedByWorker, deletion_policy.DeletionPolicy):  # type: 
     TARGET = [*deletion_policy.DeletionPolicy.TARGET, ('BEFORE', consts.CLUSTER_REPLACE_NODES)]
     properties_schema = {
         **deletion_policy.DeletionPolicy.properties_schema,
-        PROTECTION: schema.String(
+        'protection': schema.String(
             'Whether fewer nodes are deleted (best_effort) or the action fails (strict) if too few '
             'nodes are not protected.',
             default='best_effort',
@@ -111,7 +109,7 @@ class LoadBalancingPolicy(DecidedByWorker, lb_policy.LoadBalancingPolicy):  # ty
     }
     properties_schema = {
         **lb_policy.LoadBalancingPolicy.properties_schema,
-        MIN_ONLINE: schema.String(
+        'min_online': schema.String(
             'Number or percentage of pool members that stay online while nodes leave the pool.',
             default=None,
         ),
