@@ -5,7 +5,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated
 
 import msgspec
@@ -103,38 +102,41 @@ def test_error_about_a_long_unknown_property_is_short(endpoints):
     assert len(str(raised.value)) < 1000
 
 
-PROCESSES = 24
-FIRST_AT_ONCE = """
-import sys, threading
+PROCESSES = 40
+FIRST_AT_ONCE = f"""
+import os, sys, threading
 sys.setswitchinterval(1e-6)
 from placement_worker.contract import codec
-from placement_worker.contract.codec import strict
-from placement_worker.contract.model import Action, CheckRequest, Cluster
+from placement_worker.contract.model import CheckRequest
 from tests.factories import node, request, zone_policy
 
 asked = request('CLUSTER_SCALE_IN', [zone_policy('a')], [node(1, 'a')])
-ready = threading.Barrier(8)
 
-def decode():
+def decode(ready):
     ready.wait()
     codec.decode(asked, CheckRequest)
 
-threads = [threading.Thread(target=decode) for _ in range(8)]
-for thread in threads:
-    thread.start()
-for thread in threads:
-    thread.join()
+for _ in range({PROCESSES}):
+    if not os.fork():
+        ready = threading.Barrier(8)
+        threads = [threading.Thread(target=decode, args=[ready]) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        os._exit(0)
+    _, status = os.wait()
+    print(status)
 """
 
 
-def _status(_):
-    return subprocess.run([sys.executable, '-c', FIRST_AT_ONCE], check=False).returncode
-
-
 def test_decoder_of_concurrent_first_requests_does_not_crash():
-    """Concurrent first requests crash no process; without the lock a third of them crash."""
-    with ThreadPoolExecutor(2) as two:
-        assert list(two.map(_status, range(PROCESSES))) == [0] * PROCESSES
+    """Concurrent first requests crash no process; without the lock a quarter of them crash."""
+    run = subprocess.run(
+        [sys.executable, '-c', FIRST_AT_ONCE], capture_output=True, text=True, check=True
+    )
+
+    assert run.stdout.split() == ['0'] * PROCESSES
 
 
 class Silent(Struct, frozen=True):
@@ -288,14 +290,14 @@ def test_unknown_keys_of_nested_objects_have_paths_and_nearest_keys():
 
 
 def test_unknown_keys_of_any_number_are_described_when_their_texts_are_read():
-    """A request with a million unknown keys does not compare each with the known ones."""
-    strange = {f'target{i}': 1 for i in range(1_000_000)}
+    """A request with 200,000 unknown keys does not compare each with the known ones."""
+    strange = {f'target{i}': 1 for i in range(200_000)}
     started = time.thread_time()
 
     wrong = list(codec.errors_in({**GOOD, **strange, 'x' * 10_000: 1}, strict(CheckRequest)))
 
-    assert time.thread_time() - started < 10
-    assert len(wrong) == 1_000_001
+    assert time.thread_time() - started < 4
+    assert len(wrong) == 200_001
     assert len(wrong[-1].text) < 500
 
 

@@ -52,9 +52,16 @@ def page_of(registry):
     return page
 
 
-@pytest.fixture(params=shipped_scenarios())
-def page(request, page_of):
-    return page_of(request.param)
+@pytest.fixture(scope='module', params=shipped_scenarios())
+def shipped(request, registry):
+    """Play each shipped scenario once and return its name and its history."""
+    return request.param, played(request.param, registry)
+
+
+@pytest.fixture(scope='module')
+def page(shipped):
+    name, history = shipped
+    return report.page(load_scenario(name), history)
 
 
 def test_page_is_well_formed_and_its_references_resolve(page):
@@ -230,15 +237,15 @@ def test_page_explains_what_happened_in_each_step(load, page_of, scenario, texts
     assert '.;' not in page
 
 
-@pytest.mark.parametrize('name', shipped_scenarios())
-def test_manual_shows_each_shipped_scenario_and_its_picture(registry, name):
+def test_manual_shows_each_shipped_scenario_and_its_picture(shipped):
     """Each picture in the manual is the output of `simulate NAME --compare greedy --plot FILE`."""
+    name, history = shipped
     picture = (DOC / 'images' / f'{name}.svg').read_text(encoding='utf-8')
 
     assert f'``{name}``' in TEXT
     assert f'.. image:: images/{name}.svg' in TEXT
     assert len(picture) < 200_000
-    assert picture == report.picture(load_scenario(name), played(name, registry))
+    assert picture == report.picture(load_scenario(name), history)
 
 
 def test_picture_is_well_formed_and_needs_neither_a_browser_nor_a_network():
