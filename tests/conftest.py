@@ -20,6 +20,9 @@ threading_backend.choose()
 
 # No example is timed: on a busy machine any of them may take longer than a fixed deadline.
 hypothesis.settings.register_profile('untimed', deadline=None)
+# --hypothesis-profile few: for another run, with other libraries or another Python. Tests that need
+# more examples than others take a multiple of `settings.default.max_examples`.
+hypothesis.settings.register_profile('few', deadline=None, max_examples=10)
 hypothesis.settings.load_profile('untimed')
 
 Check = Callable[..., Any]

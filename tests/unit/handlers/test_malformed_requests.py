@@ -90,7 +90,10 @@ MAPS = st.dictionaries(
     | st.dictionaries(st.sampled_from(['adjustment_type', 'number', 'count', 'strict']), ANYTHING),
     held=st.dictionaries(st.sampled_from(['placement', 'x']), ANYTHING),
 )
-@settings(max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=4 * settings.default.max_examples,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 def test_policy_check_with_any_free_form_maps_is_decided(endpoints, action, data, inputs, held):
     """Any values in free-form maps lead to a decision, or to the refusal of a placement."""
     members = [node(1, 'a', 'R1'), node(2, data=held), node(3, 'b')]

@@ -102,7 +102,7 @@ def node_by_node(places, groups, count, staying, ranks):
     return gone
 
 
-@settings(max_examples=400)
+@settings(max_examples=4 * settings.default.max_examples)
 @given(ranked())
 def test_shrink_by_groups_equals_the_rule_applied_node_by_node(problem):
     """A plan removes the nodes that the rule removes one by one, and no protected node."""
@@ -116,7 +116,7 @@ def test_shrink_by_groups_equals_the_rule_applied_node_by_node(problem):
         assert row.final == row.current - row.planned == held.get(row.name, 0) - row.planned
 
 
-@settings(max_examples=400)
+@settings(max_examples=4 * settings.default.max_examples)
 @given(ranked(), st.integers(0, 20))
 def test_grow_equals_the_rule_applied_node_by_node(problem, count):
     """A plan creates the nodes that the rule creates one by one, ties by the next victim."""

@@ -409,7 +409,7 @@ POLICIES = st.sampled_from(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=3 * settings.default.max_examples)
 @given(
     given=cordons(),
     members=clusters(),
@@ -428,7 +428,7 @@ def test_no_node_is_created_in_a_cordoned_place(given, members, policies, count)
         assert not any(one.covers(*at) for one in cordons_in_force(given, NOW))
 
 
-@settings(max_examples=200)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(
     given=cordons(evacuate=False), members=clusters(), policies=POLICIES, count=st.integers(1, 9)
 )
@@ -439,7 +439,7 @@ def test_cordon_without_evacuation_changes_no_deletion(given, members, policies,
     assert decide(asked, *given)['action']['data'] == decide(asked)['action']['data']
 
 
-@settings(max_examples=200)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(members=clusters(), count=st.integers(1, 9), cordoned=st.sampled_from(ZONES))
 def test_evacuated_zone_loses_its_nodes_first_within_each_group(members, count, cordoned):
     """No node of a listed zone leaves while an unprotected one of its group stays in the

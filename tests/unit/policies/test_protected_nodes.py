@@ -30,6 +30,7 @@ DELETIONS = [
 ]
 PLACES = [region_policy('R1', 'R2'), zone_policy('a', 'b')]
 BALANCED = Lab(description={'zones': {'a': True, 'b': True}, 'regions': ['R1', 'R2']})
+ENDPOINTS = Endpoints(BALANCED, Registry.installed(), WorkerSettings(now=lambda: NOW))
 BALANCER, _ = BALANCED.attached([])
 REFUSED = 'Protected nodes must not be deleted: n1 is protected; remove their protection first'
 
@@ -96,16 +97,15 @@ def requests(draw):
     return request(action, [*places, *choosers, *balanced], nodes, dry_run=True, **more), protected
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=4 * settings.default.max_examples)
 @given(requests())
 def test_no_reply_names_a_protected_node_as_a_candidate(problem):
     """No candidate is protected, and a check that names a protected node fails, for every action,
     every set of policies and all earlier decisions.
     """
     asked, protected = problem
-    endpoints = Endpoints(BALANCED, Registry.installed(), WorkerSettings(now=lambda: NOW))
 
-    reply = endpoints.policy_check(asked)
+    reply = ENDPOINTS.policy_check(asked)
 
     data = reply['action']['data']
     if data['status'] == 'OK':
@@ -173,16 +173,15 @@ def test_action_that_deletes_no_protected_node_passes_without_policies(check, ac
     assert data.get('deletion') == more.get('data', {}).get('deletion')
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(members(), st.integers(1, 7), st.sampled_from([[], PLACES[:1], PLACES[1:], PLACES]))
 def test_best_effort_deletes_as_many_nodes_as_it_can(problem, count, places):
     """A plan by places never keeps an unprotected node that the action asks to delete."""
     nodes, protected = problem
     count = min(count, len(nodes))
-    endpoints = Endpoints(BALANCED, Registry.installed(), WorkerSettings(now=lambda: NOW))
     bound = [*places, deletion_policy(version='1.2')]
 
-    reply = endpoints.policy_check(request(SCALE_IN, bound, nodes, inputs={'count': count}))
+    reply = ENDPOINTS.policy_check(request(SCALE_IN, bound, nodes, inputs={'count': count}))
 
     data = reply['action']['data']
     assert data['status'] == 'OK', data

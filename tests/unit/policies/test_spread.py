@@ -144,7 +144,7 @@ def decided(policy, action, held, count, **cloud):
     return endpoints.policy_check(request(action, [policy], members, inputs={'count': count}))
 
 
-@settings(max_examples=200)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(problems(), st.sampled_from([SCALE_OUT, SCALE_IN]), st.integers(1, 3), st.booleans())
 def test_best_effort_spread_decides_as_version_1_0(problem, action, max_skew, by_region):
     """Best effort, and every deletion, has the plan of 1.0, which has no places to try next."""

@@ -217,7 +217,7 @@ def shrinking(draw):
     return request(action, policies, nodes, **body), named, asked
 
 
-@settings(max_examples=600)
+@settings(max_examples=6 * settings.default.max_examples)
 @given(shrinking())
 def test_plan_by_place_counts_each_victim_in_its_place(problem):
     """Zones, regions and places of a reply count its candidates, which are as many as possible."""
@@ -287,7 +287,7 @@ WORKER = Endpoints(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=3 * settings.default.max_examples)
 @given(
     cluster=members(['a', 'b', 'c', 'x', None], ['R1', 'R2', 'R3', 'R9', None], HEALTHS),
     share=st.integers(1, 14),

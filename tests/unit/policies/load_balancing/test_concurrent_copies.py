@@ -2,7 +2,7 @@
 
 import itertools
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from placement_worker.cloud.ports import ApiError
@@ -14,7 +14,6 @@ from tests.simulated_octavia import Lab, data_of, patched
 ORDERS = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 30)), min_size=1, max_size=12)
 PENDING_S = st.sampled_from([0, 0.2, 1, 3])
 CALL_S = st.sampled_from([0, 0.01, 0.3])
-SLOW = settings(max_examples=100)
 
 
 def lab_of(order, pending_s, call_s=0, **more):
@@ -31,7 +30,6 @@ def lab_of(order, pending_s, call_s=0, **more):
     return lab
 
 
-@SLOW
 @given(ORDERS, PENDING_S, CALL_S, st.booleans(), st.integers(2, 3))
 @example([(0, 3), (1, 30)], 0, 0, True, 2)
 @example([(0, 3), (1, 30), (2, 3)], 0, 0, False, 3)
@@ -59,7 +57,6 @@ def test_concurrent_copies_of_an_attachment_create_one_load_balancer(
         }
 
 
-@SLOW
 @given(ORDERS, PENDING_S, CALL_S, st.lists(st.integers(0, 40), max_size=4), st.booleans())
 def test_concurrent_copies_with_transient_errors_create_one_load_balancer(
     order, pending_s, call_s, faulty, done
@@ -87,7 +84,6 @@ def test_concurrent_copies_with_transient_errors_create_one_load_balancer(
     assert lab.addresses() == ['10.0.0.1']
 
 
-@SLOW
 @given(ORDERS, PENDING_S, CALL_S)
 def test_concurrent_attach_and_detach_leave_at_most_one_load_balancer(order, pending_s, call_s):
     """Concurrent attachment and detachment leave one complete load balancer or none."""
@@ -100,7 +96,6 @@ def test_concurrent_attach_and_detach_leave_at_most_one_load_balancer(order, pen
     assert len(lab.settled()['loadbalancer']) <= (attached['status'] == 'OK')
 
 
-@SLOW
 @given(
     st.lists(st.integers(1, 3)),
     st.lists(st.integers(4, 6)),
