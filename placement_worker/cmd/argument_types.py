@@ -2,6 +2,26 @@
 
 import argparse
 import math
+from collections.abc import Callable
+from typing import TypeVar
+
+N = TypeVar('N', int, float)
+
+
+def at_least(least: int, kind: type[N]) -> Callable[[str], N]:
+    """Return a type of finite numbers."""
+
+    def number(text: str) -> N:
+        try:
+            value = kind(text)
+        except ValueError:
+            value = kind(least - 1)
+        if not least <= value < math.inf:
+            noun = 'integer' if kind is int else 'number'
+            raise argparse.ArgumentTypeError(f'expected {noun} >= {least}, got {text}')
+        return value
+
+    return number
 
 
 def seconds(text: str, below: float = math.inf) -> float:

@@ -61,8 +61,8 @@ class Commands(commandmanager.CommandManager):
     @override
     def load_commands(self, namespace: str) -> None:
         self.group_list.append(namespace)
-        for found in metadata.entry_points(group=namespace):
-            self.commands[found.name.replace('_', ' ')] = found
+        for entry_point in metadata.entry_points(group=namespace):
+            self.commands[entry_point.name.replace('_', ' ')] = entry_point
 
     @override
     def find_command(self, argv: list[str]) -> tuple[type[Any], str, list[str]]:
@@ -90,8 +90,8 @@ class Help(help.HelpCommand):
 def print_overview(program: app.App) -> None:
     program.parser.print_help(program.stdout)
     print('\nCommands:', file=program.stdout)
-    for name, found in sorted(program.command_manager):
-        summary = SUMMARIES.get(name) or inspect.getdoc(found.load()) or ''
+    for name, entry_point in sorted(program.command_manager):
+        summary = SUMMARIES.get(name) or inspect.getdoc(entry_point.load()) or ''
         first_line = summary.partition('\n')[0].rstrip('.')
         print(f'  {name:<{COLUMN_WIDTH}}  {first_line}', file=program.stdout)
 
@@ -185,8 +185,8 @@ class PlacementPolicy(app.App):
 
     def _similar(self, words: list[str]) -> list[str]:
         beginning = ' '.join(words)
-        found = [name for name, _ in sorted(self.command_manager) if name.startswith(beginning)]
-        near = (found or self.get_fuzzy_matches(words[0]))[:MAX_SUGGESTIONS]
+        longer = [name for name, _ in sorted(self.command_manager) if name.startswith(beginning)]
+        near = (longer or self.get_fuzzy_matches(words[0]))[:MAX_SUGGESTIONS]
         return [f'"{name}"' for name in near]
 
 

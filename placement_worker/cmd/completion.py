@@ -45,11 +45,11 @@ def program_parser(program: app.App, paths: Mapping[str, object]) -> argparse.Ar
         'type show': list(Registry.installed().types),
         'schema': types.message_names(),
     }
-    for name, found in sorted(program.command_manager):
+    for name, entry_point in sorted(program.command_manager):
         group, _, word = name.rpartition(' ')
         if group and group not in groups:
             groups[group] = commands.add_parser(group, help=group).add_subparsers()
-        command = found.load()(program, program.options, cmd_name=name)
+        command = entry_point.load()(program, program.options, cmd_name=name)
         own = command.get_parser(f'{program.NAME} {name}')
         _complete_values(own, paths, values.get(name, ()))
         (groups[group] if group else commands).add_parser(

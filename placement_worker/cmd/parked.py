@@ -118,22 +118,24 @@ class ParkedRetry(ParkedCommand):
     def run_with(self, connection: Any, parked: Iterator[Any], args: argparse.Namespace) -> int:
         from placement_worker.late_ack import parking  # noqa: PLC0415  # imports oslo.messaging
 
-        one = _find(parked, args.id)
-        warning = _retry_warning(_decoded(one.body), datetime.datetime.now(datetime.UTC))
+        request = _find(parked, args.id)
+        warning = _retry_warning(_decoded(request.body), datetime.datetime.now(datetime.UTC))
         if warning:
             self.write_error(f'Warning: {warning}')
             if not args.force:
                 return self.write_error(
-                    f'Did not send {one.id}; to send it all the same, add --force'
+                    f'Did not send {request.id}; to send it all the same, add --force'
                 )
         try:
-            parking.retry(connection, one)
+            parking.retry(connection, request)
         except ValueError as exc:
             raise errors.InvalidRequest(
-                f'{exc}; run "placement-policy parked show {one.id}", then publish it again or '
+                f'{exc}; run "placement-policy parked show {request.id}", then publish it again or '
                 'drop it'
             ) from exc
-        self.write(escaped(f'Sent {one.id} to {one.topic}; if it is parked again, its ID changes.'))
+        self.write(
+            escaped(f'Sent {request.id} to {request.topic}; if it is parked again, its ID changes.')
+        )
         return OK
 
 
@@ -144,30 +146,29 @@ class ParkedDrop(ParkedCommand):
 
     @override
     def run_with(self, connection: Any, parked: Iterator[Any], args: argparse.Namespace) -> int:
-        one = _find(parked, args.id)
-        one.message.ack()
-        self.write(escaped(f'Deleted {one.id}.'))
+        _find(parked, args.id).message.ack()
+        self.write(escaped(f'Deleted {args.id}.'))
         return OK
 
 
 def _find(parked: Iterator[Any], wanted: str) -> Any:
-    for one in parked:
-        if one.id == wanted:
-            return one
+    for request in parked:
+        if request.id == wanted:
+            return request
     raise errors.InvalidRequest(
         f'No parked request {wanted}; run "placement-policy parked list" for the parked requests'
     )
 
 
-def _row(one: Any) -> dict[str, Any]:
-    message = _decoded(one.body)
+def _row(parked: Any) -> dict[str, Any]:
+    message = _decoded(parked.body)
     request = _request(message)
     action, cluster, policy = (_value(request, key) for key in ('action', 'cluster', 'policy'))
     name = _value(cluster, 'name') or _value(cluster, 'id')
     return {
-        'id': one.id,
-        'parked_at': one.parked_at,
-        'topic': one.topic,
+        'id': parked.id,
+        'parked_at': parked.parked_at,
+        'topic': parked.topic,
         'method': _value(message, 'method'),
         'request_id': _value(message, '_context_request_id'),
         'action': _value(action, 'action'),
@@ -178,7 +179,7 @@ def _row(one: Any) -> dict[str, Any]:
         'clusters': [name] if isinstance(name, str) else [],
         'policy': _value(policy, 'id'),
         'expires_at': _value(request, 'expires_at'),
-        'bytes': len(one.body),
+        'bytes': len(parked.body),
     }
 
 

@@ -136,7 +136,7 @@ def compare(request: CheckRequest, reply: CheckReply) -> Changes:
         warnings=reply.warnings,
     )
     if changes.status != 'OK':
-        failed = (one.details for one in reply.decisions if one.outcome == 'FAILED')
+        failed = (item.details for item in reply.decisions if item.outcome == 'FAILED')
         return structs.replace(changes, details=next(failed, {}))
     changes = structs.replace(
         changes,
@@ -343,19 +343,13 @@ def _moves(data: ActionData, size: Size, gone: Counter[Location]) -> _Moves:
     is_creation = size.kind == CREATION
     if not size.count:
         return _Moves(Counter(), is_creation)
-    if gone:
+    if is_creation:
+        entries = Placement.of(data.data.get('placement')).places
+        if entries:
+            return _Moves(Counter(entries), is_creation, len(entries))
+    elif gone:
         return _Moves(gone, is_creation, size.count)
-    entries = Placement.of(data.data.get('placement')).places if is_creation else []
-    if entries:
-        return _Moves(Counter(entries), is_creation, len(entries))
-    places = None if is_creation else data.deletion.places
-    if places:
-        return _Moves(Counter({(one.region, one.zone): one.nodes for one in places}), is_creation)
-    change = data.change(size.kind)
-    if change.zones:
-        return _Moves(Counter({(None, zone): n for zone, n in change.zones.items()}), is_creation)
-    regions = change.regions or {}
-    return _Moves(Counter({(region, None): n for region, n in regions.items()}), is_creation)
+    return _Moves(node_history.planned_by_place(data.change(size.kind)), is_creation)
 
 
 def _changed(
@@ -363,14 +357,14 @@ def _changed(
 ) -> list[PlaceChange]:
     listed = {row.name for row in rows}
     others = sorted(name for name in moved if name not in listed and moved[name])
-    found = []
+    changed = []
     for row in [*rows, *(PlaceChange(name, before[name], 0) for name in others)]:
         count = moved[row.name]
         after = row.before + (count if moves.is_creation else -count)
         note = row.note if after == row.after else ''
         # The worker may know nodes of a place that the request does not name.
-        found.append(structs.replace(row, after=max(after, 0), note=note))
-    return found
+        changed.append(structs.replace(row, after=max(after, 0), note=note))
+    return changed
 
 
 def _by_name(places: Counter[Location], name: Callable[[Location], str]) -> Counter[str]:

@@ -4,14 +4,13 @@ The file may be a check request, e.g. of `placement-policy replay --request`.
 """
 
 import argparse
-import functools
-import math
-from collections.abc import Iterator, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from typing_extensions import override
 
 from placement_worker.cmd import output
+from placement_worker.cmd.argument_types import at_least
 from placement_worker.cmd.base import OK, SOME_ERROR
 from placement_worker.cmd.output import Paint
 from placement_worker.cmd.request_files import FilesCommand, request_of
@@ -27,14 +26,17 @@ from placement_worker.contract.model import (
 from placement_worker.formats.documents import Document
 from placement_worker.formats.text import escaped
 
-# Name, type, least value and help of each option of a request.
-_OPTIONS: Sequence[tuple[str, type, int, str]] = (
-    ('--max-moves', int, 1, 'maximum number of nodes to move; default: no limit'),
-    ('--max-surge', int, 1, 'maximum number of nodes that a step adds; default: 1'),
-    ('--min-gain', float, 0, 'omit moves that reduce the deviation by less; default: 0'),
-    ('--min-age-s', int, 0, 'do not move nodes younger than this, in seconds; default: 0'),
+# Name, type and help of each option of a request.
+_OPTIONS: Sequence[tuple[str, Callable[[str], float], str]] = (
+    ('--max-moves', at_least(1, int), 'maximum number of nodes to move; default: no limit'),
+    ('--max-surge', at_least(1, int), 'maximum number of nodes that a step adds; default: 1'),
+    ('--min-gain', at_least(0, float), 'omit moves that reduce the deviation by less; default: 0'),
+    (
+        '--min-age-s',
+        at_least(0, int),
+        'do not move nodes younger than this, in seconds; default: 0',
+    ),
 )
-_N = TypeVar('_N', int, float)
 _ONLY_OF_CHECKS = {*CheckRequest.__struct_fields__} - {*RebalanceRequest.__struct_fields__}
 
 
@@ -58,8 +60,7 @@ class Rebalance(FilesCommand):
     @override
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         super().add_arguments(parser)
-        for name, kind, least, text in _OPTIONS:
-            number = functools.partial(_at_least, kind=kind, least=least)
+        for name, number, text in _OPTIONS:
             parser.add_argument(name, type=number, metavar='NUMBER', help=text)
 
     @override
@@ -150,14 +151,3 @@ def _with_options(document: Any, args: argparse.Namespace) -> Any:
     if not given or not isinstance(options, dict):
         return document
     return {**document, 'options': {**options, **given}}
-
-
-def _at_least(text: str, kind: type[_N], least: int) -> _N:
-    try:
-        number = kind(text)
-    except ValueError:
-        number = kind(least - 1)
-    if not least <= number < math.inf:
-        noun = 'integer' if kind is int else 'number'
-        raise argparse.ArgumentTypeError(f'expected {noun} >= {least}, got {text}')
-    return number

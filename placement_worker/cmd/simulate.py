@@ -5,12 +5,14 @@ A run may take long. A closed pipe therefore ends the output and not the run tha
 
 import argparse
 import errno
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
 from typing_extensions import override
 
 from placement_worker.cmd import output
+from placement_worker.cmd.argument_types import at_least
 from placement_worker.cmd.base import OK, LocalCommand
 from placement_worker.cmd.output import Paint
 from placement_worker.formats.text import counted, escaped
@@ -47,7 +49,7 @@ class Simulate(LocalCommand):
         parser.add_argument(
             '--every',
             metavar='N',
-            type=_positive,
+            type=at_least(1, int),
             help=f'show each Nth step; default: 1 up to {MAX_SHOWN_STEPS} steps, else the last',
         )
         parser.add_argument(
@@ -62,7 +64,7 @@ class Simulate(LocalCommand):
         parser.add_argument(
             '--explained',
             metavar='N',
-            type=_natural,
+            type=at_least(0, int),
             default=EXPLAINED,
             help=f'number of steps that the report explains; default: {EXPLAINED}',
         )
@@ -133,19 +135,6 @@ def _check_folder(path: str) -> None:
         raise FileNotFoundError(errno.ENOENT, 'No such folder', str(folder))
 
 
-def _natural(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f'expected a number of steps, got {text}')
-    return int(text)
-
-
-def _positive(text: str) -> int:
-    number = _natural(text)
-    if not number:
-        raise argparse.ArgumentTypeError('expected at least 1 step, got 0')
-    return number
-
-
 def _step_lines(moment: Moment, paint: Paint) -> Iterator[str]:
     worker, other = moment.worker, moment.other
     yield paint(f'Step {worker.number}: {worker.what}', 'bold') + (
@@ -158,19 +147,19 @@ def _step_lines(moment: Moment, paint: Paint) -> Iterator[str]:
         yield from (output.INDENT + line for line in output.warnings(check.warnings, paint))
     if not worker.as_expected:
         yield output.INDENT + paint('The scenario expects another outcome.', 'red')
-    others = {one.name: one.nodes for one in other.standings} if other else {}
+    others = {standing.name: standing.nodes for standing in other.standings} if other else {}
     rows = [
         {
-            'place': one.name,
-            'nodes': one.nodes,
-            'ideal': None if one.ideal is None else round(one.ideal, 1),
-            'deviation': None if one.ideal is None else round(one.deviation, 1),
-            'usable': one.usable,
-            **({'greedy': others.get(one.name, 0)} if other else {}),
+            'place': standing.name,
+            'nodes': standing.nodes,
+            'ideal': None if standing.ideal is None else round(standing.ideal, 1),
+            'deviation': None if standing.ideal is None else round(standing.deviation, 1),
+            'usable': standing.usable,
+            **({'greedy': others.get(standing.name, 0)} if other else {}),
         }
-        for one in worker.standings
+        for standing in worker.standings
     ]
-    yield from (output.INDENT + line for line in output.table(rows).splitlines())
+    yield textwrap.indent(output.table(rows), output.INDENT)
     yield output.INDENT + _totals(worker)
     if other:
         yield f'{output.INDENT}greedy: {_totals(other)}'

@@ -77,7 +77,7 @@ def uses_shipped_cloud(args: argparse.Namespace, path: str) -> bool:
     with resources.as_file(resources.files('placement_worker') / 'examples') as examples:
         # A clone has copies of the examples.
         shipped = () if path == '-' else examples.rglob(Path(path).name)
-        return not any(one.read_bytes() == Path(path).read_bytes() for one in shipped)
+        return not any(file.read_bytes() == Path(path).read_bytes() for file in shipped)
 
 
 @contextlib.contextmanager

@@ -414,17 +414,21 @@ def unnamed_victims(action: str, data: Mapping[str, Any]) -> Counter[Location]:
     deletion = ActionData(data).deletion
     if deletion.candidates is not None:
         return Counter()
-    planned = _planned_deletions(deletion)
+    planned = planned_by_place(deletion)
     planned[None, None] += deletion.count - planned.total()
     return +planned
 
 
-def _planned_deletions(deletion: action_data.Deletion) -> Counter[Location]:
-    if deletion.places is not None:
-        return Counter({(one.region, one.zone): one.nodes for one in deletion.places})
-    if deletion.zones:
-        return Counter({(None, zone): count for zone, count in deletion.zones.items()})
-    return Counter({(region, None): count for region, count in (deletion.regions or {}).items()})
+def planned_by_place(change: action_data.Change) -> Counter[Location]:
+    """Return the number of nodes that the policies planned to create or delete, by place.
+
+    :raises InvalidInput: the plan is none of a decision.
+    """
+    if isinstance(change, action_data.Deletion) and change.places is not None:
+        return Counter({(place.region, place.zone): place.nodes for place in change.places})
+    if change.zones:
+        return Counter({(None, zone): count for zone, count in change.zones.items()})
+    return Counter({(region, None): count for region, count in (change.regions or {}).items()})
 
 
 def plan_rows(reply: CheckReply | BindReply) -> list[dict[str, Any]]:

@@ -107,14 +107,8 @@ def test_simulate_with_plot_and_report_writes_both_files(program, tmp_path):
             ['s', '--plot', 'p.png'],
             'p.png: unknown picture format; use a file name that ends in .svg',
         ),
-        (
-            ['s', '--every', 'x'],
-            'argument --every: expected a number of steps, got x; run "placement-policy simulate ',
-        ),
-        (
-            ['s', '--every', '0'],
-            'argument --every: expected at least 1 step, got 0; run "placement-policy simulate ',
-        ),
+        (['s', '--every', 'x'], 'argument --every: expected integer >= 1, got x; run '),
+        (['s', '--every', '0'], 'argument --every: expected integer >= 1, got 0; run '),
         (['s', '--report', '/none/r.html'], '/none: No such folder'),
         (
             ['bad'],
