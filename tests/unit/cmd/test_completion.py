@@ -26,7 +26,6 @@ TYPED = [
     ('schema ping', []),
     ('schema policy_detach.req', ['policy_detach.request']),
 ]
-INSTALLED = [shell for shell in completion.SHELLS if shutil.which(shell)]
 
 
 @pytest.fixture
@@ -45,21 +44,15 @@ def _run(*command):
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize('shell', INSTALLED)
-def test_script_of_each_installed_shell_has_valid_syntax(script, shell, tmp_path):
-    """Each shell that is installed here can parse its script."""
-    path = tmp_path / 'script'
-    path.write_text(script(shell))
-
-    done = _run(shell, '-n', str(path))
-
-    assert (done.returncode, done.stderr) == (0, '')
-
-
 @pytest.mark.parametrize('shell', completion.SHELLS)
-def test_script_of_each_shell_has_commands_options_and_values(script, shell):
-    """Each script contains the commands, the options and the values of options."""
+def test_script_of_each_shell_has_commands_options_and_values(script, shell, tmp_path):
+    """Each script has valid syntax, the commands, the options and the values of options."""
     text = script(shell)
+    (tmp_path / 'script').write_text(text)
+
+    if shutil.which(shell):
+        done = _run(shell, '-n', str(tmp_path / 'script'))
+        assert (done.returncode, done.stderr) == (0, '')
 
     for word in ('parked', 'drop', 'explain', 'summary', 'senlin.policy.zone_placement-1.0'):
         assert word in text

@@ -97,27 +97,6 @@ def test_errors_in_the_properties_of_a_policy_are_all_found(document, kind, path
     ]
 
 
-def test_error_of_the_worker_is_shown_at_the_path_that_it_names():
-    """An error that only the worker can find is located by the path in its text."""
-    exc = errors.PolicyTypeNotFound(
-        'Policy type `x-1.0` is not installed - at `$.policies[1].spec`'
-    )
-
-    headline, lines = shown(exc, GOOD, CheckRequest)
-
-    assert headline.endswith(f': {exc}')
-    assert lines[0].endswith('type: senlin.policy.deletion')
-
-
-def test_error_without_a_path_names_the_document():
-    """An error about a whole document has the number of the document, and no snippet."""
-    exc = errors.InvalidRequest('This is a policy spec')
-
-    assert shown(exc, zone_policy('a')['spec'], CheckRequest) == (
-        'f, document 1: This is a policy spec', []
-    )  # fmt: skip
-
-
 def test_line_that_may_hold_a_secret_is_not_shown():
     """A snippet never shows a line that names a secret."""
     document = changed(GOOD, lambda r: r.update(credentials={'trust_id': ['s3cr3t']}))
@@ -126,24 +105,6 @@ def test_line_that_may_hold_a_secret_is_not_shown():
 
     assert headline.endswith('Expected `str | null`, got `array` - at `$.credentials.trust_id`')
     assert 's3cr3t' not in ''.join(lines)
-
-
-@pytest.mark.parametrize(
-    ('exc', 'name'),
-    [
-        (errors.InvalidSpec('no - at `$.policies[1].spec.properties.x`'), 'b-1.1'),
-        (errors.InvalidSpec('no - at `$.policies[0].spec`'), 'a-1.0'),
-        (errors.InvalidSpec('no path'), None),
-        (errors.InvalidRequest('no - at `$.policies[1].spec`'), None),
-    ],
-)
-def test_type_of_an_error_is_that_of_the_spec_which_its_path_names(exc, name):
-    """A request has several policies, and the hint names the one that is wrong."""
-    specs = [{'type': 'a', 'version': 1}, {'type': 'b', 'version': '1.1'}]
-    request = {'policies': [{'spec': spec} for spec in specs]}
-
-    error = documents.Invalid(Source('f', ''), [documents.Problem(str(exc), None)], 0)
-    assert file_errors.type_of(exc, error, request, CheckRequest) == name
 
 
 def test_missing_types_and_wrong_properties_are_found_together():
@@ -304,10 +265,3 @@ def test_snippet_has_a_caret_under_the_column(text, column, lines):
     error = documents.DocumentError('wrong', Source('f', text), [problem])
 
     assert list(file_errors.problem_lines(error)) == lines
-
-
-def test_snippet_beyond_the_end_of_the_text_is_empty():
-    """The end of a text may be on a line that does not exist."""
-    error = documents.DocumentError('x', Source('f', 'a: ['), [Problem('x', Position(2, 1))])
-
-    assert list(file_errors.problem_lines(error)) == ['     2 | ', '       | ^']

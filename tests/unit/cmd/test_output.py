@@ -59,24 +59,16 @@ class Terminal(io.StringIO):
     ],
     ids=lambda value: value[0] if isinstance(value, list) else '',
 )
-def test_command_on_a_terminal_is_colored_unless_no_color_is_set(
-    program, monkeypatch, arguments, colored
-):
-    """Output has colors on a terminal only, and none with NO_COLOR."""
+def test_command_on_a_terminal_is_colored(program, monkeypatch, arguments, colored):
+    """Output has colors on a terminal only."""
     monkeypatch.setenv('TERM', 'xterm')
     monkeypatch.delenv('NO_COLOR', raising=False)
-    program('type', 'list', **FILES)  # writes the files
+    app = PlacementPolicy()
+    app.stdout = Terminal()
 
-    def shown():
-        app = PlacementPolicy()
-        app.stdout = Terminal()
-        app.run(arguments)
-        return app.stdout.getvalue()
-
-    assert colored in shown()
-    monkeypatch.setenv('NO_COLOR', '1')
-    assert '\x1b' not in shown()
-    assert '\x1b' not in program(*arguments)[1]
+    assert '\x1b' not in program(*arguments, **FILES)[1]
+    app.run(arguments)
+    assert colored in app.stdout.getvalue()
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ def test_parked_show_of_malformed_text_masks_possible_secrets(look, body, shown)
 
 def test_parked_show_of_deeply_nested_json_succeeds_or_fails_in_one_line(look):
     """A request of any nesting depth is shown, or refused in one line."""
-    for depth in range(880, 1000, 2):
+    for depth in range(880, 1000, 10):
         status, out, err = look('[' * depth + ']' * depth, 'show', '7')
 
         assert (status, err) in (

@@ -1,20 +1,18 @@
 """The command `placement-policy plan`."""
 
-import contextlib
 import json
+from unittest.mock import Mock
 
 import pytest
 import yaml
 from msgspec import structs
 
-from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.cmd.cli import PlacementPolicy
 from placement_worker.cmd.output import Paint
-from placement_worker.cmd.plan import Plan, plan_lines
+from placement_worker.cmd.plan import plan_lines
 from placement_worker.cmd.plan_changes import Changes, PlaceChange, Victim
+from placement_worker.errors import InvalidRequest
 from placement_worker.handlers.in_process import InProcessCaller
 from tests.factories import (
-    changed,
     deletion_policy,
     load_balancing_policy,
     node,
@@ -220,16 +218,15 @@ def test_plan_of_a_failed_check_shows_the_reason_with_its_details(plan):
     ]
 
 
-@pytest.mark.parametrize('form', ['json', 'yaml'])
-def test_plan_as_json_contains_the_changes(plan, form):
+def test_plan_as_json_contains_the_changes(plan):
     """The data of a plan has the changes, and each skipped policy with its reason."""
     asked = {
         **SHRINK,
         'policies': [*SHRINK['policies'], {**zone_policy('a', enabled=False), 'id': 'p'}],
     }
-    _, out, _ = plan(asked, options=['-f', form])
+    _, out, _ = plan(asked, options=['-f', 'json'])
 
-    changes = json.loads(out) if form == 'json' else yaml.safe_load(out)
+    changes = json.loads(out)
     assert (changes['deleted'], changes['is_decided']) == (2, True)
     assert changes['places']['zones'][0] == {'name': 'a', 'before': 2, 'after': 0, 'note': ''}
     victim = {'id': 'n1', 'place': 'a', 'reason': 'oldest in a', 'status': 'ACTIVE'}
@@ -238,53 +235,19 @@ def test_plan_as_json_contains_the_changes(plan, form):
     assert changes['skipped'] == [{'policy': 'zone_placement', 'reason': reason}]
 
 
-@pytest.mark.parametrize(
-    ('arguments', 'message'),
-    [
-        (['plan', 'none.yaml'], 'none.yaml: No such file or directory'),
-        (['plan', 'f'], 'f:1:1: Object missing required field `target` - at `$`'),
-    ],
-)
-def test_plan_with_an_error_exits_with_1(program, arguments, message):
-    """An error of the command has exit status 1, because 2 means changes."""
-    status, out, err = program(*arguments, f=changed(GROW, lambda r: r.pop('target')))
-
-    assert (status, out) == (1, '')
-    assert err.startswith(f'placement-policy plan: {message}')
-    assert all(' | ' in line for line in err.splitlines()[1:])
-
-
-def test_plan_requests_a_dry_run_with_full_explanation(program, registry):
+def test_plan_requests_a_dry_run_with_full_explanation(plan, monkeypatch):
     """The command overrides `dry_run` and `explain` of the request."""
-    asked = []
+    caller = Mock(side_effect=InvalidRequest('recorded'))
+    monkeypatch.setattr(InProcessCaller, 'policy_check', caller)
 
-    class Listening(InProcessCaller):
-        def policy_check(self, request, context=None):
-            asked.append(request)
-            return super().policy_check(request, context)
+    plan({**GROW, 'dry_run': False, 'explain': 'none'})
 
-    class RecordedPlan(Plan):
-        def open_caller(self, args):
-            return contextlib.nullcontext(Listening(Inventory.parse(CLOUD, 'test'), registry))
-
-    program('plan', 'f', f={**GROW, 'dry_run': False, 'explain': 'none'})  # writes the file
-    app = PlacementPolicy()
-    app.command_manager.add_command('recorded', RecordedPlan)
-    app.run(['recorded', 'f'])
-
-    assert [(one.dry_run, one.explain) for one in asked] == [(True, 'full')]
+    (asked,) = caller.call_args.args
+    assert (asked.dry_run, asked.explain) == (True, 'full')
 
 
 PLAIN = Paint(on=False)
 SHRINKING = Changes('CLUSTER_SCALE_IN', 'a1', 'BEFORE', 'web', 'OK', 'done', 3, deleted=2)
-
-
-def test_shown_with_paint_colors_the_lines():
-    """Lines have colors only if the painter is on."""
-    found = structs.replace(SHRINKING, places={'zones': [PlaceChange('a', 2, 1)]})
-
-    assert '  \x1b[31m- a  2 -> 1  -1\x1b[0m' in plan_lines(found, Paint(on=True))
-    assert not any('\x1b' in line for line in plan_lines(found, PLAIN))
 
 
 def test_shown_with_escape_characters_aligns_the_columns():

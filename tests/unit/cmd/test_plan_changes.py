@@ -11,7 +11,6 @@ from placement_worker.cmd.plan_changes import Changes, PlaceChange, PoolChange, 
 from placement_worker.contract import codec
 from placement_worker.contract.action_data import CREATION, DELETION
 from placement_worker.contract.model import CheckReply, CheckRequest, Decision
-from placement_worker.errors import InvalidInput
 from placement_worker.planning.sizing import Size
 from tests.factories import (
     connected,
@@ -221,24 +220,6 @@ def test_compare_with_a_load_balancing_decision_reads_the_pool(outcome):
     assert found.any is (outcome == 'APPLIED')
 
 
-def test_compare_with_a_dry_run_of_load_balancing_only_reads_octavia():
-    """A dry run shows the planned members, and writes nothing to Octavia."""
-    lab = Lab()
-    policy, members = lab.attached([connected(1), connected(2)])
-    lab.calls.clear()
-    members += [connected(3), connected(4)]
-    data = {'creation': {'count': 2, 'nodes': ['n2', 'n3', 'n4']}}
-    after = {'target': 'AFTER', 'data': data, 'dry_run': True}
-    asked = request('CLUSTER_SCALE_OUT', [policy], members, **after)
-
-    lines = lines_of(compare(asked, lab.check(asked)))
-
-    assert lines[0] == 'CLUSTER_SCALE_OUT of cluster web, AFTER: 4 nodes'
-    assert lines[3:6] == ['  + n3', '  + n4', '    already there: n2']
-    assert lines[-2] == 'Plan: 1 load-balancer update. Nothing was done.'
-    assert [str(call) for call in lab.calls if call.writes] == []
-
-
 def test_compare_with_spared_victims_counts_the_places_of_the_others():
     """If a health floor spares victims, the plan by zone is replaced by the actual victims."""
     lab = Lab(description={'zones': {'a': True, 'b': True}})
@@ -358,9 +339,3 @@ NODE = {'node': node(9)}
 def test_size_is_what_policies_decided_or_else_that_of_the_action(action, more, expected):
     """The data of the reply override the inputs, which the engine follows without a decision."""
     assert size(action, **more) == expected
-
-
-def test_size_with_malformed_inputs_is_refused():
-    """Inputs that no policy has read are checked as the policies check them."""
-    with pytest.raises(InvalidInput, match='count'):
-        size('CLUSTER_SCALE_OUT', inputs={'count': 'x'})

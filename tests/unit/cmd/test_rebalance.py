@@ -38,14 +38,6 @@ def test_rebalance_prints_the_steps(rebalance):
     assert '|    1 | b         | a scale-out | n' in out
 
 
-def test_rebalance_as_json_is_the_reply(rebalance):
-    """`-f json` prints the whole reply of the contract."""
-    status, out, _ = rebalance(asked(), '-f', 'json')
-
-    reply = json.loads(out)
-    assert (status, reply['status'], len(reply['steps'])) == (0, 'OK', 1)
-
-
 def test_rebalance_that_cannot_be_planned_has_status_1(rebalance):
     """A plan with status ERROR prints its reason, and ends with 1."""
     status, out, _ = rebalance(asked(max_size=2))

@@ -90,16 +90,6 @@ def test_replay_of_another_file_reports_a_few_lines_only(program, number, last):
     assert lines[-1].startswith(f'placement-policy replay: {last}')
 
 
-def test_replay_of_an_invalid_gzip_file_prints_one_line(program):
-    """A file that ends in .gz and is not compressed is reported in one line."""
-    status, _, err = program('replay', 'log.gz', **{'log.gz': 'text'})
-
-    assert status == 2
-    assert err.startswith('placement-policy replay: log.gz cannot be decompressed: ')
-    assert err.endswith('; remove .gz from the name of a file that is not compressed\n')
-    assert err.count('\n') == 1
-
-
 def test_replay_of_a_compressed_log_with_another_name_reads_it(program, line, tmp_path):
     """A compressed log need not end in .gz."""
     (tmp_path / 'log.1').write_bytes(gzip.compress(line.encode()))
