@@ -18,6 +18,11 @@ from placement_worker.errors import PlacementWorkerError, WorkerFailed, with_not
 from placement_worker.planning.placement import Plan, Row, infeasible
 from placement_worker.planning.places import Held, Place, total
 from placement_worker.planning.sizing import Size
+from placement_worker.policies.places import (
+    AS_IN_1_0,
+    RegionPlacementProperties,
+    ZonePlacementProperties,
+)
 from placement_worker.policies.region_placement import RegionPlacement
 from placement_worker.policies.registry import Registry
 from placement_worker.policies.zone_placement import ZonePlacement
@@ -335,7 +340,14 @@ def greedy_plan(size: Size, places: Sequence[Place], held: Held[str | None]) -> 
         taken = {place.name: moved[i] for i, place in enumerate(usable)}
         rows = [(one.name, located[one.name], one.cap, one.obstacle) for one in places]
         raise infeasible(size.count, taken, rows)
-    return Plan(tuple(map(_row, usable, current, ideals, moved, [growing] * len(usable))))
+    planned = map(_row, usable, current, ideals, moved, [growing] * len(usable))
+    others = [
+        Row(place.name, place.weight, place.cap, False, held, 0.0, 0, held, '')
+        for place in places
+        if not place.available
+        for held in [located[place.name]]
+    ]
+    return Plan((*planned, *others))
 
 
 def _filled(room: Sequence[int], order: Sequence[int], count: int) -> list[int]:
@@ -358,12 +370,14 @@ def _row(place: Place, current: int, ideal: Fraction, moved: int, growing: bool)
 
 
 class _GreedyZonePlacement(ZonePlacement):
-    spread = None
-    backoff = None
     planner = staticmethod(greedy_plan)
+
+    def __init__(self, properties: ZonePlacementProperties) -> None:
+        super().__init__(ZonePlacementProperties(places=properties.places, **AS_IN_1_0))
 
 
 class _GreedyRegionPlacement(RegionPlacement):
-    spread = None
-    backoff = None
     planner = staticmethod(greedy_plan)
+
+    def __init__(self, properties: RegionPlacementProperties) -> None:
+        super().__init__(RegionPlacementProperties(places=properties.places, **AS_IN_1_0))
