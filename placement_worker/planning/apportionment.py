@@ -16,8 +16,6 @@ from typing import NamedTuple
 
 
 class _Part(NamedTuple):
-    """A place: its reduced weight and the bounds of its count."""
-
     weight: int
     floor: int
     ceiling: int
@@ -66,7 +64,6 @@ def apportion(
 
 
 def _around(total: int, parts: Sequence[_Part]) -> tuple[list[int], list[int]]:
-    """Return the counts at two adjacent prices: up to the total, and beyond it."""
     weights, floors, ceilings = zip(*parts, strict=True)
     step = max(weights)
     low, high = 0, 2 * step * (max(ceilings) + 1) // min(weights) + 1
@@ -82,10 +79,7 @@ def _around(total: int, parts: Sequence[_Part]) -> tuple[list[int], list[int]]:
 
 
 def _counts(parts: Sequence[_Part], price: int, step: int) -> list[int]:
-    """Return the affordable counts if a unit may cost ``price / step``.
-
-    Raising the price by one adds at most one unit per place.
-    """
+    """Return the counts at ``price / step``; the next price adds at most one unit per place."""
     return [
         min(max((weight * price + step) // (2 * step), low), high) for weight, low, high in parts
     ]

@@ -23,11 +23,9 @@ ONLINE = frozenset({'ONLINE', 'NO_MONITOR'})
 
 @dataclass(frozen=True, slots=True)
 class Floor:
-    """The health floor of one pool.
+    """The health floor of one pool, before a removal.
 
     :ivar min_online: a number of members or a percentage of them, e.g. "75%".
-    :ivar members: the number of members before the removal.
-    :ivar online: the number of those that are online.
     :ivar leaving: node id -> the number of online members that leave with the node.
     """
 
@@ -39,7 +37,6 @@ class Floor:
 
     @property
     def required(self) -> int:
-        """The number of members that have to stay online."""
         if isinstance(self.min_online, int) or '%' not in self.min_online:
             return int(self.min_online)
         percentage = Fraction(self.min_online.rstrip('% '))
@@ -58,11 +55,6 @@ class Floor:
         return {'members': self.members, 'online': self.online, 'required_online': self.required}
 
     def explained(self, asked: int, kept: int) -> str:
-        """Return a sentence about a removal of which only a part can leave the pool.
-
-        :param asked: the number of nodes that are to leave.
-        :param kept: the number of nodes that can leave.
-        """
         nodes = f'Only {kept} of {asked} nodes' if kept else f'None of {counted(asked, "node")}'
         start = f'{nodes} can leave pool {shortened(self.pool_id)}'
         if self.required > self.members:  # never for a percentage
@@ -75,10 +67,7 @@ class Floor:
 
 
 def kept(victims: Sequence[str], floors: Sequence[Floor]) -> list[str]:
-    """Return the victims that can leave, in their order, without passing below a floor.
-
-    A victim without an online member can always leave: as many members are online without it.
-    """
+    """Return the victims that can leave; one without an online member always can."""
     room = [floor.removable for floor in floors]
     leaving = []
     for victim in victims:
@@ -90,7 +79,6 @@ def kept(victims: Sequence[str], floors: Sequence[Floor]) -> list[str]:
 
 
 def reached(victims: Sequence[str], floors: Sequence[Floor]) -> Floor | None:
-    """Return the first floor that does not let all victims leave, or None."""
     return next(
         (
             floor

@@ -16,11 +16,6 @@ T = TypeVar('T', bound=Hashable)
 
 
 def interleave(counts: Mapping[T, int]) -> list[T]:
-    """Order places so that every prefix is spread as evenly as possible.
-
-    :param counts: place -> number of nodes planned there, >= 0.
-    :returns: one place per node.
-    """
     slots = sum(counts.values()) * [None]
     return [place for _, place in _fill({None: counts}, slots)]
 

@@ -22,8 +22,6 @@ from placement_worker.planning.apportionment import apportion
 from placement_worker.planning.places import (
     NO_CAP,
     NO_PLACE,
-    NO_RANKS,
-    NOWHERE,
     UNKNOWN,
     Counts,
     Held,
@@ -31,7 +29,6 @@ from placement_worker.planning.places import (
     Place,
     Ranks,
     first_rank,
-    total,
 )
 from placement_worker.planning.shortage import Shortage, last_failed
 from placement_worker.planning.sizing import Size
@@ -71,7 +68,7 @@ class Plan:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Place -> number of nodes to create or delete there, by name, without zeros."""
+        """Place -> number of nodes to create or delete there, without zeros."""
         return {
             row.name: row.planned
             for row in sorted(self.rows, key=lambda row: row.name)
@@ -89,55 +86,35 @@ def plan_for(size: Size, places: Sequence[Place], held: Held[str | None]) -> Pla
     :param places: in the order of the spec, which breaks the other ties.
     :raises NoFeasiblePlan: more nodes than can be placed or removed.
     """
-    if size.kind == CREATION:
-        return grow(places, total([*held.groups, held.staying]), size.count, held.ranks)
-    return shrink(places, held.groups, size.count, held.staying, held.ranks)
+    return (_grow if size.kind == CREATION else _shrink)(places, held, size.count)
 
 
-def grow(places: Sequence[Place], current: Located, count: int, ranks: Ranks = NO_RANKS) -> Plan:
-    """Plan where to create `count` nodes.
-
-    Nodes outside the available places do not count towards the size that is divided.
-
-    :param places: in the order of the spec, which breaks ties.
-    :param current: place -> number of nodes there; may contain unlisted places.
-    :param ranks: break ties before the order of the spec does.
-    :raises NoFeasiblePlan: no place is available, or the caps leave too little room.
-    """
+def _grow(places: Sequence[Place], held: Held[str | None], count: int) -> Plan:
+    """Nodes outside the available places do not count towards the size that is divided."""
+    current = held.total
     known = [place for place in places if place.known]
-    held = [current.get(place.name, 0) for place in known]
-    ceilings = [_ceiling(place, now, count) for place, now in zip(known, held, strict=True)]
-    if sum(ceilings) < sum(held) + count:
+    before = [current[place.name] for place in known]
+    ceilings = [_ceiling(place, now, count) for place, now in zip(known, before, strict=True)]
+    if sum(ceilings) < sum(before) + count:
         raise _no_room(places, current, dict(zip(known, ceilings, strict=True)), count)
-    first = [first_rank(ranks, place.name) for place in known]
+    first = [first_rank(held.ranks, place.name) for place in known]
     weights = [place.weight for place in known]
-    final = apportion(sum(held) + count, weights, held, ceilings, lambda i, _: first[i])
-    rows = _listed_rows(known, held, final, [place.available for place in known])
-    unlisted = _unlisted(places, current)
-    return Plan((*rows, *_unlisted_rows(places, unlisted, unlisted)))
+    final = apportion(sum(before) + count, weights, before, ceilings, lambda i, _: first[i])
+    rows = _listed_rows(known, before, final, [place.available for place in known])
+    return Plan((*rows, *_unlisted_rows(places, current, current)))
 
 
-def shrink(
-    places: Sequence[Place],
-    groups: Sequence[Located],
-    count: int,
-    staying: Located = NOWHERE,
-    ranks: Ranks = NO_RANKS,
-) -> Plan:
-    """Plan from where to delete `count` nodes; a group follows when the ones before it are empty.
+def _shrink(places: Sequence[Place], held: Held[str | None], count: int) -> Plan:
+    """A group follows when the ones before it are empty.
 
-    :param places: in the order of the spec, which breaks ties.
-    :param groups: place -> number of nodes there, for each group; may contain unlisted places.
-    :param staying: place -> number of protected nodes there. They count as held, but stay, even if
-        fewer than `count` nodes can leave: the plan then removes all others.
-    :param ranks: those of the last group, whose next nodes break ties before the order of the spec.
-    :raises NoFeasiblePlan: there are fewer than `count` nodes.
+    Protected nodes count as held, but stay, even if fewer than `count` nodes can leave: the plan
+    then removes all others.
     """
-    before = total([*groups, staying])
-    _check_held(before, groups, count)
+    before = held.total
+    if before.total() < count:
+        raise _too_few(before, held.staying, count)
     known = [place for place in places if place.known]
-    after = _after_removal(known, before, groups, count, ranks)
-    unlisted = _unlisted(places, before)
+    after = _after_removal(known, before, held, count)
     rows = [
         *_listed_rows(
             known,
@@ -145,15 +122,13 @@ def shrink(
             [after[place.name] for place in known],
             [not place.evacuated for place in known],
         ),
-        *_unlisted_rows(places, unlisted, {name: after[name] for name in unlisted}),
+        *_unlisted_rows(places, before, after),
     ]
-    with_protected = (_with_protected(row, staying.get(row.name, 0)) for row in rows)
+    with_protected = (_with_protected(row, held.staying.get(row.name, 0)) for row in rows)
     return Plan(tuple(with_protected), before[None] - after[None])
 
 
-def alternatives(
-    plan: Plan, places: Sequence[Place], ranks: Ranks = NO_RANKS
-) -> dict[str, list[str]]:
+def alternatives(plan: Plan, places: Sequence[Place], ranks: Ranks) -> dict[str, list[str]]:
     """Return the planned places by name, each with the other places in the order of preference.
 
     The first alternative is the place to which the planner would give the node if the place had one
@@ -190,11 +165,6 @@ def infeasible(
     reason: str = _INFEASIBLE,
     warnings: Sequence[str] = (),
 ) -> NoFeasiblePlan:
-    """Return the error; the decision in the reply has its details.
-
-    :param asked: the number of nodes to create or to delete.
-    :param room: place -> how many nodes can be created or deleted there, if any.
-    """
     possible = sum(room.values())
     details = {
         'asked': asked,
@@ -215,7 +185,6 @@ def infeasible(
 
 
 def note_of(place: Place, nodes: int) -> str:
-    """Return what keeps a known place from having more nodes, or an empty string."""
     cap = ''
     if 0 <= place.cap <= nodes:
         cap = 'at its cap' if nodes == place.cap else 'over its cap'
@@ -234,23 +203,19 @@ def _ceiling(place: Place, held: int, count: int) -> int:
 
 
 def _no_room(
-    places: Sequence[Place], current: Located, ceilings: Mapping[Place, int], count: int
+    places: Sequence[Place], current: Counts, ceilings: Mapping[Place, int], count: int
 ) -> NoFeasiblePlan:
-    """Return the error of a creation for which there is too little room.
-
-    Shortages are the cause if there would be enough room without them.
-    """
-    held = {place.name: current.get(place.name, 0) for place in places}
-    room = {place.name: ceiling - held[place.name] for place, ceiling in ceilings.items()}
+    """Shortages are the cause if there would be enough room without them."""
+    room = {place.name: ceiling - current[place.name] for place, ceiling in ceilings.items()}
     rows = [
-        (place.name, held[place.name], place.cap, _obstacle(place, held[place.name]))
+        (place.name, current[place.name], place.cap, _obstacle(place, current[place.name]))
         for place in places
     ]
     without_shortages = sum(
-        _ceiling(structs.replace(place, shortage=None), held[place.name], count)
+        _ceiling(structs.replace(place, shortage=None), current[place.name], count)
         for place in ceilings
     )
-    if without_shortages < sum(held[place.name] for place in ceilings) + count:
+    if without_shortages < sum(current[place.name] for place in ceilings) + count:
         return infeasible(count, room, rows)
     shortages = [place.shortage for place in ceilings if place.available and place.shortage]
     return infeasible(count, room, rows, _short_of_capacity(count, room, rows, shortages))
@@ -271,8 +236,8 @@ def _short_of_capacity(
 ) -> str:
     """Return the reason of a creation that fails because places are short of capacity.
 
-    The text quotes the latest failure, since some errors of Nova have other causes: a bad image
-    makes the build fail on each host, and Nova reports "Exceeded maximum number of retries".
+    The latest failure is quoted, since some errors of Nova have other causes: a bad image makes the
+    build fail on each host, and Nova reports "Exceeded maximum number of retries".
     """
     possible = sum(room.values())
     first = f'Only {possible} of {counted(asked, "node")}' if possible else 'No node'
@@ -285,33 +250,28 @@ def _short_of_capacity(
     return f'{first} can be created: {listed(causes)}{quote}{probe}'
 
 
-def _check_held(before: Counts, groups: Sequence[Located], count: int) -> None:
-    """Check that there are `count` nodes, protected ones included."""
-    held = before.total()
-    if count <= held:
-        return
-    room = {name or NO_PLACE: number for name, number in total(groups).items()}
+def _too_few(before: Counts, staying: Located, count: int) -> NoFeasiblePlan:
+    room = {name or NO_PLACE: number - staying.get(name, 0) for name, number in before.items()}
     places = [
         (name or NO_PLACE, number, NO_CAP, '')
         for name, number in sorted(before.items(), key=str)
         if number
     ]
     warning = (
-        f'The action asks to remove {counted(count, "node")}, but the placement policy finds {held}'
+        f'The action asks to remove {counted(count, "node")}, but the placement policy finds '
+        f'{before.total()}'
     )
-    raise infeasible(count, room, places, warnings=[warning])
+    return infeasible(count, room, places, warnings=[warning])
 
 
 class _Units(NamedTuple):
-    """Nodes of one group in one place that may leave in the same stage."""
-
     place: str | None
     weight: int
     number: int
 
 
 def _after_removal(
-    known: Sequence[Place], before: Counts, groups: Sequence[Located], count: int, ranks: Ranks
+    known: Sequence[Place], before: Counts, held: Held[str | None], count: int
 ) -> Counts:
     """Return the nodes by place after `count` nodes have left.
 
@@ -324,10 +284,12 @@ def _after_removal(
     """
     after = before.copy()
     keeping = [place for place in known if not place.evacuated]
-    for i, group in enumerate(groups, 1):
+    for i, group in enumerate(held.groups, 1):
         movable = Counter(group)
         for units in _stages(keeping, movable, after):
-            leaving = [_next_ranks(unit, ranks, movable, i == len(groups)) for unit in units]
+            leaving = [
+                _next_ranks(unit, held.ranks, movable, i == len(held.groups)) for unit in units
+            ]
             count -= _remove(units, count, movable, after, leaving)
     return after
 
@@ -397,16 +359,10 @@ def _remove(
     return removed
 
 
-def _unlisted(places: Sequence[Place], current: Located) -> dict[str, int]:
-    known = {place.name for place in places if place.known}
-    names = {name for name in current if name is not None} | {place.name for place in places}
-    return {name: current.get(name, 0) for name in sorted(names - known)}
-
-
 def _listed_rows(
     places: Sequence[Place], held: Sequence[int], final: Sequence[int], usable: Sequence[bool]
 ) -> list[Row]:
-    """Return the rows of known places; only usable ones have a share in the size afterwards."""
+    """Only usable places have a share in the size afterwards."""
     size = sum(count for count, counts in zip(final, usable, strict=True) if counts)
     weight = sum(place.weight for place, counts in zip(places, usable, strict=True) if counts)
     return [
@@ -425,24 +381,24 @@ def _listed_rows(
     ]
 
 
-def _unlisted_rows(
-    places: Sequence[Place], before: Mapping[str, int], after: Mapping[str, int]
-) -> list[Row]:
-    """Return the rows of places that are unlisted or unknown to the cloud."""
-    by_name = {place.name: place for place in places}
+def _unlisted_rows(places: Sequence[Place], before: Counts, after: Counts) -> list[Row]:
+    """Return the rows, by name, of places that are unlisted or unknown to the cloud."""
+    known = {place.name for place in places if place.known}
+    listed_names = {place.name: place for place in places}
+    others = sorted({*listed_names, *filter(None, before)} - known)
     return [
         Row(
             name=name,
-            weight=by_name[name].weight if name in by_name else 0,
-            cap=by_name[name].cap if name in by_name else NO_CAP,
+            weight=listed_names[name].weight if name in listed_names else 0,
+            cap=listed_names[name].cap if name in listed_names else NO_CAP,
             usable=False,
-            current=held,
+            current=before[name],
             ideal=0.0,
-            planned=held - after[name],
+            planned=before[name] - after[name],
             final=after[name],
-            note=UNKNOWN if name in by_name else NOT_LISTED,
+            note=UNKNOWN if name in listed_names else NOT_LISTED,
         )
-        for name, held in before.items()
+        for name in others
     ]
 
 

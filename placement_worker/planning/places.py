@@ -36,7 +36,6 @@ Counts = Counter[str | None]
 # Place -> the ranks of its healthy, unprotected nodes in the order of all victims, ascending. It is
 # empty without a deletion policy, or if that policy chooses at random.
 Ranks = Mapping[str | None, Sequence[int]]
-NO_RANKS: Ranks = MappingProxyType({})
 
 
 class Cordon(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
@@ -68,12 +67,10 @@ class Cordon(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
 
     @property
     def note(self) -> str:
-        """The end and the reason, e.g. "cordoned until 2026-12-01 (new switches)"."""
         reason = f' ({self.reason})' if self.reason else ''
         return f'cordoned until {day_or_time(self.until)}{reason}'
 
     def covers(self, region: str | None, zone: str | None) -> bool:
-        """Return whether a zone is cordoned, or a whole region; `zone` None asks for the latter."""
         return self.region in (None, region) and self.zone in (None, zone)
 
 
@@ -84,10 +81,7 @@ def cordons_in_force(cordons: Iterable[Cordon], now: datetime.datetime) -> tuple
 def covering_cordon(
     cordons: Sequence[Cordon], region: str | None, zone: str | None
 ) -> Cordon | None:
-    """Return the cordon of a place, or None; see `Cordon.covers`.
-
-    Of several cordons, the one that ends last counts. It evacuates if one of them does.
-    """
+    """Of several cordons, the one that ends last counts; it evacuates if one of them does."""
     covering = [cordon for cordon in cordons if cordon.covers(region, zone)]
     if not covering:
         return None
@@ -96,10 +90,6 @@ def covering_cordon(
 
 
 def no_open_place(reason: str, cordons: Iterable[Cordon]) -> NoUsablePlace:
-    """Return the error that no place can take nodes because of cordons.
-
-    :param reason: the error without its cause.
-    """
     different = list(dict.fromkeys(cordons))
     details = [
         {'place': cordon.place, 'until': day_or_time(cordon.until), 'reason': cordon.reason}
@@ -139,20 +129,18 @@ class Place(Struct, frozen=True):
             return str(self.shortage or '')
         return (self.note or self.cordon_note) if self.known else UNKNOWN
 
-    def is_opened_without_cordons(self, held: int = 0) -> bool:
-        """Return whether a node could be created if the cordons were lifted."""
+    def is_opened_without_cordons(self, held: int) -> bool:
         has_room = self.cap < 0 or held < self.cap
         is_short = self.shortage is not None and not self.shortage.room
         return bool(self.cordons) and not self.note and has_room and not is_short
 
     def cordoned(self, cordon: Cordon | None) -> 'Place':
-        """Return the place with its own cordon; a cordon does not hide that a place is unknown."""
+        """A cordon does not hide that a place is unknown."""
         if cordon is None or not self.known:
             return self
         return structs.replace(self.closed([cordon], cordon.note), evacuated=cordon.evacuate)
 
     def closed(self, cordons: Sequence[Cordon], note: str) -> 'Place':
-        """Return the place with cordons, which keep nodes from being created there."""
         return structs.replace(
             self,
             available=False,
@@ -176,22 +164,13 @@ class Held(Generic[T]):
     ranks: Mapping[T, Sequence[int]] = field(default_factory=dict)
 
     @property
-    def number(self) -> int:
-        return sum(sum(group.values()) for group in (*self.groups, self.staying))
-
-    def unplaced(self, unknown: T) -> int:
-        """Return the number of nodes in an unknown place."""
-        return sum(group.get(unknown, 0) for group in (*self.groups, self.staying))
-
-
-def total(groups: Sequence[Located]) -> Counts:
-    """Return the number of nodes of all groups by place."""
-    counts: Counts = Counter()
-    for group in groups:
-        counts.update(group)
-    return counts
+    def total(self) -> Counter[T]:
+        """The nodes of all groups, and those that stay."""
+        counts: Counter[T] = Counter(self.staying)
+        for group in self.groups:
+            counts.update(group)
+        return counts
 
 
 def first_rank(ranks: Ranks, place: str) -> float:
-    """Return the rank of the next victim in a place; a place without one comes last."""
     return next(iter(ranks.get(place, ())), math.inf)

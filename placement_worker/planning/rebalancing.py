@@ -66,12 +66,6 @@ class Region:
 
 
 class _Move(NamedTuple):
-    """A node to create in one place and a node to delete in another one.
-
-    `gain`: the decrease of `deviation`; None if the node leaves an unlisted place or a place above
-    its maximum, which comes before any gain.
-    """
-
     source: str | None
     destination: str | None
     gain: Fraction | None
@@ -81,7 +75,7 @@ class Transfer(NamedTuple):
     """A node to create in one place and a node to delete in another one.
 
     `gain`: the decrease of the deviation of the regions, or of the zones within a region; None if
-    the node is misplaced.
+    the node leaves an unlisted place or a place above its maximum, which comes before any gain.
     """
 
     source: Place
@@ -166,7 +160,6 @@ def steps(
 
 
 def imbalance(regions: Sequence[Region], counts: Mapping[Place, int]) -> Imbalance:
-    """Return the distance of these counts from the best ones."""
     by_region = _by_region(counts)
     of_regions = [region.holding for region in regions]
     misplaced, zones = 0, Fraction(0)
@@ -245,7 +238,7 @@ def _worthwhile(holdings: Sequence[Holding], min_gain: Fraction) -> Iterator[_Mo
 
 
 def _moved(region: Region, left: Mapping[Place, int], arrived: Mapping[Place, int]) -> Region:
-    """Return a region after the transfers between regions; nodes that arrived must stay."""
+    """Nodes that arrived must stay."""
     zones = []
     for zone in region.zones:
         place = (region.name, zone.name)
@@ -306,7 +299,6 @@ def _price(unit: int, weight: int) -> Fraction:
 
 
 def _misplaced(holdings: Sequence[Holding], counts: Mapping[str | None, int]) -> int:
-    """Return the number of nodes in unlisted places or above the maximum of a place."""
     return sum(
         max(0, counts[holding.name] - (holding.most if holding.weight else 0))
         for holding in holdings

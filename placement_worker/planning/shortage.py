@@ -62,7 +62,6 @@ class Backoff:
     max_s: int
 
     def after(self, attempts: int) -> datetime.timedelta:
-        """Return the delay after some failed attempts in a row, at least one."""
         doublings = min(attempts - 1, _MOST_DOUBLINGS)
         return datetime.timedelta(seconds=min(self.max_s, self.initial_s << doublings))
 
@@ -72,10 +71,8 @@ class Shortage:
     """A place that had no room for its last attempts.
 
     :ivar attempts: the number of failed attempts in a row; 0 if their times are unknown.
-    :ivar until: the time of the next probe.
     :ivar room: the number of nodes that may be created there now: 0, or 1 for a probe.
     :ivar remembered: whether a record is part of the evidence, rather than nodes alone.
-    :ivar failed: the node that failed last, unless it is deleted.
     """
 
     attempts: int
@@ -99,8 +96,6 @@ class Shortage:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """The recorded failures of a cluster; `longest_s` is the age at which they end."""
-
     failures: Sequence[RecordedFailure] = ()
     longest_s: int = 0
 
@@ -121,7 +116,7 @@ def is_evidence(node: Node) -> bool:
 
 
 def last_failed(nodes: Iterable[Node]) -> Node | None:
-    """Return the node that failed last, if any; an unknown time comes before all others."""
+    """An unknown time comes before all others."""
     unknown = datetime.datetime.min
     return max(nodes, key=lambda node: in_utc(node.updated_at or unknown), default=None)
 
@@ -133,10 +128,6 @@ def shortages_by_place(
     backoff: Backoff,
     now: datetime.datetime,
 ) -> dict[P, Shortage]:
-    """Return the shortages of places that failed nodes and recorded failures prove.
-
-    :param locate: returns the place of a node.
-    """
     if not memory.failures and not any(map(is_evidence, nodes)):
         return {}
     evidence = _by_place(nodes, locate)
@@ -163,9 +154,6 @@ def failures_after_deletion(
 
     The record of a place covers all of its failures so far, so that repeated checks of the same
     nodes, and checks that delete some of them, count no attempt twice.
-
-    :param deleted: the ids of the nodes to delete, which are among `nodes`.
-    :param locate: returns region and zone of a node.
     """
     is_concerned = any(node.id in deleted and is_evidence(node) for node in nodes)
     if not memory.failures and not is_concerned:
@@ -198,8 +186,6 @@ def _means_no_capacity(status_reason: str | None) -> bool:
 
 @dataclass(slots=True)
 class _Evidence:
-    """The nodes of a place that found no room, and the times at which others were created."""
-
     failed: list[Node] = field(default_factory=list)
     created_at: list[datetime.datetime] = field(default_factory=list)
 
@@ -242,7 +228,6 @@ def _by_name(failure: RecordedFailure) -> tuple[str, str]:
 
 
 def _node_at(failure: RecordedFailure) -> Node:
-    """Return a node in the place of a failure, which is located by the rules of all nodes."""
     placement = {'region_name': failure.region_name, 'zone': failure.zone}
     return Node('', data={'placement': placement})
 
@@ -278,7 +263,7 @@ def _shortage(
 
 
 def _failure_times(evidence: _Evidence, now: datetime.datetime) -> list[datetime.datetime]:
-    """Return the times of failures in order, without those that show that a clock is wrong."""
+    """Leave out times in the future, which show that a clock is wrong."""
     times = (in_utc(node.updated_at) for node in evidence.failed if node.updated_at)
     return sorted(when for when in times if when <= now + _CLOCK_TOLERANCE)
 

@@ -72,10 +72,7 @@ def with_size_of_resize(
 ) -> Mapping[str, Any]:
     """Return the data of a resize with its number of nodes, as Senlin's engine adds it.
 
-    Without it, an engine that follows `inputs` would exceed the bounds that trim the resize. Data
-    of a resize that a policy decided stay as they are.
-
-    :raises Rejected: as `size_of`.
+    Without it, an engine that follows `inputs` would exceed the bounds that trim the resize.
     """
     if CREATION in data.data or DELETION in data.data:
         return data.data
@@ -99,8 +96,7 @@ def size_warnings(
     """Return the sentences about a resize that a bound changes, and about too few or many nodes.
 
     :param data: the action's data after all policies have decided.
-    :param protections: the protected nodes, by id; if no policy has chosen victims, the engine
-        must not choose them.
+    :param protections: if no policy has chosen victims, the engine must not choose these nodes.
     """
     action, cluster = request.action, request.cluster
     try:
@@ -121,14 +117,12 @@ def size_warnings(
 
 
 def is_below_min_size(action: Action, cluster: Cluster, removed: int) -> bool:
-    """Return whether the engine will refuse to remove so many nodes of the cluster."""
     if action.action in _REGARDLESS_OF_MIN_SIZE or not 0 < removed <= len(cluster.nodes):
         return False
     return len(cluster.nodes) - removed < cluster.min_size
 
 
 def excess_removal(count: int, cluster: Cluster) -> tuple[str, ...]:
-    """Return a sentence if more nodes are to be removed than the cluster has."""
     held = len(cluster.nodes)
     if count <= held:
         return ()
@@ -151,7 +145,7 @@ def _size_of(action: Action, data: ActionData, cluster: Cluster, max_nodes: int)
 
 
 def _named(action: Action, data: ActionData) -> Size | None:
-    """Return the size of a scale-in that names its nodes, or None; the names replace the count."""
+    """The names of a scale-in replace its count."""
     if action.action != actions.CLUSTER_SCALE_IN or not action.candidate_inputs.candidates:
         return None
     chosen = data.deletion.candidate_count or len(action.candidate_inputs.candidates)
@@ -167,10 +161,6 @@ def _decided(action: Action, data: ActionData) -> Size | None:
 
 
 def _check_named(action: Action, data: ActionData, size: Size) -> None:
-    """Check that a resize removes all nodes that its inputs name, unless victims are decided.
-
-    :raises SizeOutOfBounds: its number, or a bound, removes fewer.
-    """
     named = action.candidate_inputs.candidates or ()
     removed = size.count if size.kind == DELETION else 0
     if len(named) > removed and not data.deletion.candidates:
@@ -187,10 +177,6 @@ def _size_of_resize(action: Action, cluster: Cluster, max_nodes: int) -> Size:
 
 
 def _desired_size(inputs: ResizeInputs, cluster: Cluster, max_nodes: int) -> int:
-    """Return the size that a CLUSTER_RESIZE leads to.
-
-    :raises SizeOutOfBounds: the cluster, the inputs or the service do not allow that size.
-    """
     current = len(cluster.nodes)
     desired = _asked_size(inputs, current)
     if not inputs.strict:
@@ -202,11 +188,7 @@ def _desired_size(inputs: ResizeInputs, cluster: Cluster, max_nodes: int) -> int
 
 
 def _within_bounds(desired: int, inputs: ResizeInputs, cluster: Cluster) -> int:
-    """Return the allowed size closest to the desired one.
-
-    A maximum below zero is unlimited. Where minimum and maximum contradict each other, the maximum
-    wins.
-    """
+    """A maximum below zero is unlimited. A maximum below the minimum wins."""
     floor = cluster.min_size if inputs.min_size is None else inputs.min_size
     ceiling = cluster.max_size if inputs.max_size is None else inputs.max_size
     desired = max(desired, floor)
@@ -214,10 +196,6 @@ def _within_bounds(desired: int, inputs: ResizeInputs, cluster: Cluster) -> int:
 
 
 def _limit_of(inputs: ResizeInputs, cluster: Cluster, desired: int) -> str:
-    """Return in words which bound changed the size asked for; empty if none did.
-
-    :param desired: the result of `_desired_size`.
-    """
     asked = _asked_size(inputs, len(cluster.nodes))
     if desired == asked:
         return ''
@@ -225,7 +203,6 @@ def _limit_of(inputs: ResizeInputs, cluster: Cluster, desired: int) -> str:
 
 
 def _bound_of(inputs: ResizeInputs, asked: int, desired: int) -> str:
-    """Return the bound that changed the size asked for, e.g. "the cluster's max_size"."""
     if desired < asked:
         name, requested = 'max_size', inputs.max_size
     else:
@@ -234,7 +211,6 @@ def _bound_of(inputs: ResizeInputs, asked: int, desired: int) -> str:
 
 
 def _asked_size(inputs: ResizeInputs, current: int) -> int:
-    """Return the size that the adjustment alone leads to."""
     if inputs.number is None:
         return current
     if inputs.adjustment_type == 'CHANGE_IN_PERCENTAGE':
@@ -244,10 +220,7 @@ def _asked_size(inputs: ResizeInputs, current: int) -> int:
 
 
 def _percentage(number: float, current: int, min_step: int) -> int:
-    """Return `number` percent of the current size as whole nodes.
-
-    A change of less than one node counts as one node; a larger one drops its fraction.
-    """
+    """A change of less than one node counts as one node; a larger one drops its fraction."""
     delta = Fraction(str(number)) * current / 100
     size = abs(delta)
     rounded = math.ceil(size) if size < 1 else math.floor(size)
@@ -257,7 +230,6 @@ def _percentage(number: float, current: int, min_step: int) -> int:
 
 
 def _too_large(desired: int, max_nodes: int) -> SizeOutOfBounds:
-    """Return the error, in Senlin's words, of a size above the maximum of the service."""
     return SizeOutOfBounds(
         f'The target capacity ({desired}) is greater than the maximum number of nodes '
         f'allowed per cluster ({max_nodes}).'
@@ -265,7 +237,7 @@ def _too_large(desired: int, max_nodes: int) -> SizeOutOfBounds:
 
 
 def _check_bounds(desired: int, inputs: ResizeInputs, cluster: Cluster, max_nodes: int) -> None:
-    """Raise the error of the first bound that Senlin would find violated, in its order."""
+    """The first violated bound is Senlin's error."""
     bounds = (*_of_target(desired, inputs, cluster), *_of_limits(inputs, cluster, max_nodes))
     for is_violated, reason in bounds:
         if is_violated:
@@ -273,7 +245,6 @@ def _check_bounds(desired: int, inputs: ResizeInputs, cluster: Cluster, max_node
 
 
 def _of_target(desired: int, inputs: ResizeInputs, cluster: Cluster) -> Iterator[tuple[bool, str]]:
-    """Yield whether each bound of the desired size is violated, with the text of Senlin's error."""
     min_size, max_size, strict = inputs.min_size, inputs.max_size, inputs.strict
     low, high = cluster.min_size, cluster.max_size
     target = f'The target capacity ({desired})'
@@ -298,7 +269,6 @@ def _of_target(desired: int, inputs: ResizeInputs, cluster: Cluster) -> Iterator
 def _of_limits(
     inputs: ResizeInputs, cluster: Cluster, max_nodes: int
 ) -> Iterator[tuple[bool, str]]:
-    """Yield whether the new limits contradict each other, with the text of Senlin's error."""
     min_size, max_size = inputs.min_size, inputs.max_size
     low, high = cluster.min_size, cluster.max_size
     yield (
@@ -323,7 +293,7 @@ def _of_limits(
 
 
 def _exceeds(size: int | None, limit: int | None) -> bool:
-    """Return whether a size exceeds a limit; None or a limit below zero is unlimited."""
+    """None, or a limit below zero, is unlimited."""
     return size is not None and limit is not None and 0 <= limit < size
 
 

@@ -16,17 +16,11 @@ from placement_worker.planning.places import Held, Located, Place
 
 
 class _Bound(NamedTuple):
-    """A limit that keeps places from their ideal, as the text around their names."""
-
     before: str
     after_one: str
     after_many: str
 
     def of(self, names: Sequence[str], what: str) -> str:
-        """Return the limit of places in words, e.g. "zones az2 and az3 are unavailable".
-
-        :param what: the type of the places, e.g. "zone".
-        """
         noun, after = (what, self.after_one) if len(names) == 1 else (f'{what}s', self.after_many)
         return f'{self.before}{noun} {enumerated(names)}{after}'
 
@@ -69,8 +63,7 @@ class _Standing(NamedTuple):
 class Skew:
     """The places of a plan that are more than `allowed` nodes from their ideal.
 
-    :ivar standings: all listed places, in the order of the spec.
-    :ivar beyond: those that are too far from their ideal.
+    :ivar standings: all listed places; `beyond` are those that are too far from their ideal.
     :ivar first: the number of nodes that a deletion removes before healthy ones.
     :ivar staying: the protected nodes by place.
     """
@@ -100,9 +93,6 @@ class Skew:
 
         That is the place with the most nodes above its ideal, since it suffers most if it is lost
         too. If no place is too far above, it is the place with the most nodes missing.
-
-        :param what: the type of the places, e.g. "zone".
-        :param region: the region of the zones, if a policy planned by region.
         """
         worst = max(self.beyond, key=lambda standing: (standing.excess > 0, abs(standing.excess)))
         of_region = f' of region {_shown(region)}' if region else ''
@@ -115,8 +105,8 @@ class Skew:
     def _causes(self, worst: _Standing, what: str) -> list[str]:
         """Return the limits of the places beyond the allowed skew.
 
-        If nothing limits the worst place itself, the places on the other side of their ideal
-        count, too: it has the nodes that they cannot take, or lacks those that they keep.
+        If nothing limits the worst place itself, those on the other side of their ideal have its
+        nodes.
         """
         places = self.beyond
         if self._bound(worst) is None:
@@ -144,12 +134,7 @@ class Skew:
 def excessive_skew(
     kind: Kind, allowed: int, places: Sequence[Place], plan: Plan, held: Held[str | None]
 ) -> Skew | None:
-    """Return the skew of a plan, or None if no place is too far from its ideal.
-
-    :param allowed: the maximum distance of a place from its ideal.
-    :param places: the listed places, each of which has a row in the plan.
-    :param held: the nodes before the plan.
-    """
+    """Return the skew, or None if no place is more than `allowed` nodes from its ideal."""
     rows = {row.name: row for row in plan.rows}
     size = sum(rows[place.name].final for place in places)
     weights = sum(place.weight for place in places)

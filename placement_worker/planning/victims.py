@@ -67,7 +67,6 @@ class Protection:
 
     @property
     def details(self) -> dict[str, str]:
-        """The end and the reason, or empty strings, for the details of a decision."""
         return {
             'until': day_or_time(self.until) if self.until else '',
             'reason': self.reason,
@@ -165,7 +164,6 @@ def choose(
 def reason(node: Node, criteria: Criteria, unplaced: Collection[str] = (), place: str = '') -> str:
     """Return why a node has its rank, as one of a few phrases that can be counted.
 
-    :param unplaced: as in `Choice`.
     :param place: the place among whose nodes the criteria chose a victim; empty to omit it.
     """
     group = _group(node)
@@ -177,7 +175,6 @@ def reason(node: Node, criteria: Criteria, unplaced: Collection[str] = (), place
 
 
 def reason_counts(choice: Choice, criteria: Criteria) -> dict[str, int]:
-    """Return how many victims have each reason, by reason."""
     reasons = Counter(reason(node, criteria, choice.unplaced) for node in choice.victims)
     return dict(sorted(reasons.items()))
 
@@ -272,7 +269,7 @@ def protections_in_force(
     """Return the protected ones of some nodes by id, ordered by index and id.
 
     :param nodes: a node may be repeated; it is protected if one of its versions is.
-    :param patches: changes of nodes, by node id; their data replace those of the node.
+    :param patches: their data replace those of the nodes.
     """
     marked = [
         node
@@ -289,18 +286,15 @@ def protections_in_force(
 
 
 def protected_nodes_text(protections: Mapping[str, Protection]) -> str:
-    """Return the protected nodes in words: "n4 is protected until 2026-12-01, n5 is protected"."""
     return listed(protections.items(), lambda one: f'{shortened(one[0])} is {one[1]}', _LISTED)
 
 
 def too_few_victims(deleted: int, wanted: int, protections: Mapping[str, Protection]) -> str:
-    """Return a sentence about fewer victims than wanted."""
     number = f'{deleted} of {counted(wanted, "node")}'
     return f'Only {number} can be deleted: {protected_nodes_text(protections)}'
 
 
 def unparsed_protections(protections: Mapping[str, Protection]) -> list[str]:
-    """Return a sentence if the protection of some nodes cannot be parsed, else none."""
     invalid = [(node_id, one.invalid) for node_id, one in protections.items() if one.invalid]
     if not invalid:
         return []
@@ -317,7 +311,6 @@ def _group(node: Node) -> int:
 
 
 def _by_criteria(nodes: Sequence[Node], criteria: Criteria, seed: str) -> list[Node]:
-    """Sort healthy nodes by a criterion; ties keep their order."""
     if criteria == 'RANDOM':
         return sorted(nodes, key=_random_key(seed))
     time_of = attrgetter(
@@ -328,12 +321,11 @@ def _by_criteria(nodes: Sequence[Node], criteria: Criteria, seed: str) -> list[N
 
 
 def _comparable(moment: datetime.datetime | None) -> datetime.datetime:
-    """Return a time with a time zone; a missing time is the oldest."""
     return _OLDEST if moment is None else in_utc(moment)
 
 
 def _random_key(seed: str) -> Callable[[Node], bytes]:
-    """Return a sort key that depends on the seed and the node's id alone, on every machine."""
+    """The order must be the same on every machine."""
     start = hashlib.blake2b(seed.encode() + b'\0', digest_size=8)
 
     def key(node: Node) -> bytes:
@@ -376,7 +368,7 @@ def _in_rounds(
 def _protection_of(
     node: Node, data: Mapping[str, Any], now: datetime.datetime
 ) -> Protection | None:
-    """Return the protection of a node now; the one that a user set comes first."""
+    """The protection that a user set comes before that of engines and policies."""
     values = (node.metadata.protected if node.metadata else None, data.get(PROTECTED))
     for protection in map(parse_protection, values):
         if protection and (not protection.until or protection.until > now):
@@ -385,7 +377,6 @@ def _protection_of(
 
 
 def _plain(value: object) -> object:
-    """Return the value that a string holds, in any of the forms that are not a time."""
     if not isinstance(value, str):
         return value
     text = value.strip()
@@ -395,10 +386,6 @@ def _plain(value: object) -> object:
 
 
 def _parsed(value: object) -> Protection | None:
-    """Return the protection that a plain value describes.
-
-    :raises ValueError: it describes none.
-    """
     if value is None or isinstance(value, bool):
         return Protection() if value else None
     if isinstance(value, dict) and value and value.keys() <= _KEYS:
@@ -409,10 +396,7 @@ def _parsed(value: object) -> Protection | None:
 
 
 def _time(value: object) -> datetime.datetime:
-    """Return the time in a string.
-
-    Python takes a long number for a date, any separator and a time: 1712011200000 would be a time
-    in the year 1712. It is a count of milliseconds, which is not ISO 8601.
+    """Refuse a number: Python takes 1712011200000, milliseconds, for a time in the year 1712.
 
     :raises ValueError: the value is not a time in ISO 8601.
     """

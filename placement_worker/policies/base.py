@@ -64,7 +64,6 @@ class Outcome:
     :ivar reason: a sentence for operators.
     :ivar data: the whole new data of the action, or None if it stays the same.
     :ivar nodes: the patches of nodes, by node id.
-    :ivar cluster: the patch of the cluster.
     :ivar details: values that explain the decision.
     :ivar warnings: sentences for the reply, the log and the command line.
     """
@@ -80,13 +79,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class BindingOutcome:
-    """The result of attaching or detaching a policy.
-
-    :ivar data: the whole new data of the binding.
-    :ivar nodes: the patches of nodes, by node id.
-    :ivar cluster: the patch of the cluster.
-    :ivar warnings: sentences for the reply, the log and the command line.
-    """
+    """The result of attaching or detaching; `data` is the whole new data of the binding."""
 
     data: Mapping[str, Any]
     nodes: Mapping[str, NodePatch] = field(default_factory=dict)
@@ -122,7 +115,6 @@ def older_version(schema: type[S], values: Mapping[str, Any]) -> type[S]:
 
 
 def skipped(reason: str) -> Outcome:
-    """Return the outcome of a policy that does not apply."""
     return Outcome('SKIPPED', reason)
 
 
@@ -158,7 +150,6 @@ class State:
 
     @property
     def data(self) -> Mapping[str, Any]:
-        """The action's data as a map."""
         return self.action_data.data
 
     @property
@@ -169,7 +160,6 @@ class State:
         return self._places
 
     def size(self, request: CheckRequest) -> sizing.Size:
-        """Return the number of nodes that the action creates or deletes."""
         return sizing.size_of(request.action, self.action_data, request.cluster, self.max_nodes)
 
     def protected(self, request: CheckRequest) -> dict[str, Protection]:
@@ -184,7 +174,6 @@ class State:
         return victims.protections_in_force(versions, self.nodes, self.now)
 
     def node_data(self, node: Node) -> Data:
-        """Return the node's data with the changes of earlier policies."""
         patch = self.nodes.get(node.id)
         return patch.data if patch else node.data
 

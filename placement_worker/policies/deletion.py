@@ -141,11 +141,6 @@ class Deletion(Policy[DeletionProperties]):
     def _chosen(
         self, request: CheckRequest, state: State, size: Size, kept: Sequence[Node], reason: str
     ) -> Outcome:
-        """Return the outcome with victims by criteria, in addition to the kept ones.
-
-        :param reason: why the kept ones leave.
-        :raises NodeProtected: protected nodes leave too few victims, and the policy is strict.
-        """
         # An earlier policy has narrowed down nodes that the user named: no other may be chosen.
         count = len(kept) if _user_chose(request) else max(size.count, len(kept))
         criteria = self.properties.criteria
@@ -179,7 +174,7 @@ class Deletion(Policy[DeletionProperties]):
         return {**state.data, 'reason': reason, DELETION: deletion}
 
     def _with_hooks(self, outcome: Outcome) -> Outcome:
-        """Return the outcome with the hooks, which apply to victims that a policy chose."""
+        """Hooks apply to victims that a policy chose."""
         hooks = self.properties.hooks
         if not hooks.configured:
             return outcome
@@ -195,11 +190,6 @@ def _user_chose(request: CheckRequest) -> bool:
 def _removed(
     request: CheckRequest, state: State, size: Size, named: Sequence[str], kept: Sequence[Node]
 ) -> int:
-    """Return how many nodes the action removes.
-
-    :param named: the nodes that the action names, if it does.
-    :param kept: the nodes that an earlier policy chose.
-    """
     if named:
         return len(named)
     wanted = len(kept) if _user_chose(request) else max(size.count, len(kept))

@@ -280,13 +280,11 @@ class Places:
         return covering_cordon(self.cordons, region, zone)
 
     def _usable(self, region: Place) -> list[str]:
-        """Return the zones for new nodes that are available in a region, cordoned or not."""
         known = self.cloud.zones(region.name)
         return [name for name in self.zone_names if known.get(name)]
 
     @property
     def zone_names(self) -> list[str]:
-        """The zones for new nodes: the one that the profile of a new node names, else all."""
         named = self._named_zone
         if named:
             return [without_host(named)]
@@ -319,7 +317,7 @@ class Places:
         return structs.replace(region, evacuated=True, cordon_note=notes)
 
     def _evacuating_zones(self, region: str) -> list[Cordon]:
-        """Return the cordons that evacuate each listed zone of a region's Nova, or none."""
+        """A region is evacuated if each of its listed zones is."""
         if self.listed_zones is None or not any(
             one.evacuate and one.zone and one.region in (None, region) for one in self.cordons
         ):
@@ -376,10 +374,7 @@ class Places:
         by_region: bool,
         by_zone: bool = True,
     ) -> dict[Location, Shortage]:
-        """Return the shortages that failed nodes and recorded failures prove, by region and zone.
-
-        Without `by_region` or `by_zone`, all nodes share that part of the location.
-        """
+        """Without `by_region` or `by_zone`, all nodes share that part of the location."""
         if listed is None or listed.backoff is None:
             return {}
 
@@ -393,12 +388,6 @@ class Places:
 
 
 def check_cordons(places: Sequence[Place], reason: str, held: Located = NOWHERE) -> None:
-    """Check that unusable places are not unusable because of cordons.
-
-    :param places: places of which none can take a node.
-    :param reason: the error without its cause.
-    :raises NoUsablePlace: some could take a node without their cordons; the text names these.
-    """
     cordons = [
         one
         for place in places
@@ -410,7 +399,6 @@ def check_cordons(places: Sequence[Place], reason: str, held: Located = NOWHERE)
 
 
 def not_emptied(places: Sequence[Place], staying: Located, what: str) -> list[str]:
-    """Return a sentence for each place that protected nodes keep from being evacuated."""
     return [
         f'Cannot evacuate {what} {escaped(shortened(place.name))}: '
         f'{counted(staying[place.name], "protected node")} must not be deleted there'
@@ -420,7 +408,6 @@ def not_emptied(places: Sequence[Place], staying: Located, what: str) -> list[st
 
 
 def profile_of_new_node(request: CheckRequest) -> Profile | None:
-    """Return the profile of the node that a NODE_CREATE makes; None for any other action."""
     if request.action.action != actions.NODE_CREATE or request.action.node is None:
         return None
     return request.action.node.profile or request.cluster.profile
@@ -473,8 +460,6 @@ def deleted_ids(request: CheckRequest, data: Mapping[str, Any]) -> frozenset[str
     """Return the ids of the nodes that a policy chose or an action names for deletion.
 
     No policy need have read these values, so they may be malformed.
-
-    :param data: the data of the action after all policies.
     """
     action, deletion = request.action, data.get(DELETION)
     is_part = action.action in actions.OF_A_NODE and action.cause == actions.DERIVED
@@ -501,18 +486,12 @@ def _ids(candidates: object) -> Iterator[str]:
 
 
 def unknown_names(what: str, names: Sequence[str], known: Collection[str]) -> str:
-    """Return the sentence that the cloud does not know these names.
-
-    :param what: the type of the names, e.g. "region".
-    :param known: the names that the cloud knows.
-    """
     wrong = listed(names, lambda name: quoted(name) + similar_name(name, known))
     has = f'it has {listed(sorted(known), quoted)}' if known else 'it has none'
     return f'The cloud does not know {noun_for(len(names), what)} {wrong}; {has}'
 
 
 def similar_name(name: str, known: Collection[str]) -> str:
-    """Return the known name that is probably meant, e.g. ' (did you mean "az1"?)', if any."""
     candidates = [other for other in known if not _are_neighbors(name, other)]
     near = nearest(name, candidates, _SIMILAR)
     return f' (did you mean {quoted(near)}?)' if near else ''
@@ -526,11 +505,6 @@ def _are_neighbors(name: str, other: str) -> bool:
 
 
 def _unusable_details(what: str, names: Sequence[str], known: Collection[str]) -> dict[str, str]:
-    """Return why none of the names is usable, for the details of a decision.
-
-    :param what: the type of the names, e.g. "regions".
-    :param known: the names that the cloud knows.
-    """
     missing = [name for name in names if name not in known]
     found = {
         f'unavailable_{what}': listed(name for name in names if name in known),
@@ -543,12 +517,6 @@ def _unusable_details(what: str, names: Sequence[str], known: Collection[str]) -
 def none_usable(
     reason: str, what: str, key: str, names: Sequence[str], known: Collection[str]
 ) -> NoUsablePlace:
-    """Return the error of a spec without a usable place, with a warning of the unknown names.
-
-    :param what: the type of the names, e.g. "region".
-    :param key: the property that lists them.
-    :param known: the names that the cloud knows.
-    """
     missing = [name for name in names if name not in known]
     warnings = [unknown_names(what, missing, known)] if missing else []
     return NoUsablePlace(reason, _unusable_details(key, names, known), warnings=warnings)

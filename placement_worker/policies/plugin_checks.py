@@ -55,8 +55,6 @@ class _Attributes(Struct):
 
 @dataclass(frozen=True, slots=True)
 class _Unloadable:
-    """The stand-in for the object of an entry point that cannot be loaded."""
-
     problem: str
 
 
@@ -104,7 +102,6 @@ def usable(
 
 
 def problem(name: str, plugin: Any) -> str | None:
-    """Return the reason to skip the object of an entry point, or None if it fits the interface."""
     if isinstance(plugin, _Unloadable):
         return plugin.problem
     if not isinstance(plugin, type) or not issubclass(plugin, base.Policy):
@@ -146,7 +143,6 @@ def _version_problem(name: str, attributes: _Attributes) -> str | None:
 
 
 def is_built_in(plugin: object) -> bool:
-    """Return whether a class is part of this package."""
     return isinstance(plugin, type) and plugin.__module__.startswith(_OWN_MODULES)
 
 
@@ -243,10 +239,6 @@ def loaded_packages(types: Mapping[str, PolicyClass]) -> dict[str, Package]:
 
 
 def from_packages(type_name: str) -> str:
-    """Return e.g. ' from package X' or ' from packages X and Y'; '' if no package has the type.
-
-    :param type_name: with its version, or without for all versions.
-    """
     names = _packages(type_name)
     return f' from {noun_for(len(names), "package")} {enumerated(names)}' if names else ''
 

@@ -47,10 +47,6 @@ class Levels:
 
     @classmethod
     def of(cls, places: Places) -> Self:
-        """Return the places of a cluster.
-
-        :raises NoUsablePlace: no node can be created in any of them.
-        """
         if places.listed_regions is None:
             region = places.request.cluster.profile.region
             zones = places.zones(CREATION, region, by_region=False)
@@ -79,7 +75,6 @@ def layout(
     """Return the nodes of a cluster by place.
 
     :param ordered: all nodes, in the order in which they leave a place.
-    :param staying: the ids of the nodes that must not leave.
     :param ranks: node id -> rank, of the healthy nodes that break ties between places.
     """
     members: defaultdict[Location, list[Node]] = defaultdict(list)
@@ -113,8 +108,6 @@ def layout(
 
 
 class _Count(NamedTuple):
-    """The nodes in a place, the ranks that break ties, and those of the nodes that may leave."""
-
     held: int
     ranks: Sequence[int]
     leaving: Sequence[int | None]
@@ -133,7 +126,6 @@ def _probed(
 
 
 def places_not_emptied(levels: Levels, protected: Sequence[Node], cloud: Snapshot) -> list[str]:
-    """Return a sentence for each place that protected nodes keep from being evacuated."""
     by_region = levels.regions is not None
     held = Counter(
         (cloud.region_of(one) if by_region else None, cloud.zone_of(one)) for one in protected
@@ -189,7 +181,7 @@ def _zones(
     counts: Mapping[Location, _Count],
     size: int,
 ) -> list[Holding]:
-    """Return the zones of a region; one without a name if the region is not divided by zone."""
+    """A region that is not divided by zone has one zone without a name."""
     places: dict[str | None, Place | None] = {None: EVERYWHERE}
     if listed is not None:
         places = {one.name: one for one in listed}

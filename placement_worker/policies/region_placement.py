@@ -5,7 +5,7 @@ from typing_extensions import override
 from placement_worker.cloud.ports import Cloud
 from placement_worker.contract.model import BindRequest, CheckRequest, SupportStatus
 from placement_worker.planning.placement import infeasible
-from placement_worker.planning.places import NO_CAP, total
+from placement_worker.planning.places import NO_CAP
 from placement_worker.policies.base import BindingOutcome, Outcome, State, older_version, skipped
 from placement_worker.policies.places import (
     AS_IN_1_0,
@@ -54,7 +54,7 @@ class RegionPlacement(PlacementPolicy[RegionPlacementProperties]):
         nodes = task.counted(without_failed=self.properties.backoff is not None)
         located = state.cloud.by_region(nodes)
         held = task.held(located)
-        places = state.places.usable_regions(task.size.kind, total([*held.groups, held.staying]))
+        places = state.places.usable_regions(task.size.kind, held.total)
         share = self._share(task.size, places, held)
         return self._applied(task, [share], self.unknown(state), located.get(None, ()))
 
@@ -75,10 +75,6 @@ class RegionPlacement(PlacementPolicy[RegionPlacementProperties]):
         return [unknown_names('region', names, known)] if names else []
 
     def _check_named(self, task: Task, region: str) -> Outcome:
-        """Leave a new node in the region that its profile names, and record the region.
-
-        :raises NoFeasiblePlan: the region is full; an unlisted region has no cap.
-        """
         cap = next((one.cap for one in self.properties.places if one.name == region), NO_CAP)
         state, nodes = task.state, task.counted(without_failed=self.properties.backoff is not None)
         held = state.cloud.regions_of(nodes)[region]

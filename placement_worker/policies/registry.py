@@ -40,10 +40,6 @@ class Registry:
     """
 
     def __init__(self, found: Iterable[tuple[str, object]]) -> None:
-        """Keep the classes that fit the plugin interface, and the reasons to skip the others.
-
-        :param found: pairs of entry-point name and loaded object.
-        """
         self.types, self.skipped = plugin_checks.usable(
             sorted(found, key=lambda pair: type_order(pair[0]))
         )
@@ -91,10 +87,9 @@ class Registry:
     def detachable(self, binding: Binding, at: str) -> base.Policy[Any]:
         """Create the policy of a binding to detach, even if its spec is no longer valid.
 
-        If the spec is not valid, the type is identified by the name or by the stored data, and
-        the policy has no properties (None).
+        If the spec is not valid, the type is identified by the name or by the stored data, and the
+        policy has no properties (None).
 
-        :param at: the path of the spec in the request, for errors.
         :raises PolicyTypeNotFound: neither the name nor the data identify an installed type.
         """
         try:
@@ -114,12 +109,6 @@ class Registry:
                 return policy_class(None)
 
     def lookup(self, type_name: str, at: str) -> type[base.Policy[Any]]:
-        """Return the class of a policy type.
-
-        :raises PolicyTypeNotFound: the type is not installed; the text suggests the nearest name
-            and, for the policy of a cluster, a remedy. If the worker skipped the type, the text has
-            the reason instead.
-        """
         if problem := self.skipped.get(type_name):
             raise errors.PolicyTypeNotFound(
                 f'Policy type `{type_name}`{from_packages(type_name)} was skipped: '
@@ -154,10 +143,6 @@ class Registry:
         return nearest(type_name, self.types, _SIMILAR)
 
     def describe(self, type_name: str, schema: bool = False) -> PolicyType:
-        """Describe one of `types`.
-
-        :param schema: whether to include the JSON Schema of the properties.
-        """
         policy = self.types[type_name]
         support = sorted(policy.support_status.items(), key=lambda item: _version_order(item[0]))
         return PolicyType(
@@ -179,29 +164,22 @@ def _remedy(at: str) -> str:
 
 
 def type_order(type_name: str) -> tuple[str, list[int], str]:
-    """Return the key of a type, given with its version."""
     name, _, version = type_name.rpartition('-')
     return name, *_version_order(version)
 
 
 def _version_order(version: str) -> tuple[list[int], str]:
-    """Return the key of a version; letters count only between versions with equal numbers."""
+    """Letters count only between versions with equal numbers."""
     return [int(part) for part in version.split('.') if part.isdecimal()], version
 
 
 def schema_of(policy: type[base.Policy[Any]], type_name: str) -> type[Struct]:
-    """Return the schema of the properties of a type, given with its version."""
     return policy.versions[type_name.rpartition('-')[2]]
 
 
 def deprecation_warning(
     type_name: str, statuses: Mapping[str, Sequence[SupportStatus]]
 ) -> str | None:
-    """Return a sentence about a type that should no longer be used, or None.
-
-    :param type_name: with its version.
-    :param statuses: version -> its statuses, the oldest first.
-    """
     of_version = statuses.get(type_name.rpartition('-')[2])
     if not of_version or of_version[-1].status not in _DISCOURAGED:
         return None
@@ -261,7 +239,6 @@ def _converted_scalar(raw: Any, kind: inspect.Type, *, optional: bool) -> Any:
 
 @functools.cache
 def _fields(schema: type[Struct]) -> Mapping[str, inspect.Type]:
-    """Return the types of a struct's fields by name; the lookup takes longer than decoding."""
     found = cast(inspect.StructType, inspect.type_info(schema))
     return {field.encode_name: _bare(field.type) for field in found.fields}
 
@@ -271,7 +248,6 @@ def _bare(kind: inspect.Type) -> inspect.Type:
 
 
 def _without_null(kind: inspect.Type) -> tuple[inspect.Type, bool]:
-    """Return the type behind `X | None`, and whether null is allowed; other unions stay."""
     kind = _bare(kind)
     if not isinstance(kind, inspect.UnionType):
         return kind, False

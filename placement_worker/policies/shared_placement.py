@@ -78,7 +78,6 @@ class Task:
 
     @property
     def skip_reason(self) -> str | None:
-        """The reason not to plan, or None."""
         if not self.size.count:
             return self.size.explained(NOTHING_TO_DO)
         if self.size.kind == CREATION:
@@ -88,7 +87,7 @@ class Task:
     def counted(self, *, without_failed: bool) -> Sequence[Node]:
         """Return the nodes that exist before the action.
 
-        :param without_failed: whether those whose own creation failed hold no room for others.
+        :param without_failed: nodes whose own creation failed hold no room for others.
         """
         nodes: Sequence[Node] = sizing.current_nodes(self.request.action, self.request.cluster)
         if not without_failed or self.size.kind != CREATION:
@@ -175,7 +174,6 @@ class Share:
         return (Row('-', 0, NO_CAP, False, self.held, 0.0, count, final, NO_USABLE_ZONE),)
 
     def place(self, name: str | None) -> dict[str, str]:
-        """Return a place of the plan as an entry of `placement`; None is no place."""
         if self.what == 'region':
             return {'region_name': name} if name else {}
         names = (('region_name', self.region), ('zone', name))
@@ -209,10 +207,6 @@ class Search:
             self.missing = [name for name in self.missing if name not in known]
 
     def binding_outcome(self, request: BindRequest) -> BindingOutcome:
-        """Return the outcome of the binding, with a warning of the names that are still missing.
-
-        :raises NoUsablePlace: the whole cloud is available and knows none of the names.
-        """
         if self.missing and self._causes:
             missing = f'{noun_for(len(self.missing), self._what)} {listed(self.missing, quoted)}'
             return BindingOutcome(
@@ -225,14 +219,6 @@ class Search:
 
 
 def refuse_unusable(what: str, key: str, names: Sequence[str], usable: Collection[str]) -> None:
-    """Refuse a spec that lists places in which no node can be created.
-
-    :param what: the type of the places, e.g. "region".
-    :param key: the property that lists them.
-    :param names: the places of the spec.
-    :param usable: the usable places.
-    :raises InvalidSpec: there are places that are not usable.
-    """
     unusable_names = [name for name in names if name not in usable]
     if unusable_names:
         wrong = listed(unusable_names, lambda name: quoted(name) + similar_name(name, usable))
@@ -266,11 +252,7 @@ class PlacementPolicy(Policy[P]):
         held: Held[str | None],
         region: str | None = None,
     ) -> Share:
-        """Plan one level.
-
-        :raises NoFeasiblePlan: more nodes than can be placed or removed.
-        """
-        plan = self.planner(size, places, held)
+        plan, current = self.planner(size, places, held), held.total
         # Without the zones of other regions, which this region cannot hold.
         own = [place for place in places if place.known] if region else places
         max_skew = self.properties.spread.max_skew
@@ -281,8 +263,8 @@ class PlacementPolicy(Policy[P]):
         return Share(
             self.what,
             size,
-            held.number,
-            held.unplaced(None),
+            current.total(),
+            current[None],
             plan,
             region,
             [
@@ -305,7 +287,6 @@ class PlacementPolicy(Policy[P]):
 
         :param unplaced: the nodes whose place is unknown.
         :param more: other keys of the plan than its counts.
-        :raises TooSkewed: the mode of `spread` is strict; a deletion never fails.
         """
         skews = [one.skew.explained(self.what, one.region) for one in shares if one.skew]
         details = self._details(shares)
@@ -342,7 +323,7 @@ class PlacementPolicy(Policy[P]):
 
     @property
     def _is_strict(self) -> bool:
-        """Whether skew is refused; a retry in another place, too, might exceed it."""
+        """A retry in another place, too, might exceed the skew."""
         return self.properties.spread.mode == 'strict'
 
     def _details(self, shares: Sequence[Share]) -> dict[str, Any]:
@@ -357,10 +338,7 @@ class PlacementPolicy(Policy[P]):
         return {**details, 'skewed': skewed} if skewed else details
 
     def _replaced(self, task: 'Task', entries: Sequence[Mapping[str, str]]) -> list[str]:
-        """Return a sentence if a plan replaces places that an earlier policy chose, else none.
-
-        Places in the data of the request are those of the engine.
-        """
+        """Places in the data of the request are those of the engine, and may be replaced."""
         earlier = task.state.action_data.data.get('placement') if entries else None
         if earlier is None or earlier == task.request.action.data.get('placement'):
             return []
@@ -376,7 +354,6 @@ class PlacementPolicy(Policy[P]):
 
 
 def _unplaced(nodes: Sequence[Node], total: int) -> list[str]:
-    """Return a sentence about nodes of unknown place, or none; they are probably a mistake."""
     if not nodes:
         return []
     first = sorted(nodes, key=attrgetter('index', 'id'))[:NAMED_NODES]
@@ -390,7 +367,6 @@ def _unplaced(nodes: Sequence[Node], total: int) -> list[str]:
 
 
 def short_of_capacity(places: Sequence[Place], what: str, region: str | None = None) -> list[str]:
-    """Return a sentence for each place in which a shortage limits a creation."""
     of_region = f' of region {escaped(shortened(region))}' if region else ''
     return [
         f'{what.capitalize()} {escaped(shortened(place.name))}{of_region} is {place.shortage} '
@@ -401,10 +377,6 @@ def short_of_capacity(places: Sequence[Place], what: str, region: str | None = N
 
 
 def warn_of_named(what: str, found: Cordon | None) -> list[str]:
-    """Return a sentence if the profile of a new node names a cordoned place, else none.
-
-    :param what: the place that the profile names.
-    """
     if found is None:
         return []
     return [f'The profile asks for {what}, and {found}; the node is created there all the same']
@@ -413,10 +385,7 @@ def warn_of_named(what: str, found: Cordon | None) -> list[str]:
 def placed_node(
     request: CheckRequest, state: State, entries: Sequence[Mapping[str, str]]
 ) -> dict[str, NodePatch]:
-    """Return the patch that records the place of the node of a NODE_CREATE, the first entry.
-
-    The result is {} if the node's data has the place, and for any other action.
-    """
+    """Record the place of the node of a NODE_CREATE, the first entry."""
     node = request.action.node
     if request.action.action != actions.NODE_CREATE or node is None:
         return {}
@@ -451,7 +420,7 @@ def _row(row: Row) -> dict[str, Any]:
 
 
 def summary(size: Size, what: str, places: int) -> str:
-    """Return the reason of a decision, e.g. "3 nodes leave 2 zones"."""
+    """E.g. "3 nodes leave 2 zones"."""
     one, creates = size.count == 1, size.kind == CREATION
     if places:
         verb = ('goes to' if one else 'go to') if creates else ('leaves' if one else 'leave')
@@ -465,10 +434,7 @@ def summary(size: Size, what: str, places: int) -> str:
 
 
 class UnknownCordon(NamedTuple):
-    """A cordon of an unknown place, a sentence about it, and the names that are probably meant.
-
-    `names`: the name of the cordon, and the similar ones of the cloud.
-    """
+    """A cordon of an unknown place; `names` are its name and the similar ones of the cloud."""
 
     cordon: Cordon
     text: str

@@ -36,10 +36,6 @@ _NODES_SHOWN = 10  # spared nodes, and protected nodes, in the details of a deci
 
 
 def check_members(node_ids: Iterable[str], cluster: Cluster) -> None:
-    """Check that all nodes are members of the cluster.
-
-    :raises InvalidInput: some are not; the text names the first ones.
-    """
     members = {node.id for node in cluster.nodes}
     others = [node_id for node_id in node_ids if node_id not in members]
     if others:
@@ -48,11 +44,6 @@ def check_members(node_ids: Iterable[str], cluster: Cluster) -> None:
 
 
 def check_deletable(node_ids: list[str], request: CheckRequest, state: State) -> None:
-    """Check that nodes that are already chosen are members of the cluster and not protected.
-
-    :raises InvalidInput: some are not members; the text names the first ones.
-    :raises NodeProtected: some are protected; the text names the first ones.
-    """
     if not node_ids:
         return
     check_members(node_ids, request.cluster)
@@ -60,24 +51,14 @@ def check_deletable(node_ids: list[str], request: CheckRequest, state: State) ->
 
 
 def check_candidates(request: CheckRequest, state: State) -> None:
-    """Check that the action's data name no protected node as a victim.
-
-    Some actions and sets of policies read no victims, but the engine deletes those of the reply.
-
-    :raises NodeProtected: some are protected; the text names the first ones.
-    """
+    """Check the victims in the data: the engine deletes them, even if no policy read them."""
     deletion = state.data.get(DELETION)
     if deletion and isinstance(deletion, Mapping) and deletion.get('candidates'):
         _check_unprotected(deletion['candidates'], request, state)
 
 
 def check_named(request: CheckRequest, state: State) -> None:
-    """Check that the action itself names no protected node for deletion.
-
-    Few policies read these names, but the engine deletes the nodes. Parts of other actions pass.
-
-    :raises NodeProtected: some are protected; the text names the first ones.
-    """
+    """Check the nodes that the action itself names for deletion; parts of other actions pass."""
     action = request.action
     is_part = action.action in actions.OF_A_NODE and action.cause == actions.DERIVED
     if action.action not in actions.REMOVING or is_part:
@@ -88,7 +69,7 @@ def check_named(request: CheckRequest, state: State) -> None:
 
 
 def _check_unprotected(candidates: object, request: CheckRequest, state: State) -> None:
-    """Check that no node is protected whose id is in a list or map, which need not be valid."""
+    """`candidates` need not be valid."""
     protected = state.protected(request) if candidates else {}
     if not protected or not isinstance(candidates, (list, dict)):
         return
@@ -114,7 +95,6 @@ def choose(
     :param count: the number of victims, `kept` included.
     :param kept: victims that are already chosen; they are not part of the result.
     :returns: the choice, and a function that returns the location of a node.
-    :raises NoFeasiblePlan: a place holds fewer nodes than planned.
     """
     counts = RemovalCounts.of(state.action_data.deletion, count)
     location_of = _locator(counts, state.cloud)
@@ -201,11 +181,6 @@ def _counted(names: Iterable[str | None]) -> dict[str, int]:
 def too_few(
     choice: victims.Choice, chosen: Sequence[str], count: int, cluster: Cluster
 ) -> list[str]:
-    """Return a sentence if protection leaves fewer victims than the action asks for, else none.
-
-    :param chosen: the ids of all victims.
-    :param count: the number of nodes that the action asks to delete.
-    """
     wanted = min(count, len(cluster.nodes))
     if len(chosen) == wanted:
         return []
@@ -215,10 +190,6 @@ def too_few(
 def warnings(
     choice: victims.Choice, chosen: Sequence[str], count: int, cluster: Cluster
 ) -> list[str]:
-    """Return sentences about fewer victims than asked for, and about invalid protections.
-
-    Parameters are those of `too_few`.
-    """
     return [
         *excess_removal(count, cluster),
         *too_few(choice, chosen, count, cluster),
@@ -242,10 +213,6 @@ def _locator(counts: RemovalCounts, cloud: Snapshot) -> LocationOf:
 def _by_location(
     nodes: Sequence[Node], counts: RemovalCounts, cloud: Snapshot
 ) -> Mapping[victims.Location, Sequence[Node]]:
-    """Return the nodes of each location that the counts distinguish, in their order.
-
-    An undivided region has several places; its nodes are ordered by their ranks again.
-    """
     if counts.by_location is None:
         return {}
     located: defaultdict[victims.Location, list[Node]] = defaultdict(list)
@@ -270,10 +237,6 @@ def _rest(
 
 
 def spared_rows(node_ids: Iterable[str], reason: str) -> list[dict[str, Any]]:
-    """Return the rows of victims that do not leave after all.
-
-    They have the keys `id` and `reason` of the rows of all spared nodes.
-    """
     return [{'id': node_id, 'reason': reason} for node_id in node_ids]
 
 
@@ -282,8 +245,6 @@ class VictimRows:
     """The rows that explain a choice of victims.
 
     :ivar kept: the victims that an earlier policy or the action chose; they have the first ranks.
-    :ivar kept_reason: `KEPT` or `NAMED`.
-    :ivar location_of: returns the zone, the region or both of a node.
     """
 
     criteria: victims.Criteria
@@ -293,7 +254,6 @@ class VictimRows:
     location_of: LocationOf
 
     def of_choice(self, is_full: bool) -> dict[str, Any]:
-        """Return the reasons with their counts and, in full, the ranked nodes."""
         of_kept = {self.kept_reason: len(self.kept)} if self.kept else {}
         reasons = {**of_kept, **victims.reason_counts(self.choice, self.criteria)}
         if not is_full:
@@ -309,10 +269,6 @@ class VictimRows:
         }
 
     def of_protected(self, nodes: Iterable[Node], is_full: bool) -> dict[str, Any]:
-        """Return the number of protected nodes and, in full, the first ones.
-
-        :param nodes: all nodes of the cluster.
-        """
         protections = self.choice.protected
         if not protections:
             return {}
@@ -349,8 +305,6 @@ def min_size_refusal(request: CheckRequest, count: int) -> str | None:
     """Return the reason to skip a removal that the engine will refuse, or None.
 
     Without a load-balancing policy there is no reason: no member can be left behind.
-
-    :param count: the number of nodes that the action removes.
     """
     if not is_below_min_size(request.action, request.cluster, count) or not _has_pool(request):
         return None
@@ -368,11 +322,7 @@ def _has_pool(request: CheckRequest) -> bool:
 
 
 def ignored_deletion(request: CheckRequest, state: State) -> str | None:
-    """Return a sentence about a decided deletion that the action ignores; None if it ignores none.
-
-    :raises InvalidInput: a named node is not a member of the cluster, or a value is malformed.
-    :raises NodeProtected: a named node is protected.
-    """
+    """Return a sentence about a decided deletion that an action which grows ignores, or None."""
     if request.action.action not in _ADDING or DELETION not in state.data:
         return None
     size = state.size(request)

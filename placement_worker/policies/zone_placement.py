@@ -114,10 +114,6 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
         return [] if others else self.unknown([state.cloud.zones(name) for name in regions])
 
     def unknown(self, known: Collection[Collection[str]]) -> list[str]:
-        """Warn of the zones of the spec that no region knows.
-
-        :param known: the zones that each region knows.
-        """
         unknown = [
             zone.name
             for zone in self.properties.places
@@ -131,9 +127,6 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
         """Plan among the zones of one region, because no policy planned by region.
 
         A NODE_CREATE counts the nodes of the new node's region only.
-
-        :raises NoUsablePlace: no zone is usable there.
-        :raises NoFeasiblePlan: there are too few nodes to delete.
         """
         cloud, region = task.state.cloud, _region_of(task)
         if task.request.action.action == actions.NODE_CREATE:
@@ -155,16 +148,11 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
         state: State,
         region: str | None,
     ) -> Share:
-        """Plan among the zones of one region; the share has no plan if none of them is usable.
-
-        :param of: the region in the reply; None if no policy planned by region.
-        :raises NoUsablePlace: cordons close the zones that nodes could be created in.
-        """
         zones = state.places.zones(size.kind, region, by_region=of is not None)
         if any(zone.available if size.kind == CREATION else zone.known for zone in zones):
             return self._share(size, zones, held, of)
         check_cordons(zones, NO_ZONE)
-        return Share('zone', size, held.number, 0, None, of)
+        return Share('zone', size, held.total.total(), 0, None, of)
 
 
 def _check_named(zone: str, task: Task) -> Outcome:
@@ -197,7 +185,6 @@ def _in(region: str, held: Held[Location]) -> Held[str | None]:
 
 
 def _places(shares: Sequence[Share]) -> list[dict[str, Any]]:
-    """Return the counts by region and zone; a region without usable zones has no zone."""
     found: list[dict[str, Any]] = []
     for share in shares:
         counts: dict[str | None, int] = {None: share.size.count}

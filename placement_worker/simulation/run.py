@@ -16,7 +16,7 @@ from placement_worker.contract.action_data import CREATION
 from placement_worker.contract.model import Explain
 from placement_worker.errors import PlacementWorkerError, WorkerFailed, with_notes
 from placement_worker.planning.placement import Plan, Row, infeasible
-from placement_worker.planning.places import Held, Place, total
+from placement_worker.planning.places import Held, Place
 from placement_worker.planning.sizing import Size
 from placement_worker.policies.places import (
     AS_IN_1_0,
@@ -325,7 +325,7 @@ def greedy_plan(size: Size, places: Sequence[Place], held: Held[str | None]) -> 
     """
     usable = [place for place in places if place.available]
     growing = size.kind == CREATION
-    located = total([*held.groups, held.staying])
+    located = held.total
     current = [located[place.name] for place in usable]
     size_after = sum(current) + (size.count if growing else -size.count)
     weight = sum(place.weight for place in usable)

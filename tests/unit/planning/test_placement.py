@@ -9,11 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from placement_worker.contract.action_data import CREATION, DELETION
 from placement_worker.contract.model import Node
 from placement_worker.errors import NoFeasiblePlan
-from placement_worker.planning.placement import alternatives, grow, shrink
-from placement_worker.planning.places import NO_CAP, Place
+from placement_worker.planning.placement import alternatives, plan_for
+from placement_worker.planning.places import NO_CAP, Held, Place
 from placement_worker.planning.shortage import Shortage
+from placement_worker.planning.sizing import Size
 
 A, B = Place('a'), Place('b')
 LOST = Place('b', available=False)
@@ -21,6 +23,16 @@ UNKNOWN = None
 WEIGHTS = st.sampled_from([1, 2, 3, 50, 100, 300])
 NOON = datetime.datetime(2026, 11, 22, 12, tzinfo=datetime.UTC)
 WAITING, PROBING = Shortage(1, NOON, 0), Shortage(1, NOON, 1)
+
+
+def grow(places, current, count, ranks=None):
+    """Plan a creation."""
+    return plan_for(Size(CREATION, count), places, Held([current], {}, ranks or {}))
+
+
+def shrink(places, groups, count, staying=None, ranks=None):
+    """Plan a deletion."""
+    return plan_for(Size(DELETION, count), places, Held(groups, staying or {}, ranks or {}))
 
 
 def total(groups):
@@ -390,7 +402,7 @@ def test_alternatives_are_in_the_order_of_the_best_counts_and_have_room(creation
     places = [*places, Place('z')]
     plan = grow(places, held, count)
     final = {row.name: row.final for row in plan.rows}
-    planned, others = dict(plan.counts), alternatives(plan, places)
+    planned, others = dict(plan.counts), alternatives(plan, places, {})
 
     for place, names in others.items():
         distances = [distance(moved(final, place, other).values(), places) for other in names]

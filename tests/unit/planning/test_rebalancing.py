@@ -6,8 +6,9 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement_worker.planning.placement import grow
-from placement_worker.planning.places import Place
+from placement_worker.contract.action_data import CREATION
+from placement_worker.planning.placement import plan_for
+from placement_worker.planning.places import Held, Place
 from placement_worker.planning.rebalancing import (
     NO_WEIGHT,
     Holding,
@@ -17,6 +18,7 @@ from placement_worker.planning.rebalancing import (
     steps,
     transfers,
 )
+from placement_worker.planning.sizing import Size
 
 WEIGHTS = st.one_of(st.sampled_from([1, 50, 100, 200, 300]), st.integers(1, 10**9))
 ANY = 99  # a maximum that no place reaches
@@ -222,7 +224,8 @@ def test_steps_are_scale_outs_if_placement_creates_the_nodes_in_their_places(hol
     regions = [region(None, 1, holdings)]
     for step in itertools.islice(steps(regions, transfers(regions), surge), 1):
         counts = Counter(zone for _, (_, zone), _ in step.transfers)
-        assert step.scale_out == (grow(listed, held, len(step.transfers)).counts == counts)
+        plan = plan_for(Size(CREATION, len(step.transfers)), listed, Held([held]))
+        assert step.scale_out == (plan.counts == counts)
 
 
 def test_steps_within_one_of_two_regions_are_no_scale_outs():
