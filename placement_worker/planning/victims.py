@@ -10,7 +10,7 @@ import datetime
 import hashlib
 import json
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -129,36 +129,38 @@ class Members:
 def choose(
     ordered: Sequence[Node],
     count: int,
-    removal_counts: Mapping[Location, int] | None,
-    held: Mapping[Location, Sequence[Node]],
-    unknown: Collection[Location] = (UNKNOWN,),
-    protected_in: Callable[[Location], int] = lambda _: 0,
+    counts: 'RemovalCounts',
+    locations: Mapping[str, Location],
+    protected: Mapping[str, Protection],
 ) -> Choice:
     """Choose the first `count` nodes, from each location as many as its removal count says.
 
     If the removal counts add up to less than `count`, the rest comes from nodes of unknown place.
-    The victims stand in the order of `_in_rounds`. Without removal counts, the place does not
-    matter and `count` may exceed the number of nodes. A location gives fewer victims than its
-    removal count if its other nodes are protected.
+    Without removal counts, the place does not matter and `count` may exceed the number of nodes. A
+    location gives fewer victims than its removal count if its other nodes are protected.
 
-    :param ordered: nodes in the order in which they leave, and `held` the same by location.
-    :param removal_counts: None if no policy planned; an empty plan takes all victims from nodes of
-        unknown place.
-    :param unknown: the locations of nodes whose place is unknown.
-    :param protected_in: returns how many nodes of a location stay and are not among `ordered`.
+    :param ordered: nodes in the order in which they leave, protected or not.
+    :param locations: node id -> location.
     :raises NoFeasiblePlan: a location holds fewer nodes than are to leave it; the text names it.
     """
-    if removal_counts is None:
-        return Choice(ordered[:count], ordered[count:])
-    asked = {UNKNOWN: max(0, count - sum(removal_counts.values())), **removal_counts}
-    leaving = {place: held.get(place, ())[:number] for place, number in sorted(asked.items())}
+    free = [node for node in ordered if node.id not in protected]
+    if counts.by_location is None:
+        return Choice(free[:count], free[count:], protected=protected)
+    held: defaultdict[Location, list[Node]] = defaultdict(list)
+    for node in free:
+        held[locations[node.id]].append(node)
+    asked = {UNKNOWN: max(0, count - sum(counts.by_location.values())), **counts.by_location}
+    leaving = {location: held[location][:number] for location, number in sorted(asked.items())}
     for location, nodes in leaving.items():
         if len(nodes) < asked[location]:
-            _check_held(location, asked[location], len(nodes) + protected_in(location))
+            # Protection may leave a rest that no node of unknown place must make up for.
+            staying = [one for one in protected if location in (UNKNOWN, locations.get(one))]
+            _check_held(location, asked[location], len(nodes) + len(staying))
+    unknown = counts.unknown
     unplaced = frozenset(node.id for location in unknown for node in leaving.get(location, ()))
     chosen = _in_rounds(leaving, unknown)
     ids = {node.id for node in chosen}
-    return Choice(chosen, [node for node in ordered if node.id not in ids], unplaced)
+    return Choice(chosen, [node for node in free if node.id not in ids], unplaced, protected)
 
 
 def reason(node: Node, criteria: Criteria, unplaced: Collection[str] = (), place: str = '') -> str:

@@ -144,12 +144,12 @@ class Deletion(Policy[DeletionProperties]):
         # An earlier policy has narrowed down nodes that the user named: no other may be chosen.
         count = len(kept) if _user_chose(request) else max(size.count, len(kept))
         criteria = self.properties.criteria
-        choice, location_of = victim_selection.choose(request, state, count, kept)
+        choice, locations = victim_selection.choose(request, state, count, kept)
         chosen = [node.id for node in (*kept, *choice.victims)]
         too_few = victim_selection.too_few(choice, chosen, count, request.cluster)
-        rows = VictimRows(criteria, kept, reason, choice, location_of)
+        rows = VictimRows(criteria, kept, reason, choice, locations)
         is_full = request.explain == 'full'
-        protected = rows.of_protected(request.cluster.nodes, is_full)
+        protected = rows.of_protected(is_full)
         if too_few and self.properties.protection == 'strict':
             raise NodeProtected(too_few[0], protected)
         explained = _GENERATED if chosen or not too_few else ALL_PROTECTED

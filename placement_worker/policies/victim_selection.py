@@ -6,8 +6,8 @@ in an engine that deletes the victim nevertheless.
 """
 
 import itertools
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,7 +23,6 @@ from placement_worker.planning.sizing import excess_removal, is_below_min_size
 from placement_worker.planning.victims import RemovalCounts
 from placement_worker.policies.base import State
 
-LocationOf = Callable[[Node], victims.Location]
 # The reasons of victims that the deletion policy did not choose.
 KEPT = 'chosen by an earlier policy'
 NAMED = 'named by the action'
@@ -39,8 +38,8 @@ def check_members(node_ids: Iterable[str], cluster: Cluster) -> None:
     members = {node.id for node in cluster.nodes}
     others = [node_id for node_id in node_ids if node_id not in members]
     if others:
-        shown = listed(others, shortened, _LISTED)
-        raise InvalidInput(f'Not a member of cluster {shortened(cluster.id)}: {shown}')
+        names = listed(others, shortened, _LISTED)
+        raise InvalidInput(f'Not a member of cluster {shortened(cluster.id)}: {names}')
 
 
 def check_deletable(node_ids: list[str], request: CheckRequest, state: State) -> None:
@@ -83,50 +82,31 @@ def _check_unprotected(candidates: object, request: CheckRequest, state: State) 
 
 
 def choose(
-    request: CheckRequest,
-    state: State,
-    count: int,
-    kept: Sequence[Node],
-) -> tuple[victims.Choice, LocationOf]:
+    request: CheckRequest, state: State, count: int, kept: Sequence[Node]
+) -> tuple[victims.Choice, Mapping[str, victims.Location]]:
     """Choose victims by the criteria of the check, and as placement policies planned.
 
     Protected nodes are not chosen, so the victims may be fewer than `count`.
 
     :param count: the number of victims, `kept` included.
     :param kept: victims that are already chosen; they are not part of the result.
-    :returns: the choice, and a function that returns the location of a node.
+    :returns: the choice, and the location of each node of the cluster by id.
     """
     counts = RemovalCounts.of(state.action_data.deletion, count)
-    location_of = _locator(counts, state.cloud)
-    planned = counts.by_location
-    if kept and planned is not None:
-        planned = _rest(planned, Counter(map(location_of, kept)), count - len(kept))
-    protected = state.protected(request)
-    staying = [node for node in request.cluster.nodes if node.id in protected]
-    gone = {*protected, *(node.id for node in kept)}
-    ordered = [node for node in state.members.ordered if node.id not in gone]
-    choice = victims.choose(
-        ordered,
-        count - len(kept),
-        planned,
-        _by_location(ordered, counts, state.cloud),
-        counts.unknown,
-        lambda location: _staying_in(location, staying, location_of),
+    places = state.cloud.by_place(
+        request.cluster.nodes, by_region=counts.by_region, by_zone=counts.by_zone
     )
-    return replace(choice, protected=protected), location_of
-
-
-def _staying_in(
-    location: victims.Location, staying: Sequence[Node], location_of: LocationOf
-) -> int:
-    """Return how many protected nodes explain that too few nodes leave a location.
-
-    A plan by place that takes account of protection leaves a rest that no node of unknown place
-    must make up for.
-    """
-    if location == victims.UNKNOWN:
-        return len(staying)
-    return sum(location_of(node) == location for node in staying)
+    locations = {
+        node.id: counts.location(*place) for place, nodes in places.items() for node in nodes
+    }
+    if kept and counts.by_location is not None:
+        left = Counter(locations[node.id] for node in kept)
+        rest = _rest(counts.by_location, left, count - len(kept))
+        counts = replace(counts, by_location=rest)
+    chosen = {node.id for node in kept}
+    ordered = [node for node in state.members.ordered if node.id not in chosen]
+    protected = state.protected(request)
+    return victims.choose(ordered, count - len(kept), counts, locations, protected), locations
 
 
 def counts_by_place(nodes: Sequence[Node], deletion: Deletion, cloud: Snapshot) -> dict[str, Any]:
@@ -197,35 +177,6 @@ def warnings(
     ]
 
 
-def _locator(counts: RemovalCounts, cloud: Snapshot) -> LocationOf:
-    if counts.by_region and counts.by_zone:
-        return lambda node: counts.location(*cloud.place_of(node))
-
-    def location_of(node: Node) -> victims.Location:
-        return counts.location(
-            cloud.region_of(node) if counts.by_region else None,
-            cloud.zone_of(node) if counts.by_zone else None,
-        )
-
-    return location_of
-
-
-def _by_location(
-    nodes: Sequence[Node], counts: RemovalCounts, cloud: Snapshot
-) -> Mapping[victims.Location, Sequence[Node]]:
-    if counts.by_location is None:
-        return {}
-    located: defaultdict[victims.Location, list[Node]] = defaultdict(list)
-    places = cloud.by_place(nodes, by_region=counts.by_region, by_zone=counts.by_zone)
-    for (region, zone), members in places.items():
-        located[counts.location(region, zone)] += members
-    if counts.undivided:
-        ranks = {node.id: rank for rank, node in enumerate(nodes)}
-        for members in located.values():
-            members.sort(key=lambda node: ranks[node.id])
-    return located
-
-
 def _rest(
     planned: Mapping[victims.Location, int], kept: Mapping[victims.Location, int], count: int
 ) -> dict[victims.Location, int]:
@@ -251,7 +202,7 @@ class VictimRows:
     kept: Sequence[Node]
     kept_reason: str
     choice: victims.Choice
-    location_of: LocationOf
+    locations: Mapping[str, victims.Location]
 
     def of_choice(self, is_full: bool) -> dict[str, Any]:
         of_kept = {self.kept_reason: len(self.kept)} if self.kept else {}
@@ -268,16 +219,15 @@ class VictimRows:
             ],
         }
 
-    def of_protected(self, nodes: Iterable[Node], is_full: bool) -> dict[str, Any]:
+    def of_protected(self, is_full: bool) -> dict[str, Any]:
         protections = self.choice.protected
         if not protections:
             return {}
         if not is_full:
             return {'protected': len(protections)}
-        known = {node.id: node for node in nodes}
         rows = [
-            {'id': node_id, 'place': self._place(known[node_id]), **one.details}
-            for node_id, one in itertools.islice(protections.items(), _NODES_SHOWN)
+            {'id': node_id, 'place': self._place(node_id), **protection.details}
+            for node_id, protection in itertools.islice(protections.items(), _NODES_SHOWN)
         ]
         return {'protected': len(protections), 'protected_nodes': rows}
 
@@ -287,18 +237,18 @@ class VictimRows:
         return {
             'rank': rank,
             'id': node.id,
-            'place': self._place(node),
+            'place': self._place(node.id),
             'reason': self.kept_reason if is_kept else self._reason(node, is_victim),
             'status': node.status,
             'tainted': node.tainted,
         }
 
     def _reason(self, node: Node, is_victim: bool) -> str:
-        place = self._place(node) if is_victim else ''
+        place = self._place(node.id) if is_victim else ''
         return victims.reason(node, self.criteria, self.choice.unplaced, place)
 
-    def _place(self, node: Node) -> str:
-        return '/'.join(self.location_of(node))
+    def _place(self, node_id: str) -> str:
+        return '/'.join(self.locations[node_id])
 
 
 def min_size_refusal(request: CheckRequest, count: int) -> str | None:

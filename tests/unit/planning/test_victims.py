@@ -105,12 +105,12 @@ def place(region, count, zone=None):
 def chosen(members, count, **deletion):
     """Return the choice among ordered nodes, by the counts of a deletion."""
     counts = RemovalCounts.of(Deletion({'count': count, **deletion}), count)
-    held = {}
+    locations = {}
     for member in members:
         placement = member.data.get('placement', {})
-        location = counts.location(placement.get('region_name'), placement.get('zone'))
-        held.setdefault(location, []).append(member)
-    return victims.choose(members, count, counts.by_location, held, counts.unknown)
+        place = placement.get('region_name'), placement.get('zone')
+        locations[member.id] = counts.location(*place)
+    return victims.choose(members, count, counts, locations, {})
 
 
 @pytest.mark.parametrize(
