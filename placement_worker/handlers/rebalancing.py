@@ -72,7 +72,7 @@ def plan_rebalance(
     resize, options = as_resize(request), request.options
     policies = _Policies.of(links)
     protected = state.protected(resize)
-    levels = Levels.of(state.places)
+    levels = Levels.resolved(state.places)
     ordered = policies.counted(state.members.ordered)
     staying = {*protected, *_too_young(request, state)}
     by_id = state.members.ranks.items()
@@ -134,12 +134,14 @@ class _Policies:
 
     def warnings(self, request: CheckRequest, state: State) -> list[str]:
         """Return sentences about places that the cloud does not know, and about the size."""
-        found: list[str] = self.regions.unknown(state) if self.regions else []
+        found: list[str] = self.regions.warnings_of_unknown(state) if self.regions else []
         if self.zones and self.regions:
             names = [one.name for one in state.places.regions(CREATION) if one.known]
-            found += self.zones.unknown_in(names, state)
+            found += self.zones.warnings_of_unknown_in(names, state)
         elif self.zones:
-            found += self.zones.unknown([state.cloud.zones(request.cluster.profile.region)])
+            found += self.zones.warnings_of_unknown(
+                [state.cloud.zones(request.cluster.profile.region)]
+            )
         found += [
             f'Version 1.1 of {policy.name} with `spread` in mode strict may refuse a scale-out: '
             'use mode best_effort until the last step is done'

@@ -174,8 +174,8 @@ def failures_after_deletion(
                 attempts=min(attempts, MOST_ATTEMPTS),
             )
             recorded |= _in_force(replace(memory, failures=[record]), evidence, locate, now)
-    found = sorted(recorded.values(), key=_by_name)
-    return None if found == sorted(memory.failures, key=_by_name) else found
+    failures = sorted(recorded.values(), key=_by_name)
+    return None if failures == sorted(memory.failures, key=_by_name) else failures
 
 
 def _means_no_capacity(status_reason: str | None) -> bool:

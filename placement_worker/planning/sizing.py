@@ -104,7 +104,7 @@ def size_warnings(
             return _too_many(action, cluster, data, max_nodes)
         asked = _removed(action, cluster, data, max_nodes)
         removed = min(asked, len(cluster.nodes) - len(protections))
-        found = [
+        warnings = [
             _percentage_of_nothing(action, cluster),
             _limited(action, cluster, max_nodes),
             _emptied(action, cluster, removed),
@@ -113,7 +113,7 @@ def size_warnings(
         ]
     except Rejected:  # the invalid value did not matter to any policy
         return []
-    return [warning for warning in found if warning]
+    return [*filter(None, warnings)]
 
 
 def is_below_min_size(action: Action, cluster: Cluster, removed: int) -> bool:

@@ -20,8 +20,8 @@ class _Bound(NamedTuple):
     after_one: str
     after_many: str
 
-    def of(self, names: Sequence[str], what: str) -> str:
-        noun, after = (what, self.after_one) if len(names) == 1 else (f'{what}s', self.after_many)
+    def in_words(self, names: Sequence[str], level: str) -> str:
+        noun, after = (level, self.after_one) if len(names) == 1 else (f'{level}s', self.after_many)
         return f'{self.before}{noun} {enumerated(names)}{after}'
 
 
@@ -88,7 +88,7 @@ class Skew:
             for standing in self.beyond
         ]
 
-    def explained(self, what: str, region: str | None = None) -> str:
+    def explained(self, level: str, region: str | None = None) -> str:
         """Return a sentence about the place that is worst off, with the causes.
 
         That is the place with the most nodes above its ideal, since it suffers most if it is lost
@@ -97,12 +97,12 @@ class Skew:
         worst = max(self.beyond, key=lambda standing: (standing.excess > 0, abs(standing.excess)))
         of_region = f' of region {_shown(region)}' if region else ''
         return (
-            f'{what.capitalize()} {_shown(worst.place.name)}{of_region} would hold '
+            f'{level.capitalize()} {_shown(worst.place.name)}{of_region} would hold '
             f'{counted(worst.row.final, "node")}, ideal {round(worst.ideal, 2)}, '
-            f'allowed skew {self.allowed}: {"; ".join(self._causes(worst, what))}'
+            f'allowed skew {self.allowed}: {"; ".join(self._causes(worst, level))}'
         )
 
-    def _causes(self, worst: _Standing, what: str) -> list[str]:
+    def _causes(self, worst: _Standing, level: str) -> list[str]:
         """Return the limits of the places beyond the allowed skew.
 
         If nothing limits the worst place itself, those on the other side of their ideal have its
@@ -120,7 +120,7 @@ class Skew:
             bound = self._bound(standing)
             if bound:
                 names.setdefault(bound, []).append(_shown(standing.place.name))
-        causes = [bound.of(found, what) for bound, found in names.items()]
+        causes = [bound.in_words(limited, level) for bound, limited in names.items()]
         return causes or [_UNHEALTHY_FIRST if self.first else _BEST_FOR_WEIGHTS]
 
     def _bound(self, standing: _Standing) -> _Bound | None:

@@ -154,7 +154,9 @@ def choose(
     for location, nodes in leaving.items():
         if len(nodes) < asked[location]:
             # Protection may leave a rest that no node of unknown place must make up for.
-            staying = [one for one in protected if location in (UNKNOWN, locations.get(one))]
+            staying = [
+                node_id for node_id in protected if location in (UNKNOWN, locations.get(node_id))
+            ]
             _check_held(location, asked[location], len(nodes) + len(staying))
     unknown = counts.unknown
     unplaced = frozenset(node.id for location in unknown for node in leaving.get(location, ()))
@@ -196,7 +198,7 @@ class RemovalCounts:
     undivided: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, deletion: Deletion, count: int) -> Self:
+    def planned_in(cls, deletion: Deletion, count: int) -> Self:
         """Read the counts from `places` of a deletion, else its `regions`, else its `zones`.
 
         :param count: the number of nodes to delete, which no plan may exceed.
@@ -288,7 +290,7 @@ def protections_in_force(
 
 
 def protected_nodes_text(protections: Mapping[str, Protection]) -> str:
-    return listed(protections.items(), lambda one: f'{shortened(one[0])} is {one[1]}', _LISTED)
+    return listed(protections.items(), lambda item: f'{shortened(item[0])} is {item[1]}', _LISTED)
 
 
 def too_few_victims(deleted: int, wanted: int, protections: Mapping[str, Protection]) -> str:
@@ -300,7 +302,7 @@ def unparsed_protections(protections: Mapping[str, Protection]) -> list[str]:
     invalid = [(node_id, one.invalid) for node_id, one in protections.items() if one.invalid]
     if not invalid:
         return []
-    nodes = listed(invalid, lambda one: f'{shortened(one[0])} (got {one[1]})')
+    nodes = listed(invalid, lambda item: f'{shortened(item[0])} (got {item[1]})')
     return [
         f'Cannot parse `{PROTECTED}`, so these nodes stay protected: {nodes}; expected {_EXPECTED}'
     ]

@@ -126,23 +126,30 @@ class Deletion(Policy[DeletionProperties]):
             kept, named, reason = _members(named, request), None, NAMED
         if named is None and not size.count and not kept:
             return skipped(size.explained('No node is to be deleted.'))
-        refusal = victim_selection.min_size_refusal(
-            request, _removed(request, state, size, named or (), kept)
-        )
+        # An earlier policy has narrowed down nodes that the user named: no other may be chosen.
+        wanted = len(kept) if _user_chose(request) else max(size.count, len(kept))
+        deletable = len(request.cluster.nodes) - len(state.protected(request))
+        removed = len(named) if named else min(wanted, deletable)
+        refusal = victim_selection.min_size_refusal(request, removed)
         if refusal:
             return skipped(refusal)
         if named:
             details = {'reasons': {NAMED: len(named)}}
             data = self._data(state, _members(named, request), _GENERATED)
             return Outcome('APPLIED', _GENERATED, data, details=details)
-        outcome = self._chosen(request, state, size, kept, reason)
+        outcome = self._chosen(request, state, size, wanted, kept, reason)
         return outcome if _user_chose(request) else self._with_hooks(outcome)
 
     def _chosen(
-        self, request: CheckRequest, state: State, size: Size, kept: Sequence[Node], reason: str
+        self,
+        request: CheckRequest,
+        state: State,
+        size: Size,
+        count: int,
+        kept: Sequence[Node],
+        reason: str,
     ) -> Outcome:
-        # An earlier policy has narrowed down nodes that the user named: no other may be chosen.
-        count = len(kept) if _user_chose(request) else max(size.count, len(kept))
+        """Return the outcome with victims by criteria, in addition to the kept ones."""
         criteria = self.properties.criteria
         choice, locations = victim_selection.choose(request, state, count, kept)
         chosen = [node.id for node in (*kept, *choice.victims)]
@@ -185,15 +192,6 @@ def _user_chose(request: CheckRequest) -> bool:
     """Return whether the inputs of the action name all victims; a resize may remove others, too."""
     is_resize = request.action.action == actions.CLUSTER_RESIZE
     return not is_resize and bool(request.action.candidate_inputs.candidates)
-
-
-def _removed(
-    request: CheckRequest, state: State, size: Size, named: Sequence[str], kept: Sequence[Node]
-) -> int:
-    if named:
-        return len(named)
-    wanted = len(kept) if _user_chose(request) else max(size.count, len(kept))
-    return min(wanted, len(request.cluster.nodes) - len(state.protected(request)))
 
 
 def _kept(request: CheckRequest, state: State) -> list[Node]:

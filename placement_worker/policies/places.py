@@ -221,33 +221,37 @@ class Places:
         deletion, neither usable zones nor shortages matter.
         """
         if kind not in self._regions:
-            regions = [self._region(one) for one in _listed(self.listed_regions)]
+            regions = [self._region(place) for place in _listed(self.listed_regions)]
             if kind == CREATION:
-                regions = self._with_shortages([self._with_zones(one) for one in regions])
+                regions = self._with_shortages([self._with_zones(region) for region in regions])
             self._regions[kind] = regions
         return self._regions[kind]
 
-    def usable_regions(self, kind: Kind, held: Located = NOWHERE) -> Sequence[Place]:
+    def checked_regions(self, kind: Kind, held: Located = NOWHERE) -> Sequence[Place]:
         """Return the listed regions if nodes can be created or deleted in one of them.
 
         :raises NoUsablePlace: the cloud knows none, or a creation is possible in none; the text
             names the cordons that are to blame.
         """
         regions, known = self.regions(kind), self.cloud.regions
-        if not any(one.known for one in regions):
-            names = [one.name for one in regions]
+        if not any(region.known for region in regions):
+            names = [region.name for region in regions]
             raise none_usable(NO_REGION, 'region', 'regions', names, known)
-        if kind != CREATION or any(one.available for one in regions):
+        if kind != CREATION or any(region.available for region in regions):
             return regions
-        are_cordoned = all(self.cordon_of(one.name, None) for one in regions if one.known)
+        are_cordoned = all(self.cordon_of(region.name, None) for region in regions if region.known)
         # Nova of a cordoned region may be down, so it is asked for usable zones only now.
         with_zone = [
-            one for one in regions if one.known and (not self.listed_zones or self._usable(one))
+            region
+            for region in regions
+            if region.known and (not self.listed_zones or self._usable(region))
         ]
         check_cordons(with_zone, NO_REGION if are_cordoned else NO_ZONE, held)
         if with_zone:  # they are full, which is the reason that the planner gives
             return regions
-        of_regions = set[str]().union(*(self.cloud.zones(one.name) for one in regions if one.known))
+        of_regions = set[str]().union(
+            *(self.cloud.zones(region.name) for region in regions if region.known)
+        )
         raise none_usable(NO_ZONE, 'availability zone', 'zones', self.zone_names, of_regions)
 
     def zones(self, kind: Kind, region: str | None, *, by_region: bool) -> Sequence[Place]:
@@ -259,14 +263,17 @@ class Places:
         """
         key = (kind, region, by_region)
         if key not in self._zones:
-            zones = [self._zone(one, region) for one in _listed(self.listed_zones)]
+            zones = [self._zone(zone, region) for zone in _listed(self.listed_zones)]
             # A new node has one region, whose nodes alone are evidence.
             in_region = by_region or profile_of_new_node(self.request) is not None
             listed = self.listed_zones if kind == CREATION else None
             short = self._shortages(listed, by_region=in_region)
             if short:
-                of = (region or self.cloud.home_region) if in_region else None
-                zones = [structs.replace(one, shortage=short.get((of, one.name))) for one in zones]
+                in_name = (region or self.cloud.home_region) if in_region else None
+                zones = [
+                    structs.replace(zone, shortage=short.get((in_name, zone.name)))
+                    for zone in zones
+                ]
             self._zones[key] = zones
         return self._zones[key]
 
@@ -275,7 +282,7 @@ class Places:
 
         The home region is looked up only if a cordon needs its name.
         """
-        if region is None and any(one.region for one in self.cordons):
+        if region is None and any(cordon.region for cordon in self.cordons):
             region = self.cloud.home_region
         return covering_cordon(self.cordons, region, zone)
 
@@ -319,13 +326,14 @@ class Places:
     def _evacuating_zones(self, region: str) -> list[Cordon]:
         """A region is evacuated if each of its listed zones is."""
         if self.listed_zones is None or not any(
-            one.evacuate and one.zone and one.region in (None, region) for one in self.cordons
+            cordon.evacuate and cordon.zone and cordon.region in (None, region)
+            for cordon in self.cordons
         ):
             return []
         known = self.cloud.zones(region)
         names = [zone.name for zone in self.listed_zones.places if zone.name in known]
         cordons = [self.cordon_of(region, name) for name in names]
-        evacuating = [one for one in cordons if one and one.evacuate]
+        evacuating = [cordon for cordon in cordons if cordon and cordon.evacuate]
         return evacuating if len(evacuating) == len(names) else []
 
     def _with_zones(self, region: Place) -> Place:
@@ -335,7 +343,7 @@ class Places:
         if not usable:
             return structs.replace(region, available=False, note=NO_USABLE_ZONE)
         cordons = [self.cordon_of(region.name, zone) for zone in usable]
-        closing = [one for one in cordons if one]
+        closing = [cordon for cordon in cordons if cordon]
         # A cordon does not refuse a zone that the user names.
         if len(closing) < len(cordons) or self._named_zone:
             return region
@@ -348,7 +356,8 @@ class Places:
         if not short:
             return regions
         return [
-            structs.replace(one, shortage=self._shortage_of_region(one, short)) for one in regions
+            structs.replace(region, shortage=self._shortage_of_region(region, short))
+            for region in regions
         ]
 
     def _shortage_of_region(
@@ -362,10 +371,10 @@ class Places:
             return short.get((region.name, None))
         usable = self._usable(region)
         opened = [zone for zone in usable if not self.cordon_of(region.name, zone)]
-        found = [short[region.name, zone] for zone in opened if (region.name, zone) in short]
-        if not found or len(found) < len(opened):
+        shortages = [short[region.name, zone] for zone in opened if (region.name, zone) in short]
+        if not shortages or len(shortages) < len(opened):
             return None
-        return min(found, key=lambda one: one.until)
+        return min(shortages, key=lambda shortage: shortage.until)
 
     def _shortages(
         self,
@@ -389,18 +398,18 @@ class Places:
 
 def check_cordons(places: Sequence[Place], reason: str, held: Located = NOWHERE) -> None:
     cordons = [
-        one
+        cordon
         for place in places
         if place.is_opened_without_cordons(held.get(place.name, 0))
-        for one in place.cordons
+        for cordon in place.cordons
     ]
     if cordons:
         raise no_open_place(reason, cordons)
 
 
-def not_emptied(places: Sequence[Place], staying: Located, what: str) -> list[str]:
+def not_emptied(places: Sequence[Place], staying: Located, noun: str) -> list[str]:
     return [
-        f'Cannot evacuate {what} {escaped(shortened(place.name))}: '
+        f'Cannot evacuate {noun} {escaped(shortened(place.name))}: '
         f'{counted(staying[place.name], "protected node")} must not be deleted there'
         for place in places
         if place.evacuated and staying.get(place.name)
@@ -420,7 +429,7 @@ def _listed(listed: PlacementProperties | None) -> Sequence[Zone | Region]:
 def _memory_of(request: CheckRequest, backoffs: Sequence[Backoff]) -> Memory:
     # The largest `max_s` of all policies ends a record.
     failures = recorded_failures(request.cluster.data)
-    return Memory(failures, max((one.max_s for one in backoffs), default=0))
+    return Memory(failures, max((backoff.max_s for backoff in backoffs), default=0))
 
 
 def patch_after_deletion(
@@ -445,8 +454,8 @@ def patch_after_deletion(
         deleted,
         [*nodes.values()],
         _memory_of(request, backoffs),
-        lambda one: stated_location(one, request),
-        max(backoffs, key=lambda one: one.max_s),
+        lambda node: stated_location(node, request),
+        max(backoffs, key=lambda backoff: backoff.max_s),
         now,
     )
     if failures is None:
@@ -482,13 +491,13 @@ def stated_location(node: Node, request: CheckRequest) -> Location:
 
 def _ids(candidates: object) -> Iterator[str]:
     if isinstance(candidates, (list, dict)):
-        yield from (one for one in candidates if isinstance(one, str))
+        yield from (candidate for candidate in candidates if isinstance(candidate, str))
 
 
-def unknown_names(what: str, names: Sequence[str], known: Collection[str]) -> str:
+def unknown_names(noun: str, names: Sequence[str], known: Collection[str]) -> str:
     wrong = listed(names, lambda name: quoted(name) + similar_name(name, known))
     has = f'it has {listed(sorted(known), quoted)}' if known else 'it has none'
-    return f'The cloud does not know {noun_for(len(names), what)} {wrong}; {has}'
+    return f'The cloud does not know {noun_for(len(names), noun)} {wrong}; {has}'
 
 
 def similar_name(name: str, known: Collection[str]) -> str:
@@ -504,21 +513,21 @@ def _are_neighbors(name: str, other: str) -> bool:
     return len(name) == len(other) and name[:-1] == other[:-1]
 
 
-def _unusable_details(what: str, names: Sequence[str], known: Collection[str]) -> dict[str, str]:
+def _unusable_details(noun: str, names: Sequence[str], known: Collection[str]) -> dict[str, str]:
     missing = [name for name in names if name not in known]
-    found = {
-        f'unavailable_{what}': listed(name for name in names if name in known),
-        f'unknown_{what}': listed(missing, lambda name: name + similar_name(name, known)),
-        f'{what}_of_the_cloud': listed(sorted(known)),
+    reasons = {
+        f'unavailable_{noun}': listed(name for name in names if name in known),
+        f'unknown_{noun}': listed(missing, lambda name: name + similar_name(name, known)),
+        f'{noun}_of_the_cloud': listed(sorted(known)),
     }
-    return {key: shown for key, shown in found.items() if shown}
+    return {key: text for key, text in reasons.items() if text}
 
 
 def none_usable(
-    reason: str, what: str, key: str, names: Sequence[str], known: Collection[str]
+    reason: str, noun: str, key: str, names: Sequence[str], known: Collection[str]
 ) -> NoUsablePlace:
     missing = [name for name in names if name not in known]
-    warnings = [unknown_names(what, missing, known)] if missing else []
+    warnings = [unknown_names(noun, missing, known)] if missing else []
     return NoUsablePlace(reason, _unusable_details(key, names, known), warnings=warnings)
 
 

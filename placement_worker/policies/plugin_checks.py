@@ -72,17 +72,17 @@ def installed() -> Iterator[tuple[str, object]]:
 
 
 def usable(
-    found: Iterable[tuple[str, object]],
+    named: Iterable[tuple[str, object]],
 ) -> tuple[dict[str, PolicyClass], dict[str, str]]:
     """Return the classes that fit the plugin interface, and the reasons to skip the others.
 
     The keys of both maps are entry-point names. If several packages provide a type, a class of this
     package is used, but none of other packages: their order differs between hosts.
 
-    :param found: pairs of entry-point name and loaded object.
+    :param named: pairs of entry-point name and loaded object.
     """
     provided: dict[str, list[object]] = {}
-    for name, plugin in found:
+    for name, plugin in named:
         provided.setdefault(name, [])
         if plugin not in provided[name]:
             provided[name].append(plugin)
@@ -107,7 +107,7 @@ def problem(name: str, plugin: Any) -> str | None:
     if not isinstance(plugin, type) or not issubclass(plugin, base.Policy):
         return 'it must be a subclass of placement_worker.policies.base.Policy'
     expected = _Attributes.__struct_fields__
-    missing = [one for one in expected if not hasattr(plugin, one)]
+    missing = [attribute for attribute in expected if not hasattr(plugin, attribute)]
     if missing or plugin.__abstractmethods__:
         return f'it must define {", ".join([*missing, *sorted(plugin.__abstractmethods__)])}'
     try:
@@ -133,7 +133,7 @@ def _interface_problem(plugin: PolicyClass, major: int, minor: int) -> str | Non
 def _version_problem(name: str, attributes: _Attributes) -> str | None:
     kind, _, version = name.rpartition('-')
     if attributes.name != kind or version not in attributes.versions:
-        defined = ', '.join(f'{attributes.name}-{one}' for one in attributes.versions)
+        defined = ', '.join(f'{attributes.name}-{version}' for version in attributes.versions)
         return f'its class defines {attributes.name}, so its entry points must be named {defined}'
     schema = attributes.versions[version]
     is_struct = isinstance(schema, type) and issubclass(schema, Struct)
@@ -178,11 +178,11 @@ def check_outcome(policy: base.Policy[Any], outcome: Any, kind: type[T]) -> T:
     """
     if not isinstance(outcome, kind):
         article = 'an' if kind is base.Outcome else 'a'
-        found = type(outcome).__name__
-        raise TypeError(f'{policy.name} returned {found}, expected {article} {kind.__name__}')
-    shown = {field.name: getattr(outcome, field.name) for field in fields(outcome)}
+        got = type(outcome).__name__
+        raise TypeError(f'{policy.name} returned {got}, expected {article} {kind.__name__}')
+    values_by_name = {field.name: getattr(outcome, field.name) for field in fields(outcome)}
     try:
-        encoded = json.dumps(shown, allow_nan=False, default=_as_map)
+        encoded = json.dumps(values_by_name, allow_nan=False, default=_as_map)
         codec.decoder(kind).decode(encoded)
         for patch in (outcome.cluster or ClusterPatch({}), *outcome.nodes.values()):
             if not isinstance(patch, (NodePatch, ClusterPatch)):
@@ -230,10 +230,13 @@ def loaded_packages(types: Mapping[str, PolicyClass]) -> dict[str, Package]:
     others = {name for name, policy in types.items() if not is_built_in(policy)}
     if not others:
         return {}
-    found = ((one.name, one.dist) for one in metadata.entry_points(group=NAMESPACE))
+    packages = (
+        (entry_point.name, entry_point.dist)
+        for entry_point in metadata.entry_points(group=NAMESPACE)
+    )
     return {
         name: Package(dist.name or '', dist.version or '')
-        for name, dist in found
+        for name, dist in packages
         if name in others and dist is not None
     }
 
@@ -252,12 +255,13 @@ def _origin(type_name: str, policy: PolicyClass) -> str:
 @functools.lru_cache
 def _packages(type_name: str) -> tuple[str, ...]:
     """Return the names of the packages that provide a type; stevedore's cache drops them."""
-    found = [
-        one.dist.name
-        for one in metadata.entry_points(group=NAMESPACE)
-        if type_name in (one.name, one.name.rpartition('-')[0]) and one.dist is not None
+    names = [
+        entry_point.dist.name
+        for entry_point in metadata.entry_points(group=NAMESPACE)
+        if type_name in (entry_point.name, entry_point.name.rpartition('-')[0])
+        and entry_point.dist is not None
     ]
-    return tuple(sorted(set(found)))
+    return tuple(sorted(set(names)))
 
 
 def _as_map(value: object) -> dict[str, Any]:

@@ -46,7 +46,7 @@ class Levels:
     zones: Mapping[str | None, Sequence[Place]]
 
     @classmethod
-    def of(cls, places: Places) -> Self:
+    def resolved(cls, places: Places) -> Self:
         if places.listed_regions is None:
             region = places.request.cluster.profile.region
             zones = places.zones(CREATION, region, by_region=False)
@@ -54,14 +54,14 @@ class Levels:
                 check_cordons(zones, NO_ZONE)
                 raise NoUsablePlace(NO_ZONE)
             return cls(None, {None: zones})
-        regions = places.usable_regions(CREATION)
+        regions = places.checked_regions(CREATION)
         if places.listed_zones is None:
             return cls(regions, {})
         names = [region.name for region in regions if region.known]
-        found = {name: places.zones(CREATION, name, by_region=True) for name in names}
+        divided = {name: places.zones(CREATION, name, by_region=True) for name in names}
         return cls(
             regions,
-            {name: zones for name, zones in found.items() if any(one.known for one in zones)},
+            {name: zones for name, zones in divided.items() if any(zone.known for zone in zones)},
         )
 
 
@@ -117,7 +117,7 @@ def _probed(
     regions: Sequence[Place], divided: Mapping[str | None, Sequence[Place]]
 ) -> frozenset[Location]:
     """Return the places with a shortage; all zones of a region with a shortage have it, too."""
-    short: set[Location] = {(one.name, None) for one in regions if one.shortage}
+    short: set[Location] = {(region.name, None) for region in regions if region.shortage}
     names = set(short)
     for region, zones in divided.items():
         is_short = (region, None) in short
@@ -128,16 +128,16 @@ def _probed(
 def places_not_emptied(levels: Levels, protected: Sequence[Node], cloud: Snapshot) -> list[str]:
     by_region = levels.regions is not None
     held = Counter(
-        (cloud.region_of(one) if by_region else None, cloud.zone_of(one)) for one in protected
+        (cloud.region_of(node) if by_region else None, cloud.zone_of(node)) for node in protected
     )
     in_regions: Counter[str | None] = Counter()
     for (region, _), count in held.items():
         in_regions[region] += count
-    found = not_emptied(levels.regions or (), in_regions, 'region')
+    sentences = not_emptied(levels.regions or (), in_regions, 'region')
     for name, zones in levels.zones.items():
         in_zones = {zone: count for (region, zone), count in held.items() if region == name}
-        found += not_emptied(zones, in_zones, 'zone')
-    return found
+        sentences += not_emptied(zones, in_zones, 'zone')
+    return sentences
 
 
 def _regions(
@@ -148,7 +148,7 @@ def _regions(
 ) -> list[Region]:
     places: dict[str | None, Place | None] = {None: EVERYWHERE}
     if listed is not None:
-        places = {one.name: one for one in listed}
+        places = {region.name: region for region in listed}
         places.update({name: None for name, _ in sorted(counts, key=str) if name not in places})
     return [_region(name, one, divided.get(name), counts, size) for name, one in places.items()]
 
@@ -169,7 +169,7 @@ def _region(
     room = sum(max(0, zone.most - zone.held) for zone in zones)
     if not room:
         # The nodes of an evacuated zone go to another region if their own has no room for them.
-        evacuated = {one.name for one in listed or () if one.evacuated}
+        evacuated = {zone.name for zone in listed or () if zone.evacuated}
         room -= sum(zone.held - zone.fixed for zone in zones if zone.name in evacuated)
     holding = replace(holding, most=min(holding.most, held + room))
     return Region(holding, zones)
@@ -184,7 +184,7 @@ def _zones(
     """A region that is not divided by zone has one zone without a name."""
     places: dict[str | None, Place | None] = {None: EVERYWHERE}
     if listed is not None:
-        places = {one.name: one for one in listed}
+        places = {zone.name: zone for zone in listed}
         unlisted = (zone for name, zone in counts if name == region and zone not in places)
         places.update(dict.fromkeys(sorted(unlisted, key=str)))
     return [

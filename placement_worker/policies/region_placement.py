@@ -41,11 +41,11 @@ class RegionPlacement(PlacementPolicy[RegionPlacementProperties]):
         '1.1': [SupportStatus('SUPPORTED', '2026.11')],
     }
     priority = 200
-    what = 'region'
+    level = 'region'
 
     @override
     def check(self, request: CheckRequest, state: State) -> Outcome:
-        task = Task.of(request, state, state.size(request))
+        task = Task.for_check(request, state, state.size(request))
         profile = profile_of_new_node(request)
         if profile and profile.region:
             return self._check_named(task, profile.region)
@@ -54,9 +54,9 @@ class RegionPlacement(PlacementPolicy[RegionPlacementProperties]):
         nodes = task.counted(without_failed=self.properties.backoff is not None)
         located = state.cloud.by_region(nodes)
         held = task.held(located)
-        places = state.places.usable_regions(task.size.kind, held.total)
+        places = state.places.checked_regions(task.size.kind, held.total)
         share = self._share(task.size, places, held)
-        return self._applied(task, [share], self.unknown(state), located.get(None, ()))
+        return self._applied(task, [share], self.warnings_of_unknown(state), located.get(None, ()))
 
     @override
     def attach(self, request: BindRequest, state: State) -> BindingOutcome:
@@ -69,13 +69,13 @@ class RegionPlacement(PlacementPolicy[RegionPlacementProperties]):
         names = [region.name for region in self.properties.places]
         refuse_unusable('region', 'regions', names, cloud.regions())
 
-    def unknown(self, state: State) -> list[str]:
+    def warnings_of_unknown(self, state: State) -> list[str]:
         known = state.cloud.regions
         names = [region.name for region in self.properties.places if region.name not in known]
         return [unknown_names('region', names, known)] if names else []
 
     def _check_named(self, task: Task, region: str) -> Outcome:
-        cap = next((one.cap for one in self.properties.places if one.name == region), NO_CAP)
+        cap = next((place.cap for place in self.properties.places if place.name == region), NO_CAP)
         state, nodes = task.state, task.counted(without_failed=self.properties.backoff is not None)
         held = state.cloud.regions_of(nodes)[region]
         if cap != NO_CAP and held >= cap:

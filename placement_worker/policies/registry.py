@@ -39,9 +39,9 @@ class Registry:
     :ivar inputs: the input keys that the types declare in addition to those of Senlin.
     """
 
-    def __init__(self, found: Iterable[tuple[str, object]]) -> None:
+    def __init__(self, plugins: Iterable[tuple[str, object]]) -> None:
         self.types, self.skipped = plugin_checks.usable(
-            sorted(found, key=lambda pair: type_order(pair[0]))
+            sorted(plugins, key=lambda pair: type_order(pair[0]))
         )
         self.packages = loaded_packages(self.types)
         self.inputs = frozenset[str]().union(*(policy.inputs for policy in self.types.values()))
@@ -95,8 +95,8 @@ class Registry:
         try:
             return self.policy(binding.spec, at)
         except (errors.InvalidSpec, errors.PolicyTypeNotFound) as exc:
-            named = [one for one in self.types.values() if one.name == binding.spec.type]
-            storing = [one for one in self.types.values() if one.stored_as in binding.data]
+            named = [policy for policy in self.types.values() if policy.name == binding.spec.type]
+            storing = [policy for policy in self.types.values() if policy.stored_as in binding.data]
             if not named and not storing:
                 raise
             LOG.warning(
@@ -118,7 +118,9 @@ class Registry:
             return self.types[type_name]
         except KeyError:
             kind, _, version = type_name.rpartition('-')
-            if any(one.name == kind and version in one.versions for one in self.types.values()):
+            if any(
+                policy.name == kind and version in policy.versions for policy in self.types.values()
+            ):
                 raise errors.PolicyTypeNotFound(
                     f'Policy type `{type_name}`{from_packages(kind)} has no entry point; '
                     f'add it to the package, and install it again - at `{at}`'
@@ -239,8 +241,8 @@ def _converted_scalar(raw: Any, kind: inspect.Type, *, optional: bool) -> Any:
 
 @functools.cache
 def _fields(schema: type[Struct]) -> Mapping[str, inspect.Type]:
-    found = cast(inspect.StructType, inspect.type_info(schema))
-    return {field.encode_name: _bare(field.type) for field in found.fields}
+    struct = cast(inspect.StructType, inspect.type_info(schema))
+    return {field.encode_name: _bare(field.type) for field in struct.fields}
 
 
 def _bare(kind: inspect.Type) -> inspect.Type:
@@ -251,7 +253,7 @@ def _without_null(kind: inspect.Type) -> tuple[inspect.Type, bool]:
     kind = _bare(kind)
     if not isinstance(kind, inspect.UnionType):
         return kind, False
-    others = [one for one in kind.types if not isinstance(one, inspect.NoneType)]
+    others = [option for option in kind.types if not isinstance(option, inspect.NoneType)]
     return (_bare(others[0]), len(others) < len(kind.types)) if len(others) == 1 else (kind, False)
 
 

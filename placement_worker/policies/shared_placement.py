@@ -69,7 +69,7 @@ class Task:
     protected: Collection[str]
 
     @classmethod
-    def of(cls, request: CheckRequest, state: State, size: Size) -> Self:
+    def for_check(cls, request: CheckRequest, state: State, size: Size) -> Self:
         is_deletion = size.kind == DELETION
         protected = state.protected(request) if is_deletion or state.members.ranks else {}
         deletable = len(request.cluster.nodes) - len(protected)
@@ -147,7 +147,7 @@ class Share:
     :ivar retries: the planned places with the places to try next.
     """
 
-    what: Literal['region', 'zone']
+    level: Literal['region', 'zone']
     size: Size
     held: int
     unplaced: int
@@ -174,7 +174,7 @@ class Share:
         return (Row('-', 0, NO_CAP, False, self.held, 0.0, count, final, NO_USABLE_ZONE),)
 
     def place(self, name: str | None) -> dict[str, str]:
-        if self.what == 'region':
+        if self.level == 'region':
             return {'region_name': name} if name else {}
         names = (('region_name', self.region), ('zone', name))
         return {key: value for key, value in names if value is not None}
@@ -187,8 +187,8 @@ class Search:
     part may know it.
     """
 
-    def __init__(self, what: str, names: Sequence[str]) -> None:
-        self._what, self._names = what, names
+    def __init__(self, noun: str, names: Sequence[str]) -> None:
+        self._what, self._names = noun, names
         self._causes: list[str] = []
         self._known: set[str] = set()
         self.missing = list(names)
@@ -218,23 +218,23 @@ class Search:
         return BindingOutcome(request.policy.data, warnings=warnings)
 
 
-def refuse_unusable(what: str, key: str, names: Sequence[str], usable: Collection[str]) -> None:
+def refuse_unusable(noun: str, key: str, names: Sequence[str], usable: Collection[str]) -> None:
     unusable_names = [name for name in names if name not in usable]
     if unusable_names:
         wrong = listed(unusable_names, lambda name: quoted(name) + similar_name(name, usable))
         others = listed(sorted(usable), quoted) or 'none'
         at = f'{PROPERTIES}.{key}[{names.index(unusable_names[0])}].name'
-        raise InvalidSpec(f'The cloud has no usable {what} {wrong}; usable: {others} - at `{at}`')
+        raise InvalidSpec(f'The cloud has no usable {noun} {wrong}; usable: {others} - at `{at}`')
 
 
 class PlacementPolicy(Policy[P]):
     """The base class of zone and region placement.
 
-    :cvar what: the type of its places.
+    :cvar level: the type of its places.
     :cvar planner: divides nodes over places; as `planning.placement.plan_for`.
     """
 
-    what: ClassVar[Literal['region', 'zone']]
+    level: ClassVar[Literal['region', 'zone']]
     targets = on(
         BEFORE,
         actions.CLUSTER_SCALE_OUT,
@@ -261,15 +261,15 @@ class PlacementPolicy(Policy[P]):
             known = [place for place in places if place.known]
             retries = alternatives(plan, known, held.ranks)
         return Share(
-            self.what,
+            self.level,
             size,
             current.total(),
             current[None],
             plan,
             region,
             [
-                *not_emptied(places, held.staying, self.what),
-                *short_of_capacity(places, self.what, region),
+                *not_emptied(places, held.staying, self.level),
+                *short_of_capacity(places, self.level, region),
             ],
             excessive_skew(size.kind, max_skew, own, plan, held),
             retries,
@@ -288,7 +288,7 @@ class PlacementPolicy(Policy[P]):
         :param unplaced: the nodes whose place is unknown.
         :param more: other keys of the plan than its counts.
         """
-        skews = [one.skew.explained(self.what, one.region) for one in shares if one.skew]
+        skews = [share.skew.explained(self.level, share.region) for share in shares if share.skew]
         details = self._details(shares)
         if not task.possible.count:
             return Outcome('SKIPPED', task.size.explained(ALL_PROTECTED), warnings=warnings)
@@ -297,18 +297,18 @@ class PlacementPolicy(Policy[P]):
             raise TooSkewed(skews[0], details)
         entries = _entries(shares) if is_creation else []
         retries = [
-            {'place': one.place(name), 'retry': [one.place(other) for other in others]}
-            for one in shares
-            for name, others in one.retries.items()
+            {'place': share.place(name), 'retry': [share.place(other) for other in others]}
+            for share in shares
+            for name, others in share.retries.items()
         ]
         counts = _counts(shares)
-        plan = {f'{self.what}s': counts, **(more or {})}
+        plan = {f'{self.level}s': counts, **(more or {})}
         if retries:
             plan['alternatives'] = retries
-        of_places = [text for one in shares for text in one.warnings]
+        of_places = [text for share in shares for text in share.warnings]
         return Outcome(
             'APPLIED',
-            summary(task.possible, self.what, len(counts)),
+            summary(task.possible, self.level, len(counts)),
             task.state.action_data.planned(task.size.kind, task.size.count, plan, entries),
             placed_node(task.request, task.state, entries),
             details=details,
@@ -334,7 +334,7 @@ class PlacementPolicy(Policy[P]):
             rows += [{**region, **_row(row)} for row in share.rows]
             skewed += [{**region, **row} for row in share.skew.details] if share.skew else []
         unplaced = sum(share.unplaced for share in shares if share.plan)
-        details = {f'{self.what}s': rows, 'unplaced': unplaced}
+        details = {f'{self.level}s': rows, 'unplaced': unplaced}
         return {**details, 'skewed': skewed} if skewed else details
 
     def _replaced(self, task: 'Task', entries: Sequence[Mapping[str, str]]) -> list[str]:
@@ -342,14 +342,15 @@ class PlacementPolicy(Policy[P]):
         earlier = task.state.action_data.data.get('placement') if entries else None
         if earlier is None or earlier == task.request.action.data.get('placement'):
             return []
-        part = ('region', 'zone').index(self.what)
-        chosen = Counter(one[part] for one in Placement.of(earlier).places if one[part])
+        part = ('region', 'zone').index(self.level)
+        chosen = Counter(place[part] for place in Placement.of(earlier).places if place[part])
         planned = Counter(Placement.of(entry).place[part] for entry in entries)
         if not chosen - planned:
             return []
+        level = self.level
         return [
-            f'{self.what.capitalize()} placement replaces the {self.what}s that an earlier policy '
-            f'chose; that policy must run after senlin.policy.{self.what}_placement'
+            f'{level.capitalize()} placement replaces the {level}s that an earlier policy chose; '
+            f'that policy must run after senlin.policy.{level}_placement'
         ]
 
 
@@ -366,20 +367,20 @@ def _unplaced(nodes: Sequence[Node], total: int) -> list[str]:
     ]
 
 
-def short_of_capacity(places: Sequence[Place], what: str, region: str | None = None) -> list[str]:
+def short_of_capacity(places: Sequence[Place], noun: str, region: str | None = None) -> list[str]:
     of_region = f' of region {escaped(shortened(region))}' if region else ''
     return [
-        f'{what.capitalize()} {escaped(shortened(place.name))}{of_region} is {place.shortage} '
+        f'{noun.capitalize()} {escaped(shortened(place.name))}{of_region} is {place.shortage} '
         f'({place.shortage.cause})'
         for place in places
         if place.available and place.shortage
     ]
 
 
-def warn_of_named(what: str, found: Cordon | None) -> list[str]:
-    if found is None:
+def warn_of_named(noun: str, cordon: Cordon | None) -> list[str]:
+    if cordon is None:
         return []
-    return [f'The profile asks for {what}, and {found}; the node is created there all the same']
+    return [f'The profile asks for {noun}, and {cordon}; the node is created there all the same']
 
 
 def placed_node(
@@ -412,23 +413,23 @@ def _entries(shares: Sequence[Share]) -> list[dict[str, str]]:
         for i, share in enumerate(shares)
     }
     places = {(i, name): shares[i].place(name) for i, planned in counts.items() for name in planned}
-    return [places[one] for one in interleave_groups(counts)]
+    return [places[slot] for slot in interleave_groups(counts)]
 
 
 def _row(row: Row) -> dict[str, Any]:
     return {**structs.asdict(row), 'ideal': round(row.ideal, 2)}
 
 
-def summary(size: Size, what: str, places: int) -> str:
+def summary(size: Size, noun: str, places: int) -> str:
     """E.g. "3 nodes leave 2 zones"."""
     one, creates = size.count == 1, size.kind == CREATION
     if places:
         verb = ('goes to' if one else 'go to') if creates else ('leaves' if one else 'leave')
-        effect = f'{verb} {counted(places, what)}'
+        effect = f'{verb} {counted(places, noun)}'
     elif creates:
-        effect = f'{"is" if one else "are"} created without a {what}'
+        effect = f'{"is" if one else "are"} created without a {noun}'
     else:
-        effect = f'of no known {what} {"leaves" if one else "leave"}'
+        effect = f'of no known {noun} {"leaves" if one else "leave"}'
     reason = f'{counted(size.count, "node")} {effect}'
     return size.explained(reason)
 
@@ -441,8 +442,8 @@ class UnknownCordon(NamedTuple):
     names: frozenset[str]
 
     def concerns(self, policy: Policy[Any]) -> bool:
-        what = 'zone' if self.cordon.zone else 'region'
-        if not isinstance(policy, PlacementPolicy) or policy.what != what:
+        level = 'zone' if self.cordon.zone else 'region'
+        if not isinstance(policy, PlacementPolicy) or policy.level != level:
             return False
         return any(place.name in self.names for place in policy.properties.places)
 
@@ -475,7 +476,9 @@ def _of_zone(
     where = listed(sorted(f'region {region}' if region else 'the home region' for region in asked))
     text = f'The cordon of {cordon.place} has no effect in {where}: there is no such zone'
     other = '' if cordon.region else ', or name its region if another region has the zone'
-    yield _unknown(cordon, name, text, set().union(*(zones[one] for one in asked)), _REMEDY + other)
+    yield _unknown(
+        cordon, name, text, set().union(*(zones[region] for region in asked)), _REMEDY + other
+    )
 
 
 def _unknown(

@@ -72,7 +72,7 @@ def _check_unprotected(candidates: object, request: CheckRequest, state: State) 
     protected = state.protected(request) if candidates else {}
     if not protected or not isinstance(candidates, (list, dict)):
         return
-    ids = (one for one in candidates if isinstance(one, str))
+    ids = (candidate for candidate in candidates if isinstance(candidate, str))
     named = {node_id: protected[node_id] for node_id in ids if node_id in protected}
     if named:
         raise NodeProtected(
@@ -92,7 +92,7 @@ def choose(
     :param kept: victims that are already chosen; they are not part of the result.
     :returns: the choice, and the location of each node of the cluster by id.
     """
-    counts = RemovalCounts.of(state.action_data.deletion, count)
+    counts = RemovalCounts.planned_in(state.action_data.deletion, count)
     places = state.cloud.by_place(
         request.cluster.nodes, by_region=counts.by_region, by_zone=counts.by_zone
     )
@@ -119,7 +119,7 @@ def counts_by_place(nodes: Sequence[Node], deletion: Deletion, cloud: Snapshot) 
     if deletion.regions is not None:
         plan['regions'] = _counted(map(cloud.region_of, nodes))
     if deletion.places is not None:
-        whole = {one.region for one in deletion.places if one.zone is None}
+        whole = {place.region for place in deletion.places if place.zone is None}
         places = [
             (region, None if region in whole else zone)
             for region, zone in map(cloud.place_of, nodes)
@@ -134,17 +134,17 @@ def counts_by_place(nodes: Sequence[Node], deletion: Deletion, cloud: Snapshot) 
     planned = {
         'regions': _without_zeros(deletion.regions or {}),
         'zones': _without_zeros(deletion.zones or {}),
-        'places': [one for one in deletion.places or () if one.nodes],
+        'places': [place for place in deletion.places or () if place.nodes],
     }
     changed = {key: value for key, value in plan.items() if value != planned[key]}
     if 'places' in changed:
         changed['places'] = [
             {
-                'region_name': one.region,
-                **({'zone': one.zone} if one.zone else {}),
-                'count': one.nodes,
+                'region_name': place.region,
+                **({'zone': place.zone} if place.zone else {}),
+                'count': place.nodes,
             }
-            for one in changed['places']
+            for place in changed['places']
         ]
     return changed
 

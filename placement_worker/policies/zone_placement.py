@@ -58,12 +58,12 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
     priority = 300
     profile_types: ClassVar[frozenset[str]] = frozenset({'os.nova.server-1.0'})
     after = frozenset({'senlin.policy.region_placement'})
-    what = 'zone'
+    level = 'zone'
 
     @override
     def check(self, request: CheckRequest, state: State) -> Outcome:
         size = state.size(request)
-        task = Task.of(request, state, size)
+        task = Task.for_check(request, state, size)
         profile = profile_of_new_node(request)
         if profile and profile.zone:
             return _check_named(profile.zone, task)
@@ -83,7 +83,9 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
         divided = {share.region for share in shares if share.plan}
         unplaced = [node for name in divided for node in located.get((name, None), ())]
         by_region = {'regions': regions, 'places': _places(shares)}
-        return self._applied(task, shares, self.unknown_in(regions, state), unplaced, by_region)
+        return self._applied(
+            task, shares, self.warnings_of_unknown_in(regions, state), unplaced, by_region
+        )
 
     @override
     def attach(self, request: BindRequest, state: State) -> BindingOutcome:
@@ -105,15 +107,19 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
             usable.update(name for name, is_available in known.items() if is_available)
         refuse_unusable('availability zone', 'zones', names, usable)
 
-    def unknown_in(self, regions: Collection[str], state: State) -> list[str]:
+    def warnings_of_unknown_in(self, regions: Collection[str], state: State) -> list[str]:
         """Warn of the zones unknown to these regions, if no other region may know them."""
         try:
             others = set(state.cloud.regions) - set(regions)
         except CloudUnavailable:  # only a warning needs the response
             return []
-        return [] if others else self.unknown([state.cloud.zones(name) for name in regions])
+        return (
+            []
+            if others
+            else self.warnings_of_unknown([state.cloud.zones(name) for name in regions])
+        )
 
-    def unknown(self, known: Collection[Collection[str]]) -> list[str]:
+    def warnings_of_unknown(self, known: Collection[Collection[str]]) -> list[str]:
         unknown = [
             zone.name
             for zone in self.properties.places
@@ -138,21 +144,23 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
         if share.plan is None:
             names = [zone.name for zone in self.properties.places]
             raise none_usable(NO_ZONE, 'availability zone', 'zones', names, known)
-        return self._applied(task, [share], self.unknown([known]), located.get(None, ()))
+        return self._applied(
+            task, [share], self.warnings_of_unknown([known]), located.get(None, ())
+        )
 
     def _share_of(
         self,
-        of: str | None,
+        planned_region: str | None,
         size: Size,
         held: Held[str | None],
         state: State,
         region: str | None,
     ) -> Share:
-        zones = state.places.zones(size.kind, region, by_region=of is not None)
+        zones = state.places.zones(size.kind, region, by_region=planned_region is not None)
         if any(zone.available if size.kind == CREATION else zone.known for zone in zones):
-            return self._share(size, zones, held, of)
+            return self._share(size, zones, held, planned_region)
         check_cordons(zones, NO_ZONE)
-        return Share('zone', size, held.total.total(), 0, None, of)
+        return Share('zone', size, held.total.total(), 0, None, planned_region)
 
 
 def _check_named(zone: str, task: Task) -> Outcome:
@@ -160,8 +168,8 @@ def _check_named(zone: str, task: Task) -> Outcome:
     reason = f'The profile asks for availability zone {zone}.'
     warnings: list[str] = []
     if task.state.cordons:
-        found = task.state.places.cordon_of(_region_of(task), without_host(zone))
-        warnings = warn_of_named(f'availability zone {zone}', found)
+        cordon = task.state.places.cordon_of(_region_of(task), without_host(zone))
+        warnings = warn_of_named(f'availability zone {zone}', cordon)
     return Outcome('SKIPPED', reason, nodes=patch, warnings=warnings)
 
 
@@ -185,10 +193,10 @@ def _in(region: str, held: Held[Location]) -> Held[str | None]:
 
 
 def _places(shares: Sequence[Share]) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
+    counts_by_place: list[dict[str, Any]] = []
     for share in shares:
         counts: dict[str | None, int] = {None: share.size.count}
         if share.plan:
             counts = dict(share.plan.counts.items())
-        found += [{**share.place(zone), 'count': count} for zone, count in counts.items()]
-    return found
+        counts_by_place += [{**share.place(zone), 'count': count} for zone, count in counts.items()]
+    return counts_by_place

@@ -104,7 +104,7 @@ def place(region, count, zone=None):
 
 def chosen(members, count, **deletion):
     """Return the choice among ordered nodes, by the counts of a deletion."""
-    counts = RemovalCounts.of(Deletion({'count': count, **deletion}), count)
+    counts = RemovalCounts.planned_in(Deletion({'count': count, **deletion}), count)
     locations = {}
     for member in members:
         placement = member.data.get('placement', {})
@@ -149,7 +149,7 @@ BOTH = [place('R1', 1, 'a'), place('R2', 2)]
 
 def read(count=9, **deletion):
     """Return the removal counts of a decided deletion."""
-    return RemovalCounts.of(Deletion(deletion), count)
+    return RemovalCounts.planned_in(Deletion(deletion), count)
 
 
 @pytest.mark.parametrize(

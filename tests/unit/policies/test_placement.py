@@ -317,7 +317,7 @@ def test_creation_is_planned_over_regions_and_their_zones(check, asked, cloud, c
     assert {key: found[key] for key in creation} == creation
 
 
-def test_creation_whose_usable_regions_are_full_has_no_feasible_plan(check):
+def test_creation_whose_checked_regions_are_full_has_no_feasible_plan(check):
     """The share of a region without usable zones does not exceed the caps of the others."""
     reply = check(request(OUT, [capped(2, -1), ZONES], inputs={'count': 3}), regions=R2_IS_OUT)
 

@@ -50,7 +50,7 @@ def test_plan_that_replaces_places_of_an_earlier_policy_has_a_warning(
 
     asked, state = made('CLUSTER_SCALE_OUT', data=data(of_request))
     state = replace(state, action_data=ActionData(data(earlier)))
-    task = Task.of(asked, state, Size(CREATION, 2))
+    task = Task.for_check(asked, state, Size(CREATION, 2))
     entries = [{'region_name': 'R1', 'zone': zone} for zone in 'ab']
 
     policy = {'zone': ZonePlacement, 'region': RegionPlacement}[kind](None)
