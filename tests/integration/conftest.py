@@ -7,7 +7,6 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from openstack.connection import Connection
 
 from placement_worker.handlers.service import Endpoints
 from tests.integration import mariadb, trusts
@@ -31,18 +30,6 @@ def openstack() -> Iterator[Cloud]:
     cloud = Cloud().start()
     yield cloud
     cloud.close()
-
-
-@pytest.fixture(scope='session')
-def admin(openstack: Cloud) -> Connection:
-    """The administrator's connection to RegionOne."""
-    return openstack.connect('admin')
-
-
-@pytest.fixture(scope='session')
-def demo(openstack: Cloud) -> Connection:
-    """The connection of a plain user to RegionOne."""
-    return openstack.connect('demo')
 
 
 @pytest.fixture(scope='session')

@@ -47,26 +47,18 @@ class Deployment:
         """Return the log of a service."""
         return (self.processes.folder / f'{service}.log').read_text()
 
-    def session(
-        self, user: str, project: str | None = None, auth_url: str | None = None
-    ) -> Session:
-        """Return a session of a user in a project, by default the one with the user's name."""
+    def session(self, user: str) -> Session:
+        """Return a session of a user in the project of the same name."""
         auth = v3.Password(
-            auth_url or self.auth_url,
+            self.auth_url,
             username=user,
             password=seeding.PASSWORD,
-            project_name=project or user,
+            project_name=user,
             user_domain_id='default',
             project_domain_id='default',
         )
         return Session(auth)
 
-    def connect(
-        self,
-        user: str,
-        region: str = 'RegionOne',
-        project: str | None = None,
-        auth_url: str | None = None,
-    ) -> Connection:
+    def connect(self, user: str, region: str = 'RegionOne') -> Connection:
         """Return a connection of a user; see `session`."""
-        return Connection(session=self.session(user, project, auth_url), region_name=region)
+        return Connection(session=self.session(user), region_name=region)

@@ -43,14 +43,7 @@ def _digest() -> str:
 def _install(folder: Path) -> None:
     venv.create(folder, clear=True, with_pip=True)
     requirements, constraints = PINS
-    pip = [
-        str(folder / 'bin' / 'python'),
-        '-m',
-        'pip',
-        'install',
-        '--quiet',
-        '--disable-pip-version-check',
-    ]
+    pip = [str(folder / 'bin' / 'python'), '-m', 'pip', 'install', '--quiet']
     # Python compiles modules when they are imported; this halves the time
     given = ['--no-compile', '--requirement', str(requirements), '--constraint', str(constraints)]
     subprocess.run([*pip, *given], check=True)

@@ -141,11 +141,6 @@ class Proxy(ThreadingHTTPServer):
             self._rules.append(rule)
         return rule
 
-    def heal(self) -> None:
-        """Remove all rules."""
-        with self._lock:
-            self._rules.clear()
-
     def fault(self, method: str, target: str, agent: str) -> Fault:
         """Record a request and return its fault."""
         with self._lock:

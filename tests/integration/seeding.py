@@ -15,7 +15,6 @@ PLAIN_USERS = ('demo', 'other')
 PLAIN_ROLES = ('member', 'load-balancer_member')
 SUBNETS = {
     'private': {'private-subnet-v6': 'fd00::/64', 'private-subnet': '10.0.0.0/16'},
-    'other': {'other-subnet': '10.99.0.0/16'},
 }
 
 

@@ -5,27 +5,22 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
 import pytest
-from openstack.connection import Connection
-
-from tests.integration.cloud import Cloud
 
 WRITERS = 8
 WAIT_S = 60
 
 
 @pytest.mark.usefixtures('row_locks')
-def test_concurrent_writers_are_accepted_or_get_conflict(
-    openstack: Cloud, demo: Connection
-) -> None:
+def test_concurrent_writers_are_accepted_or_get_conflict(openstack):
     """Octavia either makes a concurrent change or refuses it with status 409."""
-    octavia, subnet = demo.load_balancer, openstack.subnets['private-subnet']
+    octavia, subnet = openstack.connect('demo').load_balancer, openstack.subnets['private-subnet']
     pools = [{'name': 'many', 'protocol': 'HTTP', 'lb_algorithm': 'ROUND_ROBIN'}]
     made = octavia.create_load_balancer(name='many', vip_subnet_id=subnet, pools=pools)
     octavia.wait_for_load_balancer(made.id, wait=WAIT_S)
     [pool] = octavia.pools(name='many')
     start = Barrier(WRITERS)
 
-    def add(writer: int) -> int:
+    def add(writer):
         member = {'address': f'10.0.0.{writer + 1}', 'protocol_port': 80}
         start.wait(WAIT_S)
         response = octavia.put(

@@ -1,15 +1,10 @@
 """Pools of Octavia follow clusters of servers in Nova."""
 
-from collections.abc import Callable
-
-from tests.integration.cloud import Cloud
-from tests.integration.clusters import Cluster, lb_policy, remaining, updates
+from tests.integration.clusters import lb_policy, remaining, updates
 from tests.integration.service import matching
 
 
-def test_load_balancer_follows_cluster_from_attach_to_detach(
-    openstack: Cloud, cluster: Callable[[int], Cluster]
-) -> None:
+def test_load_balancer_follows_cluster_from_attach_to_detach(openstack, cluster):
     """A load balancer is created with few updates, follows the cluster and is deleted."""
     web = cluster(20)
 
@@ -69,9 +64,7 @@ def test_load_balancer_follows_cluster_from_attach_to_detach(
     assert (web.policy['data'], web.data) == ({}, {})
 
 
-def test_existing_pool_keeps_foreign_members(
-    openstack: Cloud, cluster: Callable[[int], Cluster]
-) -> None:
+def test_existing_pool_keeps_foreign_members(openstack, cluster):
     """Attaching and detaching leaves other members of an existing pool unchanged."""
     octavia = openstack.connect('demo').load_balancer
     pools = [{'name': 'shared', 'protocol': 'HTTP', 'lb_algorithm': 'ROUND_ROBIN'}]
@@ -105,9 +98,7 @@ def test_existing_pool_keeps_foreign_members(
     octavia.delete_load_balancer(balancer.id, cascade=True)
 
 
-def test_floor_of_a_pool_without_a_monitor_spares_victims(
-    openstack: Cloud, cluster: Callable[[int], Cluster]
-) -> None:
+def test_floor_of_a_pool_without_a_monitor_spares_victims(openstack, cluster):
     """Octavia reports NO_MONITOR, which counts as online; one request reads all statuses."""
     web = cluster(4)
     web.policy = lb_policy('1.4', health_monitor=None, min_online='75%')
@@ -126,9 +117,7 @@ def test_floor_of_a_pool_without_a_monitor_spares_victims(
     assert web.detach()['status'] == 'OK'
 
 
-def test_floor_of_a_pool_whose_members_are_offline_spares_no_victim(
-    openstack: Cloud, cluster: Callable[[int], Cluster]
-) -> None:
+def test_floor_of_a_pool_whose_members_are_offline_spares_no_victim(openstack, cluster):
     """Members that no health monitor has found healthy are OFFLINE, and may leave."""
     web = cluster(3)
     web.policy = lb_policy('1.4', min_online='100%')

@@ -1,14 +1,12 @@
 """Concurrent workers that change one pool of Octavia."""
 
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from tests.integration import trusts
-from tests.integration.cloud import Cloud
-from tests.integration.clusters import Cluster, Json, remaining
+from tests.integration.clusters import remaining
 
 TOGETHER_S = 60
 STOCK = 200  # servers that become nodes; more than a worker handles in a minute
@@ -16,16 +14,14 @@ STOCK = 200  # servers that become nodes; more than a worker handles in a minute
 
 @pytest.mark.long
 @pytest.mark.usefixtures('row_locks')
-def test_two_workers_at_one_pool_leave_expected_members(
-    openstack: Cloud, cluster: Callable[[int], Cluster]
-) -> None:
+def test_two_workers_at_one_pool_leave_expected_members(openstack, cluster):
     """Two workers that change one pool for a minute lose no member and leave none behind."""
     web = cluster(2)
     assert web.attach()['status'] == 'OK'
     stocks = [trusts.as_nodes(openstack.add_servers(STOCK)) for _ in range(2)]
     ends = time.monotonic() + TOGETHER_S
 
-    def work(stock: list[Json]) -> set[str]:
+    def work(stock):
         """Create single nodes, delete every third one, and return the expected members."""
         mine = web.twin()
         nodes: list[str] = []

@@ -1,22 +1,19 @@
 """Faults between the worker and Octavia."""
 
 import json
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import pytest
 
 from placement_worker.handlers.service import Endpoints
 from tests.integration import faults
-from tests.integration.cloud import Cloud
-from tests.integration.clusters import Cluster, remaining
-from tests.integration.proxy import Fault, Proxy
+from tests.integration.clusters import remaining
+from tests.integration.proxy import Fault
 
 COPIES = 5  # a test with the embedded cloud runs 20
 
 
-def refused(status: int, words: str, **headers: str) -> Fault:
+def refused(status, words, **headers):
     """Return a fault that sends an error of Octavia."""
     body = json.dumps({'faultcode': 'Client', 'faultstring': words}).encode()
     return faults.respond(status, body, Content_Type='application/json', **headers)
@@ -37,9 +34,7 @@ TRANSIENT: dict[str, Fault] = {
 
 @pytest.mark.long
 @pytest.mark.parametrize('fault', TRANSIENT.values(), ids=TRANSIENT)
-def test_transient_fault_at_each_request_is_retried(
-    openstack: Cloud, cluster: Callable[[int], Cluster], proxy: Callable[..., Proxy], fault: Fault
-) -> None:
+def test_transient_fault_at_each_request_is_retried(openstack, cluster, proxy, fault):
     """A transient fault of any request neither fails an action nor leaves an object behind."""
     octavia = proxy('load-balancer')
     web = cluster(3)
@@ -69,9 +64,7 @@ def test_transient_fault_at_each_request_is_retried(
 
 
 @pytest.mark.long
-def test_attach_without_nested_creation_creates_parts_separately(
-    openstack: Cloud, cluster: Callable[[int], Cluster], proxy: Callable[..., Proxy]
-) -> None:
+def test_attach_without_nested_creation_creates_parts_separately(openstack, cluster, proxy):
     """With a provider that refuses nested creation, the parts are created one by one."""
     unsupported = refused(501, 'Provider does not support a requested option')
     proxy('load-balancer').inject(unsupported, 'POST', 'loadbalancers')
@@ -85,9 +78,7 @@ def test_attach_without_nested_creation_creates_parts_separately(
 
 
 @pytest.mark.long
-def test_changes_without_batch_updates_are_made_one_by_one(
-    openstack: Cloud, cluster: Callable[[int], Cluster], proxy: Callable[..., Proxy]
-) -> None:
+def test_changes_without_batch_updates_are_made_one_by_one(openstack, cluster, proxy):
     """With a provider that refuses batch updates, members are changed one by one."""
     octavia = proxy('load-balancer')
     octavia.inject(refused(501, 'not supported'), 'PUT', 'members', times=float('inf'))
@@ -106,13 +97,8 @@ def test_changes_without_batch_updates_are_made_one_by_one(
     [(403, 'POST', 'loadbalancers'), (403, 'PUT', 'members'), (400, 'POST', 'loadbalancers')],
 )
 def test_attach_refused_by_octavia_leaves_nothing(
-    openstack: Cloud,
-    cluster: Callable[[int], Cluster],
-    proxy: Callable[..., Proxy],
-    status: int,
-    method: str,
-    target: str,
-) -> None:
+    openstack, cluster, proxy, status, method, target
+):
     """The reason of a refused attachment quotes Octavia, and no object remains."""
     refusal = refused(status, 'Quota has been met for resources: pool')
     proxy('load-balancer').inject(refusal, method, target, times=float('inf'))
@@ -134,13 +120,13 @@ class Killed(BaseException):
 class CrashingOctavia:
     """An API of Octavia at whose call the worker crashes, before or after the effect."""
 
-    def __init__(self, api: Any, at: str, after: bool) -> None:
+    def __init__(self, api, at, after):
         self._api, self._at, self._after = api, at, after
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name):
         method = getattr(self._api, name)
 
-        def call(*args: Any, **kwargs: Any) -> Any:
+        def call(*args, **kwargs):
             if name == self._at and not self._after:
                 raise Killed
             response = method(*args, **kwargs)
@@ -154,10 +140,10 @@ class CrashingOctavia:
 class CrashingClouds:
     """Clouds with such an API of Octavia."""
 
-    def __init__(self, clouds: Any, at: str, after: bool) -> None:
+    def __init__(self, clouds, at, after):
         self._clouds, self._at, self._after = clouds, at, after
 
-    def acting_for(self, credentials: Any, project: str | None) -> Any:
+    def acting_for(self, credentials, project):
         cloud = self._clouds.acting_for(credentials, project)
         octavia = cloud.octavia
         cloud.octavia = lambda region: CrashingOctavia(octavia(region), self._at, self._after)
@@ -166,9 +152,7 @@ class CrashingClouds:
 
 @pytest.mark.parametrize('after', [False, True], ids=['before', 'after'])
 @pytest.mark.parametrize('at', ['create', 'update_members'])
-def test_attach_after_crash_adopts_existing_objects(
-    openstack: Cloud, cluster: Callable[[int], Cluster], endpoints: Endpoints, at: str, after: bool
-) -> None:
+def test_attach_after_crash_adopts_existing_objects(openstack, cluster, endpoints, at, after):
     """After a crash during an attachment, the next attempt adopts the objects that exist."""
     web = cluster(2)
     web.endpoints = Endpoints(CrashingClouds(endpoints._clouds, at, after), endpoints._registry)
@@ -185,9 +169,7 @@ def test_attach_after_crash_adopts_existing_objects(
 
 @pytest.mark.long
 @pytest.mark.usefixtures('row_locks')
-def test_concurrent_copies_of_attachment_create_one_load_balancer(
-    openstack: Cloud, cluster: Callable[[int], Cluster]
-) -> None:
+def test_concurrent_copies_of_attachment_create_one_load_balancer(openstack, cluster):
     """Two copies of one attachment never create two load balancers."""
     with ThreadPoolExecutor(2) as workers:
         for _ in range(COPIES):

@@ -2,19 +2,13 @@
 
 import logging
 import time
-from collections.abc import Callable
 
 import pytest
 
-from placement_worker.handlers.service import Endpoints
 from tests.integration import faults, seeding
 from tests.integration.checks import TOKENS, ZONES, decided, refused, scale_out, sent
-from tests.integration.cloud import Cloud
-from tests.integration.proxy import Fault, Proxy
+from tests.integration.proxy import Fault
 
-Make = Callable[..., Endpoints]
-Trust = Callable[..., str]
-Put = Callable[..., Proxy]
 ALWAYS = float('inf')
 BUDGET_S = 2
 SLACK_S = 30  # for a loaded machine; without its budget, a lookup would take 60 s
@@ -34,7 +28,7 @@ each_service = pytest.mark.parametrize(
 
 
 @pytest.fixture
-def logged(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+def logged(caplog):
     """The log of all libraries at all levels."""
     caplog.set_level(logging.DEBUG)
     for name in list(logging.root.manager.loggerDict):
@@ -45,17 +39,8 @@ def logged(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
 @each_service
 @pytest.mark.parametrize(('fault', 'cause'), FAULTS.values(), ids=FAULTS)
 def test_fault_is_retried_until_attempts_are_used_up(
-    openstack: Cloud,
-    make_endpoints: Make,
-    trust: Trust,
-    proxy: Put,
-    logged: pytest.LogCaptureFixture,
-    service: str,
-    target: str,
-    name: str,
-    fault: Fault,
-    cause: str,
-) -> None:
+    openstack, make_endpoints, trust, proxy, logged, service, target, name, fault, cause
+):
     """A transient fault is retried, and the reason of a lasting one names service and cause."""
     between, trust_id = proxy(service), trust()
     auth_url = between.url if service == 'identity' else None
@@ -78,15 +63,8 @@ def test_fault_is_retried_until_attempts_are_used_up(
 @each_service
 @pytest.mark.parametrize('fault', SLOW.values(), ids=SLOW)
 def test_slow_service_delays_check_by_at_most_the_budget(
-    openstack: Cloud,
-    make_endpoints: Make,
-    trust: Trust,
-    proxy: Put,
-    service: str,
-    target: str,
-    name: str,
-    fault: Fault,
-) -> None:
+    openstack, make_endpoints, trust, proxy, service, target, name, fault
+):
     """A slow service delays a check at most by its time budget."""
     between, asked = proxy(service), scale_out(openstack, trust())
     endpoints = make_endpoints(
@@ -102,9 +80,7 @@ def test_slow_service_delays_check_by_at_most_the_budget(
     assert 'did not respond in time' in reason
 
 
-def test_retry_after_is_respected(
-    openstack: Cloud, make_endpoints: Make, trust: Trust, proxy: Put
-) -> None:
+def test_retry_after_is_respected(openstack, make_endpoints, trust, proxy):
     """A request is retried after the delay that the service requests."""
     between, asked = proxy('compute'), scale_out(openstack, trust())
     between.inject(faults.respond(429, Retry_After='1'), target=ZONES)
@@ -118,9 +94,7 @@ def test_retry_after_is_respected(
 @pytest.mark.parametrize(
     ('status', 'advice'), [(403, 'check that the roles'), (404, 'check that the endpoint')]
 )
-def test_refused_request_is_not_retried(
-    openstack: Cloud, make_endpoints: Make, trust: Trust, proxy: Put, status: int, advice: str
-) -> None:
+def test_refused_request_is_not_retried(openstack, make_endpoints, trust, proxy, status, advice):
     """A refused request is sent once, and the reason says what to check."""
     between, asked = proxy('compute'), scale_out(openstack, trust())
     between.inject(faults.respond(status), target=ZONES, times=ALWAYS)
@@ -132,9 +106,7 @@ def test_refused_request_is_not_retried(
     assert len(sent(between.requests, ZONES)) == 1
 
 
-def test_token_refused_by_nova_is_replaced_once(
-    openstack: Cloud, make_endpoints: Make, trust: Trust, proxy: Put
-) -> None:
+def test_token_refused_by_nova_is_replaced_once(openstack, make_endpoints, trust, proxy):
     """A refused token is replaced by a new one."""
     between, endpoints, asked = proxy('compute'), make_endpoints(), scale_out(openstack, trust())
     decided(endpoints.policy_check(asked))

@@ -3,7 +3,6 @@
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from types import FrameType
 
@@ -11,7 +10,6 @@ import pytest
 
 from placement_worker.cloud.single_flight import SingleFlight
 from placement_worker.errors import InvalidSpec
-from placement_worker.handlers.service import Endpoints
 from tests.factories import deletion_policy, region_policy, request, zone_policy
 from tests.integration import faults, trusts
 from tests.integration.checks import (
@@ -25,19 +23,14 @@ from tests.integration.checks import (
     scale_out,
     sent,
 )
-from tests.integration.cloud import Cloud
-from tests.integration.proxy import Proxy
 from tests.waiting import wait_for
 
-Make = Callable[..., Endpoints]
-Trust = Callable[..., str]
-Put = Callable[..., Proxy]
 MANY = 50
 WAIT_S = 120
 BOTH = [region_policy('RegionOne', 'RegionTwo'), zone_policy('az1', 'az2', 'az3', 'az4')]
 
 
-def test_disabled_zone_gets_no_nodes(openstack: Cloud, make_endpoints: Make, trust: Trust) -> None:
+def test_disabled_zone_gets_no_nodes(openstack, make_endpoints, trust):
     """A disabled zone gets no nodes until it is enabled again."""
     endpoints, asked = make_endpoints(), scale_out(openstack, trust())
 
@@ -51,9 +44,7 @@ def test_disabled_zone_gets_no_nodes(openstack: Cloud, make_endpoints: Make, tru
     assert after == before
 
 
-def test_nodes_are_spread_over_regions_then_zones(
-    openstack: Cloud, make_endpoints: Make, trust: Trust
-) -> None:
+def test_nodes_are_spread_over_regions_then_zones(openstack, make_endpoints, trust):
     """Nodes are spread over regions first, and then over the zones of each region."""
     asked = scale_out(openstack, trust(), BOTH, count=10)
     with openstack.nova('RegionOne').watch() as one, openstack.nova('RegionTwo').watch() as two:
@@ -74,9 +65,7 @@ def test_nodes_are_spread_over_regions_then_zones(
     assert (len(sent(one, ZONES)), len(sent(two, ZONES))) == (1, 1)
 
 
-def test_disabled_zone_of_one_region_is_used_in_the_other(
-    openstack: Cloud, make_endpoints: Make, trust: Trust
-) -> None:
+def test_disabled_zone_of_one_region_is_used_in_the_other(openstack, make_endpoints, trust):
     """A zone that is disabled in one region gets nodes in the other."""
     asked = scale_out(openstack, trust(), BOTH, count=10)
 
@@ -91,9 +80,7 @@ def test_disabled_zone_of_one_region_is_used_in_the_other(
     }
 
 
-def test_region_without_nova_gets_no_nodes(
-    openstack: Cloud, make_endpoints: Make, trust: Trust
-) -> None:
+def test_region_without_nova_gets_no_nodes(openstack, make_endpoints, trust):
     """A region without a Nova has no usable zone, so the other regions take its share."""
     endpoints, trust_id = make_endpoints(), trust()
     policies = [region_policy('RegionThree', 'RegionTwo'), zone_policy('az1')]
@@ -106,9 +93,7 @@ def test_region_without_nova_gets_no_nodes(
     assert reason == 'No availability zone found available.'
 
 
-def test_nova_unavailable_fails_only_checks_that_use_it(
-    openstack: Cloud, make_endpoints: Make, trust: Trust, proxy: Put
-) -> None:
+def test_nova_unavailable_fails_only_checks_that_use_it(openstack, make_endpoints, trust, proxy):
     """An unavailable Nova fails only the checks that need its region."""
     proxy('compute', 'RegionTwo').inject(faults.reset, times=float('inf'))
     endpoints, trust_id = make_endpoints(max_attempts=2), trust()
@@ -126,9 +111,7 @@ def test_nova_unavailable_fails_only_checks_that_use_it(
     assert reason.endswith('(region RegionTwo)')
 
 
-def test_zones_of_many_servers_need_one_request_per_page(
-    openstack: Cloud, make_endpoints: Make, trust: Trust
-) -> None:
+def test_zones_of_many_servers_need_one_request_per_page(openstack, make_endpoints, trust):
     """The zones of 500 servers are looked up with one request per page."""
     members = trusts.as_nodes(openstack.add_servers(500))
     policies = [zone_policy(('az1', 200), 'az2', 'az3'), deletion_policy('OLDEST_FIRST')]
@@ -146,7 +129,7 @@ def test_zones_of_many_servers_need_one_request_per_page(
     assert len(sent(nova)) == len(sent(nova, SERVERS)) + 1, 'no request per node'
 
 
-def sharing() -> int:
+def sharing():
     """Return the largest number of threads that share one lookup now."""
     keys: Counter[str] = Counter()
     for top in sys._current_frames().values():
@@ -158,9 +141,7 @@ def sharing() -> int:
     return max(keys.values(), default=0)
 
 
-def test_concurrent_checks_share_token_and_lookups(
-    openstack: Cloud, make_endpoints: Make, trust: Trust, proxy: Put
-) -> None:
+def test_concurrent_checks_share_token_and_lookups(openstack, make_endpoints, trust, proxy):
     """Fifty concurrent checks share one token and one request per lookup."""
     nova = proxy('compute')
     members = trusts.as_nodes(openstack.add_servers(30))
@@ -187,9 +168,7 @@ def test_concurrent_checks_share_token_and_lookups(
     ]
 
 
-def test_cached_lookups_are_not_repeated(
-    openstack: Cloud, make_endpoints: Make, trust: Trust
-) -> None:
+def test_cached_lookups_are_not_repeated(openstack, make_endpoints, trust):
     """Zones and regions are requested once within their cache time."""
     endpoints, asked = make_endpoints(validity_ttl_s=600), scale_out(openstack, trust(), BOTH)
     services = (
@@ -205,7 +184,7 @@ def test_cached_lookups_are_not_repeated(
     assert (len(sent(one)), len(sent(two))) == (1, 1)
 
 
-def test_validate_names_all_unknown_places(openstack: Cloud, make_endpoints: Make) -> None:
+def test_validate_names_all_unknown_places(openstack, make_endpoints):
     """A spec is validated against all regions, and the error names all unknown places."""
     endpoints = make_endpoints()
     known, unknown = zone_policy(*ZONES_ONE, 'az4'), zone_policy('az1', 'az7', 'az8')

@@ -3,24 +3,20 @@
 import json
 import subprocess
 import uuid
-from collections.abc import Callable
 from contextlib import ExitStack
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from placement_worker.cloud.ports import OctaviaSettings
 from placement_worker.errors import InvalidSpec
-from placement_worker.handlers.service import Endpoints
 from tests.factories import region_policy, zone_policy
 from tests.integration import environment, trusts
 from tests.integration.checks import ZONES_ONE, decided, refused, scale_out, sent
-from tests.integration.cloud import Cloud
 from tests.integration.clusters import Cluster, lb_policy, remaining
-from tests.integration.privilege_tables import Row, rows
+from tests.integration.privilege_tables import rows
 from tests.integration.service import Request
 
 SCRIPT = Path(__file__).parent / 'services' / 'policy_roles.py'
@@ -31,7 +27,7 @@ VERSIONS = {'GET /v3'}
 
 
 @pytest.fixture(scope='module')
-def accepted() -> dict[str, dict[str, bool]]:
+def accepted():
     """Return the roles that default policies accept: rule -> role -> whether it may."""
     python = environment.prepare() / 'bin' / 'python'
     ruled = sorted((row for row in rows() if row.rules), key=attrgetter('service'))
@@ -46,9 +42,7 @@ def accepted() -> dict[str, dict[str, bool]]:
 @pytest.mark.parametrize(
     'row', [row for row in rows() if row.rules], ids=lambda row: f'{row.method} {row.path}'
 )
-def test_role_of_each_request_is_the_least_that_the_default_policy_accepts(
-    row: Row, accepted: dict[str, dict[str, bool]]
-) -> None:
+def test_role_of_each_request_is_the_least_that_the_default_policy_accepts(row, accepted):
     """The default policy accepts the role of the table and all above it, and none below it."""
     expected = {role: ROLES.index(role) >= ROLES.index(row.role) for role in ROLES}
 
@@ -58,20 +52,20 @@ def test_role_of_each_request_is_the_least_that_the_default_policy_accepts(
 class Watch:
     """The requests of the worker to all services during a block."""
 
-    def __init__(self, openstack: Cloud) -> None:
+    def __init__(self, openstack):
         self._services = openstack.services.values()
         self._stack = ExitStack()
         self._seen: list[list[Request]] = []
 
-    def __enter__(self) -> list[list[Request]]:
+    def __enter__(self):
         self._seen += [self._stack.enter_context(one.watch()) for one in self._services]
         return self._seen
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error):
         self._stack.close()
 
 
-def place(openstack: Cloud, endpoints: Endpoints) -> None:
+def place(openstack, endpoints):
     """Place nodes with a trust that grants nothing but `reader`."""
     policies = [zone_policy(*ZONES_ONE), region_policy('RegionOne', 'RegionTwo')]
     members = trusts.as_nodes(openstack.add_servers(3))
@@ -80,7 +74,7 @@ def place(openstack: Cloud, endpoints: Endpoints) -> None:
         decided(endpoints.policy_check(scale_out(openstack, trust, [policy], members)))
 
 
-def lose_parts(openstack: Cloud, web: Cluster) -> None:
+def lose_parts(openstack, web):
     """Delete all but the load balancer, as its owner might, and forget that it was attached."""
     octavia, parts = openstack.connect('demo').load_balancer, remaining(openstack, web.name)
     for kind, delete in (
@@ -93,7 +87,7 @@ def lose_parts(openstack: Cloud, web: Cluster) -> None:
     web.policy = lb_policy()
 
 
-def look_for_resources(openstack: Cloud, endpoints: Endpoints) -> None:
+def look_for_resources(openstack, endpoints):
     """Validate specs with missing resources as the service user, who has nothing but `reader`."""
     missing = str(uuid.uuid4())
     existing = {'loadbalancer': missing, 'pool': {'id': missing, 'subnet': 'private-subnet'}}
@@ -107,14 +101,14 @@ def look_for_resources(openstack: Cloud, endpoints: Endpoints) -> None:
             )
 
 
-def list_servers_of_another_project(openstack: Cloud, endpoints: Endpoints) -> None:
+def list_servers_of_another_project(openstack, endpoints):
     """Ask Nova for them as the service user, whom Nova refuses: it is no administrator."""
     members = trusts.as_nodes(openstack.add_servers(1))
     reason = refused(endpoints.policy_check(scale_out(openstack, None, members=members)))
     assert 'HTTP 403' in reason
 
 
-def balance(openstack: Cloud, endpoints: Endpoints) -> None:
+def balance(openstack, endpoints):
     """Attach, add, remove and detach with a trust that grants nothing but `member`."""
     web = Cluster(openstack, endpoints, f'cluster-{uuid.uuid4()}', 2)
     web.credentials = {'trust_id': openstack.make_trust(roles=['member'])}
@@ -133,8 +127,8 @@ def balance(openstack: Cloud, endpoints: Endpoints) -> None:
 
 
 def test_worker_with_the_least_roles_sends_only_the_requests_of_the_tables(
-    openstack: Cloud, make_endpoints: Callable[..., Endpoints]
-) -> None:
+    openstack, make_endpoints
+):
     """With the roles of the tables, a worker places and balances, and sends no other request."""
     with Watch(openstack) as watched:
         place(openstack, make_endpoints())

@@ -26,7 +26,7 @@ signal.pause()
 """
 
 
-def wait_for_end(reading: int, writing: int) -> None:
+def wait_for_end(reading, writing):
     """Wait until no other process holds the writing end."""
     os.close(writing)
     assert select.select([reading], [], [], WAIT_S)[0], 'a process is still running'
@@ -34,7 +34,7 @@ def wait_for_end(reading: int, writing: int) -> None:
     os.close(reading)
 
 
-def test_programs_of_killed_test_run_are_terminated(tmp_path: Path) -> None:
+def test_programs_of_killed_test_run_are_terminated(tmp_path):
     """Programs and their children are terminated if the test run is killed."""
     folder = tmp_path / 'state'
     folder.mkdir()
@@ -50,9 +50,7 @@ def test_programs_of_killed_test_run_are_terminated(tmp_path: Path) -> None:
     wait_for_end(reading, writing)
 
 
-def test_close_deletes_folder_unless_kept(
-    tmp_path: Path,
-) -> None:
+def test_close_deletes_folder_unless_kept(tmp_path):
     """Closing deletes the folder of the programs, unless it is to be kept."""
     kept, gone = tmp_path / 'kept', tmp_path / 'gone'
     for folder in kept, gone:
@@ -68,7 +66,7 @@ def test_close_deletes_folder_unless_kept(
     assert (kept.exists(), gone.exists()) == (True, False)
 
 
-def test_programs_get_only_given_environment(tmp_path: Path) -> None:
+def test_programs_get_only_given_environment(tmp_path):
     """Programs get the given environment variables and no others."""
     reading, writing = os.pipe()
     show = 'import json, os, sys; os.write(int(sys.argv[1]), json.dumps(dict(os.environ)).encode())'

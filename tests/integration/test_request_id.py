@@ -1,7 +1,6 @@
 """The request id in the logs of OpenStack services."""
 
 import uuid
-from collections.abc import Callable
 
 from keystoneauth1.identity import v3
 
@@ -10,13 +9,12 @@ from placement_worker.cloud.openstack.sessions import Access
 from placement_worker.cloud.ports import bound_request_id
 from placement_worker.contract.model import Credentials
 from tests.integration import seeding
-from tests.integration.cloud import Cloud
 
 
-def clouds(openstack: Cloud) -> OpenStackClouds:
+def clouds(openstack):
     """Return the clouds of a worker that uses the service user of the harness."""
 
-    def log_in(trust_id: str | None) -> v3.Password:
+    def log_in(trust_id):
         user = {
             'username': 'placement-worker',
             'password': seeding.PASSWORD,
@@ -27,7 +25,7 @@ def clouds(openstack: Cloud) -> OpenStackClouds:
     return OpenStackClouds(Access(log_in, 'RegionOne', ['public'], {}))
 
 
-def test_octavia_logs_request_id_of_caller(openstack: Cloud, trust: Callable[..., str]) -> None:
+def test_octavia_logs_request_id_of_caller(openstack, trust):
     """The log of Octavia contains the request id of the caller."""
     request_id = f'req-{uuid.uuid4()}'
     project = openstack.session('demo').get_project_id()

@@ -1,20 +1,10 @@
 """Trusts of plain users, their projects, and tokens of Keystone."""
 
-from collections.abc import Callable
-
-from placement_worker.handlers.service import Endpoints
 from tests.integration import faults, trusts
 from tests.integration.checks import ZONES, decided, refused, scale_out, sent
-from tests.integration.cloud import Cloud
-from tests.integration.proxy import Proxy
-
-Make = Callable[..., Endpoints]
-Trust = Callable[..., str]
 
 
-def test_trust_of_plain_user_suffices_and_token_is_reused(
-    openstack: Cloud, make_endpoints: Make, trust: Trust
-) -> None:
+def test_trust_of_plain_user_suffices_and_token_is_reused(openstack, make_endpoints, trust):
     """A trust of a plain user suffices for placement, and later checks need no new token."""
     endpoints, asked = make_endpoints(), scale_out(openstack, trust())
     with (
@@ -38,9 +28,7 @@ def test_trust_of_plain_user_suffices_and_token_is_reused(
     assert sent(nova) == ['GET /v2.1/os-availability-zone'] * 3
 
 
-def test_trust_with_reader_role_suffices_for_placement(
-    openstack: Cloud, make_endpoints: Make, trust: Trust
-) -> None:
+def test_trust_with_reader_role_suffices_for_placement(openstack, make_endpoints, trust):
     """The reader role suffices for placement and deletion."""
     members = trusts.as_nodes(openstack.add_servers(3))
     asked = scale_out(openstack, trust(roles=['reader']), members=members)
@@ -48,9 +36,7 @@ def test_trust_with_reader_role_suffices_for_placement(
     assert decided(make_endpoints().policy_check(asked))['creation']['count'] == 6
 
 
-def test_deleted_trust_is_named_without_its_id(
-    openstack: Cloud, make_endpoints: Make, trust: Trust
-) -> None:
+def test_deleted_trust_is_named_without_its_id(openstack, make_endpoints, trust):
     """The reason for a deleted trust says what to check and hides the trust id."""
     trust_id = trust()
     openstack.connect('demo').identity.delete_trust(trust_id)
@@ -63,8 +49,8 @@ def test_deleted_trust_is_named_without_its_id(
 
 
 def test_trust_deleted_during_session_is_reported_at_next_refusal(
-    openstack: Cloud, make_endpoints: Make, trust: Trust, proxy: Callable[..., Proxy]
-) -> None:
+    openstack, make_endpoints, trust, proxy
+):
     """A trust deleted during a session is reported when a service refuses the token.
 
     Services cache tokens for minutes, so the proxy refuses the token in place of Nova.
@@ -80,7 +66,7 @@ def test_trust_deleted_during_session_is_reported_at_next_refusal(
     assert trust_id not in reason
 
 
-def test_trust_for_other_trustee_is_refused(openstack: Cloud, make_endpoints: Make) -> None:
+def test_trust_for_other_trustee_is_refused(openstack, make_endpoints):
     """A trust whose trustee is not the service user is refused."""
     owner, other = openstack.session('demo'), openstack.session('other')
     made = openstack.connect('demo').identity.create_trust(
@@ -96,9 +82,7 @@ def test_trust_for_other_trustee_is_refused(openstack: Cloud, make_endpoints: Ma
     assert 'the service user of [service_auth] is its trustee' in reason
 
 
-def test_trust_of_other_project_is_refused(
-    openstack: Cloud, make_endpoints: Make, trust: Trust
-) -> None:
+def test_trust_of_other_project_is_refused(openstack, make_endpoints, trust):
     """A trust of another project is refused before any lookup."""
     asked, theirs = scale_out(openstack, trust('other')), trusts.project_of(openstack, 'other')
     with (
@@ -115,9 +99,7 @@ def test_trust_of_other_project_is_refused(
     assert nova == []
 
 
-def test_request_without_trust_is_refused_unless_allowed(
-    openstack: Cloud, make_endpoints: Make
-) -> None:
+def test_request_without_trust_is_refused_unless_allowed(openstack, make_endpoints):
     """A request without a trust is refused, unless the service user may use its own rights."""
     asked = scale_out(openstack, None)
     with (
@@ -131,9 +113,7 @@ def test_request_without_trust_is_refused_unless_allowed(
     decided(make_endpoints(allow_service_credentials=True).policy_check(asked))
 
 
-def test_service_user_without_role_cannot_list_servers(
-    openstack: Cloud, make_endpoints: Make
-) -> None:
+def test_service_user_without_role_cannot_list_servers(openstack, make_endpoints):
     """The service user needs a role to list the servers of other projects."""
     members = trusts.as_nodes(openstack.add_servers(1))
 

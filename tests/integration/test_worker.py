@@ -1,6 +1,5 @@
 """A worker of two processes with RabbitMQ and OpenStack services, used by engines."""
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -9,7 +8,6 @@ from tests.broker import Broker
 from tests.functional.conftest import Worker
 from tests.integration import seeding, trusts
 from tests.integration.checks import TOKENS, ZONES, scale_out, sent
-from tests.integration.cloud import Cloud
 
 PROCESSES = 2
 CALLERS = 16
@@ -17,7 +15,7 @@ CALLS = 50
 
 
 @pytest.fixture(scope='module')
-def worker(openstack: Cloud, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
+def worker(openstack, tmp_path_factory):
     broker = Broker()
     try:
         folder, url = tmp_path_factory.mktemp('worker'), broker.start().url
@@ -32,7 +30,7 @@ def worker(openstack: Cloud, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 @pytest.mark.filterwarnings(
     'ignore::pytest.PytestUnraisableExceptionWarning'
 )  # as for tests/functional
-def test_concurrent_engines_get_equal_plans(openstack: Cloud, worker: Worker) -> None:
+def test_concurrent_engines_get_equal_plans(openstack, worker):
     """Concurrent engines get equal plans, and each process needs only one token."""
     trust_id = openstack.make_trust()
     asked, client = scale_out(openstack, trust_id), worker.client(timeout_s=60)
@@ -56,7 +54,7 @@ def test_concurrent_engines_get_equal_plans(openstack: Cloud, worker: Worker) ->
 
 
 @pytest.mark.filterwarnings('ignore::pytest.PytestUnraisableExceptionWarning')
-def test_deleted_trust_is_reason_of_reply(openstack: Cloud, worker: Worker) -> None:
+def test_deleted_trust_is_reason_of_reply(openstack, worker):
     """The reply to an engine names a deleted trust as the reason."""
     trust_id = openstack.make_trust()
     openstack.connect('demo').identity.delete_trust(trust_id)
