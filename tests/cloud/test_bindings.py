@@ -1,10 +1,9 @@
 """Bindings of policies change through Senlin's API."""
 
 from tests.cloud.clusters import Cluster
-from tests.cloud.whole_cloud import WholeCloud
 
 
-def test_disabled_zones_are_not_planned_until_enabled(cloud: WholeCloud) -> None:
+def test_disabled_zones_are_not_planned_until_enabled(cloud):
     """A worker plans no zones while the binding of the policy is disabled."""
     cluster = Cluster(cloud, 1)
     policy = cluster.attach_zones(az2=100)
@@ -19,7 +18,7 @@ def test_disabled_zones_are_not_planned_until_enabled(cloud: WholeCloud) -> None
     assert cluster.zones()['az2'] >= 1
 
 
-def test_disabled_load_balancing_adds_no_member(cloud: WholeCloud) -> None:
+def test_disabled_load_balancing_adds_no_member(cloud):
     """The pool has no member for a node that was created while the binding was disabled."""
     cluster = Cluster(cloud, 1)
     policy = cluster.attach_load_balancing()
@@ -32,7 +31,7 @@ def test_disabled_load_balancing_adds_no_member(cloud: WholeCloud) -> None:
     assert len(cluster.addresses()) == 2
 
 
-def test_load_balancer_is_created_again_after_detach(cloud: WholeCloud) -> None:
+def test_load_balancer_is_created_again_after_detach(cloud):
     """A detach deletes the load balancer, and the policy can be attached again.
 
     Deleting the cluster then deletes the new load balancer and the servers.

@@ -1,6 +1,5 @@
 """A cordoned zone in the whole cloud."""
 
-from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
@@ -8,14 +7,13 @@ import pytest
 from tests.cloud import installed
 from tests.cloud.clusters import Cluster
 from tests.cloud.nodes import zones
-from tests.cloud.whole_cloud import WholeCloud
 
 END = '2999-12-01T06:00:00Z'
 pytestmark = pytest.mark.later
 
 
 @contextmanager
-def evacuated(cloud: WholeCloud, zone: str) -> Iterator[None]:
+def evacuated(cloud, zone):
     """Cordon a zone with evacuation during a block, as an operator does."""
     where = ('--cordon-file', cloud.cordon_file, '--zone', zone)
     installed.run('placement-policy', 'cordon', 'add', *where, '--until', END, '--evacuate')
@@ -25,7 +23,7 @@ def evacuated(cloud: WholeCloud, zone: str) -> Iterator[None]:
         installed.run('placement-policy', 'cordon', 'remove', *where)
 
 
-def test_evacuated_zone_is_empty_after_three_scale_ins(cloud: WholeCloud) -> None:
+def test_evacuated_zone_is_empty_after_three_scale_ins(cloud):
     """Each scale-in deletes a node of the cordoned zone, and a scale-out avoids that zone."""
     cluster = Cluster(cloud)
     cluster.attach_zones(az1=100, az3=100)

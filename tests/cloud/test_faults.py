@@ -1,6 +1,5 @@
 """Faults of the services that an action needs."""
 
-from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
@@ -9,7 +8,6 @@ from tests.cloud import computes
 from tests.cloud.clusters import Cluster
 from tests.cloud.layout import COMPUTES
 from tests.cloud.nodes import zones
-from tests.cloud.whole_cloud import WholeCloud
 from tests.integration.faults import slow
 
 NO_WORKER = (
@@ -24,16 +22,14 @@ pytestmark = pytest.mark.alone
 
 
 @pytest.fixture(scope='module')
-def cluster(cloud: WholeCloud) -> Cluster:
+def cluster(cloud):
     """A cluster with a policy for zones, which tests may grow."""
     made = Cluster(cloud)
     made.attach_zones(az1=100, az3=100)
     return made
 
 
-def test_action_without_worker_fails_and_changes_nothing(
-    cloud: WholeCloud, cluster: Cluster
-) -> None:
+def test_action_without_worker_fails_and_changes_nothing(cloud, cluster):
     """The user reads that no worker replied, and the request has no effect when one starts."""
     before = size_of(cluster)
 
@@ -50,7 +46,7 @@ def test_action_without_worker_fails_and_changes_nothing(
     assert cluster.decisions(refused.action) == []
 
 
-def test_slow_keystone_delays_action_and_fails_none(cloud: WholeCloud, cluster: Cluster) -> None:
+def test_slow_keystone_delays_action_and_fails_none(cloud, cluster):
     """An action succeeds while each login of the worker takes seconds."""
     forget_logins(cloud)
     rule = cloud.keystone.inject(slow(SLOW_S), times=SLOW_REQUESTS)
@@ -60,9 +56,7 @@ def test_slow_keystone_delays_action_and_fails_none(cloud: WholeCloud, cluster: 
     assert len(grown.added) == 2
 
 
-def test_deleted_trust_fails_action_until_senlin_forgets_it(
-    cloud: WholeCloud, cluster: Cluster
-) -> None:
+def test_deleted_trust_fails_action_until_senlin_forgets_it(cloud, cluster):
     """The user reads that Keystone refused the trust; the row in Senlin's database is the cause."""
     trust = cloud.trust_of('demo')
     cloud.connect('demo').identity.delete_trust(trust)
@@ -79,7 +73,7 @@ def test_deleted_trust_fails_action_until_senlin_forgets_it(
     assert len(grown.added) == 1
 
 
-def test_zone_whose_compute_is_down_is_avoided_after_first_failure(cloud: WholeCloud) -> None:
+def test_zone_whose_compute_is_down_is_avoided_after_first_failure(cloud):
     """Nova keeps offering the zone of a compute that is down; only the first node fails there."""
     cluster, zone = Cluster(cloud), COMPUTES['RegionOne'][DOWN]
     cluster.attach('zone_placement', '1.1', zones=[{'name': zone}, {'name': OTHER_ZONE}])
@@ -95,13 +89,13 @@ def test_zone_whose_compute_is_down_is_avoided_after_first_failure(cloud: WholeC
     assert zones(second.added) == {OTHER_ZONE: 2}
 
 
-def size_of(cluster: Cluster) -> tuple[int, int]:
+def size_of(cluster):
     """Return the number of nodes, and the size that users want."""
     return len(cluster.nodes()), cluster.desired_capacity()
 
 
 @contextmanager
-def down(cloud: WholeCloud, host: str) -> Iterator[None]:
+def down(cloud, host):
     """Report a compute as down during a block, as an operator does after a crash.
 
     The fake driver of Nova refuses to start again after a kill.
@@ -115,7 +109,7 @@ def down(cloud: WholeCloud, host: str) -> Iterator[None]:
         compute.update_service_forced_down(service, forced=False)
 
 
-def forget_logins(cloud: WholeCloud) -> None:
+def forget_logins(cloud):
     """Let the worker log in to Keystone again."""
     cloud.run_only()
     cloud.run_only('worker1')

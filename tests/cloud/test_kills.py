@@ -9,8 +9,6 @@ import os
 import pytest
 
 from tests.cloud import agreement
-from tests.cloud.background import BackgroundCalls
-from tests.cloud.clusters import Cluster
 from tests.cloud.operations import (
     BROKER,
     ENGINES,
@@ -23,8 +21,6 @@ from tests.cloud.operations import (
     release,
 )
 from tests.cloud.parallel import at_once
-from tests.cloud.tally import Tally
-from tests.cloud.whole_cloud import WholeCloud
 from tests.waiting import wait_for
 
 KILLS = int(os.environ.get('PLACEMENT_WORKER_TEST_KILLS', '1'))
@@ -32,15 +28,13 @@ pytestmark = pytest.mark.alone
 
 
 @pytest.fixture(scope='module', params=range(1, KILLS + 1))
-def number(request: pytest.FixtureRequest) -> int:
+def number(request):
     """The number of the kill; each process is killed once before the next number."""
     return int(request.param)
 
 
 @pytest.fixture(scope='module')
-def prepared(
-    cloud: WholeCloud, number: int, background_calls: BackgroundCalls
-) -> dict[str, list[Operation]]:
+def prepared(cloud, number, background_calls):
     """The operations for the kill of each process."""
     cloud.run_only('worker1')
     if number > 1:
@@ -49,13 +43,13 @@ def prepared(
     return first
 
 
-def kill_worker(cloud: WholeCloud, operations: list[Operation]) -> None:
+def kill_worker(cloud, operations):
     """Replace the worker that handles the requests by another one."""
     cloud.run_only('worker2')
     release(operations)
 
 
-def kill_broker(cloud: WholeCloud, operations: list[Operation]) -> None:
+def kill_broker(cloud, operations):
     """Kill the broker and start it again; the worker gets its responses meanwhile."""
     cloud.workers_broker.flush()
     cloud.workers_broker.kill()
@@ -67,9 +61,7 @@ KILL = {WORKER: kill_worker, BROKER: kill_broker}
 
 
 @pytest.mark.parametrize('process', KILL)
-def test_process_killed_during_actions_loses_none(
-    cloud: WholeCloud, prepared: dict[str, list[Operation]], tally: Tally, process: str
-) -> None:
+def test_process_killed_during_actions_loses_none(cloud, prepared, tally, process):
     """All actions succeed although a worker or the broker is killed, and leave nothing behind."""
     operations = prepared[process]
     cloud.run_only('worker1')
@@ -83,9 +75,7 @@ def test_process_killed_during_actions_loses_none(
     tally.add(process, operations, [change.action for change in changes])
 
 
-def test_engines_killed_during_actions_leave_nothing_after_repetition(
-    cloud: WholeCloud, prepared: dict[str, list[Operation]], tally: Tally
-) -> None:
+def test_engines_killed_during_actions_leave_nothing_after_repetition(cloud, prepared, tally):
     """Actions of killed engines fail, and the same actions reach the wanted state afterwards."""
     operations = prepared[ENGINES]
     cloud.run_only('worker1')
@@ -109,7 +99,7 @@ def test_engines_killed_during_actions_leave_nothing_after_repetition(
     tally.add(ENGINES, operations, actions)
 
 
-def has_all_members(cluster: Cluster) -> bool:
+def has_all_members(cluster):
     """Return whether each server is a member of the pool of the cluster."""
     [policy] = [
         policy

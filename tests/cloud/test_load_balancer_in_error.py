@@ -2,12 +2,11 @@
 
 from tests.cloud import sql
 from tests.cloud.clusters import Cluster
-from tests.cloud.whole_cloud import WholeCloud
 
 SET_STATUS = 'UPDATE load_balancer SET provisioning_status = %s WHERE id = %s'
 
 
-def test_member_is_added_after_repair_of_load_balancer_in_error(cloud: WholeCloud) -> None:
+def test_member_is_added_after_repair_of_load_balancer_in_error(cloud):
     """The user reads that the load balancer is in ERROR; the new node becomes a member later.
 
     The action fails, but keeps the node that it has created. The repair is that of the manual.
@@ -29,6 +28,6 @@ def test_member_is_added_after_repair_of_load_balancer_in_error(cloud: WholeClou
     assert cluster.nodes()[0].physical_id == node.physical_id
 
 
-def set_status(cloud: WholeCloud, load_balancer: str, status: str) -> None:
+def set_status(cloud, load_balancer, status):
     """Change the status of a load balancer; the no-op driver of Octavia has no failover."""
     sql.select(cloud.folder, 'octavia', SET_STATUS, status, load_balancer)

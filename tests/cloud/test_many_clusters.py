@@ -5,12 +5,11 @@ from functools import partial
 from tests.cloud.clusters import Cluster
 from tests.cloud.nodes import zones
 from tests.cloud.parallel import at_once
-from tests.cloud.whole_cloud import WholeCloud
 
 CLUSTERS = 6
 
 
-def test_clusters_scale_at_once_with_two_workers(cloud: WholeCloud) -> None:
+def test_clusters_scale_at_once_with_two_workers(cloud):
     """Each of several clusters that scale at once gets its servers in its planned zones."""
     cloud.run_only('worker1', 'worker2')
     clusters = at_once([partial(with_zones, cloud)] * CLUSTERS)
@@ -21,7 +20,7 @@ def test_clusters_scale_at_once_with_two_workers(cloud: WholeCloud) -> None:
     assert [zones(change.added) for change in changes] == [{'az1': 1, 'az3': 1}] * CLUSTERS
 
 
-def with_zones(cloud: WholeCloud) -> Cluster:
+def with_zones(cloud):
     """Create a cluster with a policy for two zones."""
     cluster = Cluster(cloud)
     cluster.attach_zones(az1=100, az3=100)

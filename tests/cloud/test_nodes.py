@@ -4,10 +4,10 @@ Each test changes the same cluster, whatever the others have left of it.
 """
 
 from tests.cloud import agreement
-from tests.cloud.managed import MAX_SIZE, WEIGHTS, ManagedCluster
+from tests.cloud.managed import MAX_SIZE, WEIGHTS
 
 
-def test_added_node_becomes_member(managed: ManagedCluster) -> None:
+def test_added_node_becomes_member(managed):
     """A node that was created alone becomes a member of the pool, in the zone of its server."""
     managed.at_most(MAX_SIZE - 1)
     alone = managed.senlin.create_node(managed.profile)
@@ -17,7 +17,7 @@ def test_added_node_becomes_member(managed: ManagedCluster) -> None:
     assert [node.id for node in change.added] == [alone]
 
 
-def test_deleted_nodes_leave_pool(managed: ManagedCluster) -> None:
+def test_deleted_nodes_leave_pool(managed):
     """Nodes that the user names are deleted, and no others."""
     managed.at_least(3)
     named = [node.id for node in managed.nodes()[1:3]]
@@ -27,7 +27,7 @@ def test_deleted_nodes_leave_pool(managed: ManagedCluster) -> None:
     assert [node.id for node in change.removed] == named
 
 
-def test_replacement_takes_place_in_pool(managed: ManagedCluster) -> None:
+def test_replacement_takes_place_in_pool(managed):
     """A node that replaces another one becomes a member instead of it."""
     managed.at_least(1)
     new = managed.senlin.create_node(managed.profile)
@@ -39,7 +39,7 @@ def test_replacement_takes_place_in_pool(managed: ManagedCluster) -> None:
     assert [node.id for node in change.removed] == [old]
 
 
-def test_node_created_in_cluster_gets_planned_zone(managed: ManagedCluster) -> None:
+def test_node_created_in_cluster_gets_planned_zone(managed):
     """A node that the user creates in a cluster gets the zone that the worker has recorded."""
     managed.at_most(MAX_SIZE - 1)
 
@@ -49,7 +49,7 @@ def test_node_created_in_cluster_gets_planned_zone(managed: ManagedCluster) -> N
     assert node.placement['zone'] in WEIGHTS
 
 
-def test_node_deleted_by_id_leaves_pool(managed: ManagedCluster) -> None:
+def test_node_deleted_by_id_leaves_pool(managed):
     """A node that the user deletes leaves the pool."""
     managed.at_least(1)
     first, *others = managed.nodes()
@@ -59,7 +59,7 @@ def test_node_deleted_by_id_leaves_pool(managed: ManagedCluster) -> None:
     assert managed.nodes() == others
 
 
-def test_recovered_node_replaces_its_member(managed: ManagedCluster) -> None:
+def test_recovered_node_replaces_its_member(managed):
     """A node whose server has disappeared gets a new one in its zone, and its member follows."""
     managed.at_least(1)
     lost = managed.nodes()[0]
@@ -76,7 +76,7 @@ def test_recovered_node_replaces_its_member(managed: ManagedCluster) -> None:
     assert managed.is_active()
 
 
-def test_node_recovered_with_its_cluster_replaces_its_member(managed: ManagedCluster) -> None:
+def test_node_recovered_with_its_cluster_replaces_its_member(managed):
     """A node whose server has disappeared becomes a member again when its cluster recovers."""
     managed.at_least(1)
     lost = managed.nodes()[0]

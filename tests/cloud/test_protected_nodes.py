@@ -2,13 +2,12 @@
 
 from tests.cloud.clusters import Cluster
 from tests.cloud.nodes import ids
-from tests.cloud.whole_cloud import WholeCloud
 
 PROTECTED = {'protected': '{"until": "9999-12-01", "reason": "batch job"}'}
 REFUSED = 'Protected nodes must not be deleted: {} is protected until 9999-12-01 (batch job)'
 
 
-def test_protected_node_survives_scale_in_resize_and_replacement(cloud: WholeCloud) -> None:
+def test_protected_node_survives_scale_in_resize_and_replacement(cloud):
     """A node that a user protects survives all actions until the user removes the protection."""
     cluster = Cluster(cloud, 1)
     cluster.attach_deletion()

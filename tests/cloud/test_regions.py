@@ -2,12 +2,11 @@
 
 from tests.cloud import agreement
 from tests.cloud.clusters import Cluster
-from tests.cloud.whole_cloud import WholeCloud
 
 ELSEWHERE = {'region_name': 'RegionTwo', 'zone': 'az1'}
 
 
-def test_server_lives_in_planned_region(cloud: WholeCloud) -> None:
+def test_server_lives_in_planned_region(cloud):
     """A server is created, checked, created again and deleted in the region of its node."""
     cluster = Cluster(cloud)
     cluster.attach('region_placement', regions=[{'name': 'RegionTwo'}])

@@ -8,11 +8,11 @@ import pytest
 from keystoneauth1.exceptions import BadRequest
 
 from tests.cloud import agreement
-from tests.cloud.managed import MAX_SIZE, WEIGHTS, ManagedCluster
+from tests.cloud.managed import MAX_SIZE, WEIGHTS
 from tests.cloud.nodes import zones
 
 
-def test_attach_to_running_cluster_adopts_its_nodes(managed: ManagedCluster) -> None:
+def test_attach_to_running_cluster_adopts_its_nodes(managed):
     """Policies that were attached to a running cluster know the zones of its nodes.
 
     All nodes are members of the pool.
@@ -21,7 +21,7 @@ def test_attach_to_running_cluster_adopts_its_nodes(managed: ManagedCluster) -> 
     assert managed.is_active()
 
 
-def test_scale_out_creates_servers_in_planned_zones(managed: ManagedCluster) -> None:
+def test_scale_out_creates_servers_in_planned_zones(managed):
     """A scale-out creates servers in the zones that the worker has recorded."""
     managed.set_size(3)
 
@@ -41,9 +41,7 @@ def test_scale_out_creates_servers_in_planned_zones(managed: ManagedCluster) -> 
         (4, 'CHANGE_IN_PERCENTAGE', 100, MAX_SIZE),
     ],
 )
-def test_resize_balances_zones(
-    managed: ManagedCluster, before: int, adjustment: str, number: int, after: int
-) -> None:
+def test_resize_balances_zones(managed, before, adjustment, number, after):
     """A resize reaches the size, at most the maximum, and balances the zones."""
     managed.set_size(before)
 
@@ -53,7 +51,7 @@ def test_resize_balances_zones(
     assert managed.is_balanced()
 
 
-def test_strict_resize_beyond_maximum_changes_nothing(managed: ManagedCluster) -> None:
+def test_strict_resize_beyond_maximum_changes_nothing(managed):
     """A strict resize beyond the maximum size is refused and changes nothing."""
     before = managed.nodes()
 
@@ -63,7 +61,7 @@ def test_strict_resize_beyond_maximum_changes_nothing(managed: ManagedCluster) -
     assert managed.nodes() == before
 
 
-def test_scale_in_deletes_chosen_nodes(managed: ManagedCluster) -> None:
+def test_scale_in_deletes_chosen_nodes(managed):
     """A scale-in deletes the nodes that the worker has recorded."""
     managed.set_size(6)
 

@@ -3,7 +3,6 @@
 import json
 import time
 from collections import Counter
-from pathlib import Path
 
 import pytest
 import yaml
@@ -11,8 +10,7 @@ import yaml
 from tests.cloud import computes, installed
 from tests.cloud.clusters import Cluster
 from tests.cloud.layout import COMPUTES
-from tests.cloud.nodes import Json, ids, zones
-from tests.cloud.whole_cloud import WholeCloud
+from tests.cloud.nodes import ids, zones
 
 FULL, OTHER = 'az2', 'az3'
 HOSTS = [host for host, zone in COMPUTES['RegionOne'].items() if zone == FULL]
@@ -23,7 +21,7 @@ ROUNDING_S = 2
 pytestmark = pytest.mark.later
 
 
-def test_full_zone_is_avoided_then_probed_then_refilled(cloud: WholeCloud) -> None:
+def test_full_zone_is_avoided_then_probed_then_refilled(cloud):
     """A full zone gets no node, then one probe at a time, and its share by a rebalance."""
     cluster = Cluster(cloud)
     cluster.attach_deletion()
@@ -55,19 +53,19 @@ def test_full_zone_is_avoided_then_probed_then_refilled(cloud: WholeCloud) -> No
     assert cluster.zones() == {FULL: 3, OTHER: 3}
 
 
-def attach_zones(cluster: Cluster, delay_s: int) -> str:
+def attach_zones(cluster, delay_s):
     """Attach a policy for both zones with a constant delay after failed attempts."""
     places = [{'name': FULL}, {'name': OTHER}]
     delays = {'initial_s': delay_s, 'max_s': delay_s}
     return cluster.attach('zone_placement', '1.1', zones=places, on_shortage=delays)
 
 
-def wait_for_end_of_delay() -> None:
+def wait_for_end_of_delay():
     """Return when the short delay after a failure that has been seen has ended."""
     time.sleep(SHORT_S + ROUNDING_S)
 
 
-def rebalance_plan(cluster: Cluster, action: Json, file: Path) -> Json:
+def rebalance_plan(cluster, action, file):
     """Return the plan for the cluster of an action, which the manual takes from a decision log.
 
     As the manual says, the nodes that the action has deleted are removed from the file, and the
@@ -87,7 +85,7 @@ def rebalance_plan(cluster: Cluster, action: Json, file: Path) -> Json:
     return dict(json.loads(plan))
 
 
-def carry_out(cluster: Cluster, step: Json) -> None:
+def carry_out(cluster, step):
     """Carry out a step of a rebalance: create its nodes by a scale-out, and delete its victims."""
     grown = cluster.change('scale_out', count=len(step['create']))
     assert zones(grown.added) == Counter(place['zone'] for place in step['create'])

@@ -2,10 +2,9 @@
 
 from tests.cloud.clusters import Cluster
 from tests.cloud.nodes import zones
-from tests.cloud.whole_cloud import WholeCloud
 
 
-def test_cluster_outlives_switching_the_plugin(cloud: WholeCloud) -> None:
+def test_cluster_outlives_switching_the_plugin(cloud):
     """Policies that Senlin has attached by itself go on with the plugin, and without it again."""
     with cloud.with_second_senlin(with_plugin=False) as second:
         programs, admin = second.senlin_programs, second.senlin_admin

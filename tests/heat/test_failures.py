@@ -9,7 +9,6 @@ from openstack.connection import Connection
 
 from tests.cloud import computes
 from tests.cloud.parallel import at_once
-from tests.heat.heat_cloud import HeatCloud
 from tests.heat.stacks import Stack, create_together, until
 from tests.heat.templates import ZONES
 
@@ -23,7 +22,7 @@ Outage = Callable[[Connection, Sequence[str]], AbstractContextManager[None]]
 
 
 @pytest.mark.parametrize('outage', [computes.full, computes.down])
-def test_retry_of_a_zone_without_room_goes_elsewhere(cloud: HeatCloud, outage: Outage) -> None:
+def test_retry_of_a_zone_without_room_goes_elsewhere(cloud, outage):
     """A member that found no host in its zone is created in another one by the next signal."""
     group = Stack(cloud).create(1)
     (first,) = group.members()
@@ -42,7 +41,7 @@ def test_retry_of_a_zone_without_room_goes_elsewhere(cloud: HeatCloud, outage: O
     assert other.zone == 'az3'
 
 
-def test_unhealthy_members_leave_first_or_are_replaced(cloud: HeatCloud) -> None:
+def test_unhealthy_members_leave_first_or_are_replaced(cloud):
     """A member that was marked as unhealthy leaves before older ones, or gets another server.
 
     The server is in the zone of the old one, since that has the fewest members.
@@ -66,7 +65,7 @@ def test_unhealthy_members_leave_first_or_are_replaced(cloud: HeatCloud) -> None
     assert [member.zone for member in after] == [member.zone for member in before]
 
 
-def test_unhealthy_member_of_an_unavailable_zone_is_replaced_elsewhere(cloud: HeatCloud) -> None:
+def test_unhealthy_member_of_an_unavailable_zone_is_replaced_elsewhere(cloud):
     """A signal creates an unhealthy member in another zone while its own is unavailable.
 
     Heat's size leaves out unhealthy members, so the signal only replaces the member. Updates are
@@ -85,7 +84,7 @@ def test_unhealthy_member_of_an_unavailable_zone_is_replaced_elsewhere(cloud: He
     assert moved.zone == 'az3'
 
 
-def test_two_signals_at_once_on_two_engines_leave_a_balanced_group(cloud: HeatCloud) -> None:
+def test_two_signals_at_once_on_two_engines_leave_a_balanced_group(cloud):
     """Two engines that handle signals at once leave only members that Heat knows, balanced."""
     group = Stack(cloud).create(1)
 
@@ -97,7 +96,7 @@ def test_two_signals_at_once_on_two_engines_leave_a_balanced_group(cloud: HeatCl
     assert len(group.members()) == len(group.rows())
 
 
-def signal_twice(cloud: HeatCloud, group: Stack) -> int:
+def signal_twice(cloud, group):
     """Send two signals at once; return how many engines handled them when both have ended.
 
     The broker gives consecutive requests to different engines, unless the engines themselves send
@@ -106,10 +105,10 @@ def signal_twice(cloud: HeatCloud, group: Stack) -> int:
     before = cloud.engine_logs()
     completed = group.completed_signals('grow')
 
-    def new_logs() -> list[str]:
+    def new_logs():
         return [log.removeprefix(before[name]) for name, log in cloud.engine_logs().items()]
 
-    def ended() -> bool:
+    def ended():
         refused = sum(log.count(REFUSED) for log in new_logs())
         return group.completed_signals('grow') - completed + refused == 2
 

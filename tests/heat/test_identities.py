@@ -2,11 +2,10 @@
 
 import requests
 
-from tests.heat.heat_cloud import HeatCloud
 from tests.heat.stacks import Stack
 
 
-def test_worker_with_another_user_cannot_use_the_trust(cloud: HeatCloud) -> None:
+def test_worker_with_another_user_cannot_use_the_trust(cloud):
     """A worker whose user is not the trustee of Heat's trusts fails the group with the remedy."""
     file = cloud.folder / 'etc' / 'worker2.conf'
     file.write_text(file.read_text().replace('username = heat', 'username = glance'))
@@ -27,7 +26,7 @@ def test_worker_with_another_user_cannot_use_the_trust(cloud: HeatCloud) -> None
     assert group.members() == []
 
 
-def test_signed_url_of_an_alarm_scales_the_group(cloud: HeatCloud) -> None:
+def test_signed_url_of_an_alarm_scales_the_group(cloud):
     """A POST to the URL for alarms, without a token, adds a member in an empty zone."""
     group = Stack(cloud).create(1)
     alarm = {'alarm_name': 'busy', 'previous': 'ok', 'current': 'alarm', 'reason': 'above 80 %'}

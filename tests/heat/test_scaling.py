@@ -4,22 +4,19 @@ from collections import Counter
 
 import pytest
 
-from tests.heat.heat_cloud import HeatCloud
 from tests.heat.stacks import Stack, create_together
 from tests.heat.templates import PLAIN
 
-Groups = dict[str, Stack]
-
 
 @pytest.fixture(scope='module')
-def groups(cloud: HeatCloud) -> Groups:
+def groups(cloud):
     """A group, and one of Heat's own type, with three members each."""
     made = {'placed': Stack(cloud), 'plain': Stack(cloud, PLAIN)}
     create_together(list(made.values()), 3)
     return made
 
 
-def scale_together(groups: Groups, policy: str, size: int) -> None:
+def scale_together(groups, policy, size):
     """Send a signal to both groups, and wait until they have the size."""
     for group in groups.values():
         group.signal(policy)
@@ -27,12 +24,12 @@ def scale_together(groups: Groups, policy: str, size: int) -> None:
         group.wait_for_size(size)
 
 
-def test_create_spreads_members_over_zones(groups: Groups) -> None:
+def test_create_spreads_members_over_zones(groups):
     """The members of a new group are in different zones."""
     assert groups['placed'].zones() == Counter(az1=1, az2=1, az3=1)
 
 
-def test_signal_that_grows_keeps_zones_balanced(groups: Groups) -> None:
+def test_signal_that_grows_keeps_zones_balanced(groups):
     """A signal adds members so that all zones have equally many."""
     before = groups['placed'].members()
 
@@ -42,7 +39,7 @@ def test_signal_that_grows_keeps_zones_balanced(groups: Groups) -> None:
     assert set(before) < set(groups['placed'].members())
 
 
-def test_signal_that_shrinks_removes_the_victims_of_the_worker(groups: Groups) -> None:
+def test_signal_that_shrinks_removes_the_victims_of_the_worker(groups):
     """A signal removes the oldest members of the zones that the plan names."""
     placed = groups['placed']
     before = placed.members()
@@ -57,7 +54,7 @@ def test_signal_that_shrinks_removes_the_victims_of_the_worker(groups: Groups) -
     assert removed == set(decided)
 
 
-def test_group_of_heat_asks_no_worker(groups: Groups) -> None:
+def test_group_of_heat_asks_no_worker(groups):
     """Groups of Heat's own type change as before, and no worker decides about them."""
     assert len(groups['plain'].members()) == len(groups['placed'].members())
     assert groups['plain'].decisions() == []

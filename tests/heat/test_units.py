@@ -6,7 +6,6 @@ from collections import Counter
 import pytest
 from keystoneauth1.exceptions import BadRequest
 
-from tests.heat.heat_cloud import HeatCloud
 from tests.heat.stacks import Stack
 from tests.heat.templates import server
 
@@ -23,7 +22,7 @@ UNIT = {
 }
 
 
-def test_units_get_their_zone_as_a_parameter(cloud: HeatCloud) -> None:
+def test_units_get_their_zone_as_a_parameter(cloud):
     """The zone of a unit is its parameter, from which its server gets it."""
     group = Stack(cloud, resource={'type': 'unit.yaml'})
     group.template.files['unit.yaml'] = json.dumps(UNIT)
@@ -38,7 +37,7 @@ def test_units_get_their_zone_as_a_parameter(cloud: HeatCloud) -> None:
     assert len(added) == 2
 
 
-def test_unit_without_the_parameter_is_refused(cloud: HeatCloud) -> None:
+def test_unit_without_the_parameter_is_refused(cloud):
     """A unit that has no parameter for its zone is refused."""
     group = Stack(cloud, resource={'type': 'unit.yaml'})
     group.template.files['unit.yaml'] = json.dumps({**UNIT, 'parameters': {}, 'resources': {}})

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from tests.heat.heat_cloud import HeatCloud
 from tests.heat.stacks import Member, Stack, create_together, zones_by_name
 from tests.heat.templates import placement, server
 
@@ -19,11 +18,11 @@ UPDATES = {**REPLACEMENTS, **IN_PLACE}
 class RollingUpdate:
     """A group before and after a rolling update."""
 
-    def __init__(self, name: str, group: Stack) -> None:
+    def __init__(self, name, group):
         self.name, self.group = name, group
         self.before: list[Member] = []
 
-    def send(self) -> None:
+    def send(self):
         """Begin the update, after which the metadata of each server names it."""
         self.before = self.group.members()
         changes: dict[str, Any] = {'metadata': {'release': self.name}}
@@ -37,7 +36,7 @@ class RollingUpdate:
 
 
 @pytest.fixture(scope='module')
-def updates(cloud: HeatCloud) -> dict[str, RollingUpdate]:
+def updates(cloud):
     """Completed rolling updates of groups, made at the same time."""
     groups = [Stack(cloud) for _ in UPDATES]
     create_together(groups, SIZE)
@@ -50,9 +49,7 @@ def updates(cloud: HeatCloud) -> dict[str, RollingUpdate]:
 
 
 @pytest.mark.parametrize('name', UPDATES)
-def test_rolling_update_leaves_no_outdated_member(
-    updates: dict[str, RollingUpdate], name: str
-) -> None:
+def test_rolling_update_leaves_no_outdated_member(updates, name):
     """A group has its size again, and only members with the current definition."""
     group = updates[name].group
 
@@ -61,7 +58,7 @@ def test_rolling_update_leaves_no_outdated_member(
 
 
 @pytest.mark.parametrize('name', UPDATES)
-def test_rolling_update_keeps_zones(updates: dict[str, RollingUpdate], name: str) -> None:
+def test_rolling_update_keeps_zones(updates, name):
     """No member moves, and the zones are balanced at the end."""
     before, group = zones_by_name(updates[name].before), updates[name].group
     after = zones_by_name(group.members())
@@ -75,23 +72,19 @@ def test_rolling_update_keeps_zones(updates: dict[str, RollingUpdate], name: str
 
 
 @pytest.mark.parametrize('name', REPLACEMENTS)
-def test_rolling_update_by_replacement_creates_servers(
-    updates: dict[str, RollingUpdate], name: str
-) -> None:
+def test_rolling_update_by_replacement_creates_servers(updates, name):
     """Each member has another server."""
     servers = {member.server for member in updates[name].before}
 
     assert servers.isdisjoint(member.server for member in updates[name].group.members())
 
 
-def test_rolling_update_in_place_keeps_servers(updates: dict[str, RollingUpdate]) -> None:
+def test_rolling_update_in_place_keeps_servers(updates):
     """Each member has the same server."""
     assert updates['in-place'].group.members() == updates['in-place'].before
 
 
-def test_update_without_change_asks_nothing_and_change_of_zones_moves_no_member(
-    updates: dict[str, RollingUpdate],
-) -> None:
+def test_update_without_change_asks_nothing_and_change_of_zones_moves_no_member(updates):
     """An update changes no member without need, and other zones apply to new members only."""
     group = updates['in-place'].group
     before, decisions = group.members(), group.decisions()
