@@ -7,8 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.embedded.octavia_simulator import (
+    Fault,
     MemoryStore,
     OctaviaSimulator,
     OperatingStatus,
@@ -97,6 +100,7 @@ class Lab:
     :ivar around: makes each call of Octavia's API.
     :ivar calls: all calls so far.
     :ivar member_status: the operating status of members by address; ONLINE if it is missing.
+    :ivar fail: the faults to inject, as in the description of a cloud.
     """
 
     pending_s: float = 1
@@ -107,6 +111,7 @@ class Lab:
     around: Around = lambda call: call.act()
     calls: list[Call] = field(default_factory=list)
     member_status: dict[str, OperatingStatus] = field(default_factory=dict)
+    fail: list[Json] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.inventory = Inventory.parse({**DESCRIPTION, **self.description}, 'test')
@@ -126,6 +131,7 @@ class Lab:
             flavors=['small'],
             availability_zones=['lb-az'],
             member_status=self.member_status,
+            fail=msgspec.convert(self.fail, list[Fault]),
         )
         subnets = {entry.id: entry.cidr for entry in self.inventory.subnets.values()}
         simulator = OctaviaSimulator(
@@ -190,6 +196,14 @@ class Lab:
             **objects,
             'member': [one for pool in machine.data['members'].values() for one in pool.values()],
         }
+
+    def change_member(self, address: str, **values: Any) -> None:
+        """Change the members at an address, as an operator or a provider does."""
+        with self.store.changing() as state:
+            for pool in state[REGION]['members'].values():
+                for member in pool.values():
+                    if member['address'] == address:
+                        member.update(values)
 
     def addresses(self) -> list[str]:
         """Return the addresses of the members of all pools, sorted."""

@@ -37,7 +37,7 @@ from placement_worker.formats.text import counted, day_or_time, shortened
 from placement_worker.planning.shortage import is_evidence
 from placement_worker.policies.base import AFTER, BEFORE
 from placement_worker.policies.deletion import Deletion
-from placement_worker.policies.load_balancing.member_change import MEMBER
+from placement_worker.policies.load_balancing.member_change import recorded_members
 from placement_worker.policies.load_balancing.policy import LoadBalancing
 from placement_worker.policies.places import deleted_ids, stated_location
 from placement_worker.policies.region_placement import RegionPlacement
@@ -252,11 +252,11 @@ def _pool_changes(record: DecodedEntry, nodes: Iterable[Node]) -> Iterator[Event
         patch = record.reply.nodes.get(node.id)
         if patch is None:
             continue
-        before, after = node.data.get(MEMBER), patch.data.get(MEMBER)
-        if before and before != after:
-            yield _event(record, 'left', node, f'member {before} was removed')
-        if after and before != after:
-            yield _event(record, 'joined', node, f'member {after} was added')
+        before, after = recorded_members(node.data), recorded_members(patch.data)
+        for member_id in sorted(before - after):
+            yield _event(record, 'left', node, f'member {member_id} was removed')
+        for member_id in sorted(after - before):
+            yield _event(record, 'joined', node, f'member {member_id} was added')
         if patch.status_reason and patch.status != 'ACTIVE':
             yield _event(record, 'failed', node, patch.status_reason)
 

@@ -9,7 +9,7 @@ balancer that no binding names.
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from placement_worker.cloud.ports import ApiError, Kind, Resource
@@ -19,6 +19,8 @@ from placement_worker.octavia.updater import NOT_FOUND, Change, Updater, is_unsu
 # The precision of Octavia's `created_at`. A load balancer that is older by a tick stays selected: a
 # worker that listed the tagged ones before it existed creates a younger one.
 _CREATION_TICK_S = 1.0
+# The prefix of all tags that policies give to objects.
+TAG_PREFIX = 'placement-worker:'
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +53,21 @@ class LoadBalancer:
     vip_address: str | None
     found_at: float = 0
 
+    @property
+    def ids(self) -> dict[str, str]:
+        """The ids by kind."""
+        ids = {
+            'loadbalancer': self.id,
+            'listener': self.listener,
+            'pool': self.pool,
+            'healthmonitor': self.monitor,
+        }
+        return {kind: part for kind, part in ids.items() if part is not None}
+
 
 def tags_of(cluster_id: str, policy_id: str) -> list[str]:
     """Return the tags of all objects that a policy creates for a cluster."""
-    return [f'placement-worker:cluster={cluster_id}', f'placement-worker:policy={policy_id}']
+    return [f'{TAG_PREFIX}cluster={cluster_id}', f'{TAG_PREFIX}policy={policy_id}']
 
 
 def find_load_balancer(updater: Updater, name_or_id: str) -> Resource | None:
@@ -85,10 +98,14 @@ def find_object(updater: Updater, kind: Kind, object_id: str) -> Resource | None
 
 @dataclass(frozen=True, slots=True)
 class OwnLoadBalancers:
-    """The load balancers that carry the tags of one policy and one cluster: at most one stays."""
+    """The load balancers that carry the tags of one policy and one cluster: at most one stays.
+
+    :ivar known: the ids of one that Senlin has created without tags, by kind.
+    """
 
     updater: Updater
     tags: Sequence[str]
+    known: Mapping[str, str] = field(default_factory=dict)
 
     def ensure(self, layout: Layout) -> LoadBalancer:
         """Find or create the load balancer and all its parts.
@@ -126,13 +143,14 @@ class OwnLoadBalancers:
                 raise
             raise LoadBalancerGone(str(exc)) from exc
 
-    def remove(self, known: Sequence[str] = ()) -> None:
-        """Delete the load balancers, and those with known ids, with all their parts.
+    def remove(self) -> None:
+        """Delete the load balancers, and the known one, with all their parts.
 
         :raises LoadBalancerFailed: one still exists; the others are deleted.
         :raises ApiError: Octavia does not list them.
         """
-        tagged = [balancer['id'] for balancer in self._tagged('loadbalancer')]
+        known = [self.known['loadbalancer']] if 'loadbalancer' in self.known else []
+        tagged = [balancer['id'] for balancer in self._listed('loadbalancer')]
         failures = []
         for lb_id in dict.fromkeys([*known, *tagged]):
             try:
@@ -222,6 +240,14 @@ class OwnLoadBalancers:
         return min(parts, default=None)
 
     def _tagged(self, kind: Kind) -> list[Resource]:
+        """Return the objects with the tags, or else the known one."""
+        tagged = self._listed(kind)
+        if tagged or kind not in self.known:
+            return tagged
+        known = find_object(self.updater, kind, self.known[kind])
+        return [known] if known else []
+
+    def _listed(self, kind: Kind) -> list[Resource]:
         listed = self.updater.calls.read(self.updater.octavia.find, kind, tags=list(self.tags))
         return [resource for resource in listed if has_tags(resource, self.tags)]
 

@@ -13,14 +13,14 @@ about a second and blocks all others. One by one, a scale-out by 100 nodes would
 
 import ipaddress
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeVar
 
 from placement_worker.cloud.ports import ApiError, Resource
 from placement_worker.errors import Rejected, RequestExpired
-from placement_worker.octavia.load_balancers import has_tags
+from placement_worker.octavia.load_balancers import TAG_PREFIX, has_tags
 from placement_worker.octavia.updater import (
     BAD_REQUEST,
     NOT_FOUND,
@@ -34,7 +34,7 @@ from placement_worker.octavia.updater import (
 Key = tuple[str, int]
 K = TypeVar('K')
 # The prefix of the tag that names the node of a member.
-NODE_TAG = 'placement-worker:node='
+NODE_TAG = f'{TAG_PREFIX}node='
 # The statuses of a batch with one bad member, or of a provider or API version without batches:
 # single updates may succeed.
 _BATCH_REFUSED = (BAD_REQUEST, NOT_IMPLEMENTED)
@@ -47,32 +47,47 @@ _ATTRIBUTES = (
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A node as a member of a pool, present or wanted."""
+    """A node as a member of a pool.
+
+    :ivar present: the member at its address that is to be brought to the wanted state, or None.
+    :ivar is_kept: whether `present` is the node's own member, whose settings stay.
+    """
 
     node_id: str
     name: str
     address: str
     port: int
+    present: Resource | None = None
+    is_kept: bool = False
 
     @property
     def key(self) -> Key:
         return _key(self.address, self.port)
+
+    @property
+    def replaced(self) -> list[str]:
+        """The id of the member to remove first if the provider has no batches.
+
+        Another worker may be adding the node's own member.
+        """
+        if self.present is None:
+            return []
+        is_pending = self.present['provisioning_status'].startswith('PENDING')
+        return [] if self.is_kept and is_pending else [self.present['id']]
 
 
 @dataclass
 class Additions:
     """The outcome of adding members, by node id.
 
-    :ivar added: ids of new members.
-    :ivar adopted: ids of members that an earlier attempt added.
-    :ivar foreign: ids of members at the same address that this policy did not add.
+    :ivar added: ids of members that now have the wanted state.
+    :ivar foreign: ids of members that another client has added at the same address meanwhile.
     :ivar failed: causes.
     :ivar expired: whether the request expired.
     """
 
-    adopted: dict[str, str] = field(default_factory=dict)
-    foreign: dict[str, str] = field(default_factory=dict)
     added: dict[str, str] = field(default_factory=dict)
+    foreign: dict[str, str] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
     expired: bool = False
 
@@ -82,13 +97,14 @@ class Members:
     """The members of a pool as Octavia lists them, and the nodes to which they belong.
 
     :ivar tags: the tags of all members that the policy adds.
-    :ivar nodes: the ids of the cluster's nodes. A member with the tags of another node belongs to
-        the node at its address.
+    :ivar nodes: the nodes of the cluster: node id -> ids of members that its data records.
+    :ivar is_own: whether the policy owns the pool. Then Senlin has added the members without tags.
     """
 
     listed: Sequence[Resource]
     tags: Sequence[str]
-    nodes: frozenset[str] = frozenset()
+    nodes: Mapping[str, Collection[str]] = field(default_factory=dict)
+    is_own: bool = False
 
     @cached_property
     def by_id(self) -> dict[str, Resource]:
@@ -99,86 +115,104 @@ class Members:
         return {key_of(member): member for member in self.listed}
 
     @cached_property
-    def by_node(self) -> dict[str, set[str]]:
-        """The members that the policy added: node id -> member ids."""
-        ids = defaultdict(set)
+    def claims(self) -> dict[str, list[str]]:
+        """The nodes to which members may belong: member id -> node ids, that of its tag first.
+
+        Several nodes claim a member if one of them has the address that another one had before.
+        """
+        claims = defaultdict(list)
         for member in self.listed:
-            for tag in member['tags'] if has_tags(member, self.tags) else ():
-                if tag.startswith(NODE_TAG):
-                    ids[tag.removeprefix(NODE_TAG)].add(member['id'])
-        return dict(ids)
+            node_id = self.tagged_node(member)
+            if node_id in self.nodes:
+                claims[member['id']].append(node_id)
+        for node_id, member_ids in self.nodes.items():
+            for member_id in member_ids:
+                recorded = self.by_id.get(member_id)
+                if recorded is None or self._is_of_others(recorded):
+                    continue
+                if node_id not in claims[member_id]:
+                    claims[member_id].append(node_id)
+        return dict(claims)
+
+    @cached_property
+    def by_node(self) -> dict[str, list[str]]:
+        """The claims of nodes: node id -> member ids."""
+        claimed = defaultdict(list)
+        for member_id, node_ids in self.claims.items():
+            for node_id in node_ids:
+                claimed[node_id].append(member_id)
+        return dict(claimed)
+
+    @cached_property
+    def managed(self) -> set[str]:
+        """The ids of the members that the policy may change; all others are foreign."""
+        return {
+            member['id']
+            for member in self.listed
+            if has_tags(member, self.tags)
+            or member['id'] in self.claims
+            or (self.is_own and not member.get('tags'))
+        }
 
     @cached_property
     def left_behind(self) -> dict[Key, str]:
-        """The members of nodes that no longer exist: address and port -> member id."""
-        kept = set().union(*(self.by_node.get(node_id, ()) for node_id in self.nodes))
-        return {
-            key_of(member): member['id']
-            for member in self.listed
-            if has_tags(member, self.tags) and member['id'] not in kept
-        }
+        """The managed members that no node claims: address and port -> member id."""
+        unclaimed = self.managed - self.claims.keys()
+        return {key_of(one): one['id'] for one in self.listed if one['id'] in unclaimed}
 
-    def of_node(self, node_id: str, stored_id: str | None) -> set[str]:
-        """Return the ids of the members with the tag of a node, and of the one stored for it."""
-        return self.by_id.keys() & {stored_id, *self.by_node.get(node_id, ())}
-
-    def without(self, member_ids: Iterable[str]) -> 'Members':
-        removed = set(member_ids)
-        return replace(self, listed=[one for one in self.listed if one['id'] not in removed])
+    def tagged_node(self, member: Resource) -> str | None:
+        """Return the id of the node in the tags of a member that the policy added, or None."""
+        tags = member['tags'] if has_tags(member, self.tags) else ()
+        return next((tag.removeprefix(NODE_TAG) for tag in tags if tag.startswith(NODE_TAG)), None)
 
     def remaining(self) -> 'Members':
         """Return the members that are not being deleted."""
         alive = [one for one in self.listed if one['provisioning_status'] != 'PENDING_DELETE']
         return replace(self, listed=alive)
 
-    def compare(self, wanted: Sequence[Member]) -> tuple[Additions, list[Member]]:
-        """Return the wanted members that are present, and those that are missing or not ACTIVE.
-
-        :param wanted: members with different addresses and ports.
-        """
-        present, missing = Additions(), []
-        for member in wanted:
-            there = self.by_key.get(member.key)
-            own = {self.left_behind.get(member.key), *self.by_node.get(member.node_id, ())}
-            if there is not None and there['id'] not in own:
-                present.foreign[member.node_id] = there['id']
-            elif there is not None and there['provisioning_status'] == 'ACTIVE':
-                present.adopted[member.node_id] = there['id']
-            else:
-                missing.append(member)
-        return present, missing
-
-    def note_added(
-        self, result: Additions, missing: Sequence[Member], failures: Mapping[Key, Exception]
-    ) -> None:
-        """Find out which members an attempt has added, and the causes for the others.
+    def additions(self, wanted: Sequence[Member], failures: Mapping[Key, Exception]) -> Additions:
+        """Return which members an attempt has added, and the causes for the others.
 
         The object holds the members after the attempt.
-
-        :param missing: the members that were missing before it.
         """
-        present, lacking = self.compare(missing)
-        result.added = present.adopted
-        result.foreign |= present.foreign
+        result = Additions()
         result.expired = any(isinstance(exc, RequestExpired) for exc in failures.values())
-        for member in lacking:
-            failure, there = failures.get(member.key), self.by_key.get(member.key)
-            if failure:
+        for member in wanted:
+            there, failure = self.by_key.get(member.key), failures.get(member.key)
+            if there and there['id'] not in self.managed:
+                result.foreign[member.node_id] = there['id']
+            elif there and self._is_as_wanted(there, member, failure):
+                result.added[member.node_id] = there['id']
+            elif failure:
                 result.failed[member.node_id] = cause(failure)
             elif there is None:
                 result.failed[member.node_id] = 'Octavia does not show the member'
-            elif there['provisioning_status'] == 'PENDING_UPDATE':
-                # The member was ACTIVE; another worker sends the same update.
-                result.added[member.node_id] = there['id']
             else:
                 result.failed[member.node_id] = f'the member is in {there["provisioning_status"]}'
+        return result
+
+    def _is_as_wanted(self, there: Resource, member: Member, failure: Exception | None) -> bool:
+        """Return whether the wanted state of a member was written, in spite of a failure.
+
+        The tags tell, because each update writes them. Another worker may send the same update.
+        """
+        if failure and there['provisioning_status'] != 'ACTIVE':
+            return False
+        is_tagged = self.tagged_node(there) == member.node_id
+        return is_tagged and there['provisioning_status'] != 'ERROR'
+
+    def _is_of_others(self, member: Resource) -> bool:
+        """Return whether another policy or cluster has added a member."""
+        tags = member.get('tags') or ()
+        is_tagged = any(tag.startswith(TAG_PREFIX) for tag in tags)
+        return is_tagged and not has_tags(member, self.tags)
 
 
 @dataclass
 class Pool:
     """A pool of a load balancer.
 
-    :ivar tags: as of `Members`; so is `nodes`.
+    :ivar tags: as of `Members`; so are `nodes` and `is_own`.
     :ivar subnet_id: the subnet of new members.
     """
 
@@ -186,7 +220,8 @@ class Pool:
     lb_id: str
     pool_id: str
     tags: Sequence[str]
-    nodes: frozenset[str] = frozenset()
+    nodes: Mapping[str, Collection[str]] = field(default_factory=dict)
+    is_own: bool = False
     subnet_id: str | None = None
 
     def members(self) -> Members | None:
@@ -200,24 +235,17 @@ class Pool:
 
     def members_of(self, listed: Sequence[Resource]) -> Members:
         """Return members that were listed before."""
-        return Members(listed, self.tags, self.nodes)
+        return Members(listed, self.tags, self.nodes, self.is_own)
 
-    def add(self, wanted: Sequence[Member], members: Members) -> Additions:
-        """Add the members that are not present.
-
-        :param members: the present ones.
-        """
-        result, missing = members.compare(wanted)
-        if not missing:
-            return result
-        failures = self._add(missing)
+    def add(self, wanted: Sequence[Member]) -> Additions:
+        """Add members, and bring present ones to the wanted state."""
+        failures = self._add(wanted)
         try:
             after = self._remaining()
         except ApiError as exc:
             after = self.members_of([])
-            failures = {**{member.key: exc for member in missing}, **failures}
-        after.note_added(result, missing, failures)
-        return result
+            failures = {**{member.key: exc for member in wanted}, **failures}
+        return after.additions(wanted, failures)
 
     def remove(self, member_ids: Iterable[str], *, alone: bool) -> dict[str, Exception]:
         """Remove members; those that are gone count as removed.
@@ -231,7 +259,7 @@ class Pool:
         if alone and len(leaving) > 1 and self.updater.settings.batch_members:
             failures = self._together(self._batch_removal(leaving), leaving)
         if failures is None:
-            failures = self._one_by_one({one: self._removal(one) for one in leaving})
+            failures = self._one_by_one({one: [self._removal(one)] for one in leaving})
         if not failures:
             return {}
         try:
@@ -248,13 +276,16 @@ class Pool:
         :raises Rejected: the load balancer accepts no change.
         """
         members = self.members()
-        own = sorted(set().union(*members.by_node.values())) if members else []
+        listed = members.listed if members else ()
+        own = [member['id'] for member in listed if has_tags(member, self.tags)]
         for failure in self.remove(own, alone=False).values():
             raise failure
 
-    def updates_to_add(self, count: int) -> int:
-        """Return the number of updates of the load balancer that new members take."""
-        return min(count, 1) if self.updater.settings.batch_members else count
+    def updates_to_add(self, wanted: Sequence[Member]) -> int:
+        """Return the number of updates of the load balancer that an addition takes."""
+        if self.updater.settings.batch_members:
+            return min(len(wanted), 1)
+        return sum(1 + len(member.replaced) for member in wanted)
 
     def updates_to_remove(self, count: int, *, alone: bool) -> int:
         """Return the number of updates of the load balancer that a removal takes."""
@@ -266,22 +297,25 @@ class Pool:
     def _remaining(self) -> Members:
         return self._listed().remaining()
 
-    def _add(self, missing: Sequence[Member]) -> dict[Key, Exception]:
-        """Add members together, or else one by one.
+    def _add(self, wanted: Sequence[Member]) -> dict[Key, Exception]:
+        """Write members together, or else one by one.
 
         :returns: address and port -> cause, for the members that failed.
         """
-        bodies = {member.key: self._body(member) for member in missing}
+        bodies = {member.key: self._body(member) for member in wanted}
         failures = None
         if self.updater.settings.batch_members:
-            failures = self._together(self._batch_addition(bodies), bodies)
+            failures = self._together(self._batch_addition(wanted, bodies), bodies)
         if failures is not None:
             return failures
-        return self._one_by_one({key: self._addition(key, body) for key, body in bodies.items()})
+        return self._one_by_one(
+            {member.key: self._replacement(member, bodies[member.key]) for member in wanted}
+        )
 
     def _body(self, member: Member) -> Resource:
         """Return a member in Octavia's API; a batch resets each attribute that a body omits."""
-        return {
+        tags = [*self.tags, NODE_TAG + member.node_id]
+        body: Resource = {
             'name': member.name,
             'address': member.address,
             'protocol_port': member.port,
@@ -291,21 +325,31 @@ class Pool:
             'backup': False,
             'monitor_address': None,
             'monitor_port': None,
-            'tags': [*self.tags, NODE_TAG + member.node_id],
+            'tags': tags,
         }
+        if member.present is None:
+            return body
+        if not member.is_kept:  # a batch matches members by the notation of their addresses
+            return {**body, 'address': member.present['address']}
+        kept = {name: member.present[name] for name in _ATTRIBUTES if name in member.present}
+        others = [tag for tag in kept.get('tags') or () if not tag.startswith(TAG_PREFIX)]
+        return {**body, **kept, 'tags': [*others, *tags]}
 
-    def _batch_addition(self, bodies: Mapping[Key, Resource]) -> Change:
+    def _batch_addition(self, wanted: Sequence[Member], bodies: Mapping[Key, Resource]) -> Change:
         octavia = self.updater.octavia
         return Change(
             lambda: octavia.update_members(self.pool_id, list(bodies.values()), additive_only=True),
-            lambda: bodies.keys() <= self._remaining().by_key.keys(),
+            lambda: not self._remaining().additions(wanted, {}).failed,
         )
 
-    def _addition(self, key: Key, body: Resource) -> Change:
-        return Change(
+    def _replacement(self, member: Member, body: Resource) -> list[Change]:
+        """Return the changes that add a member, after the one at its address was removed."""
+        removal = [self._removal(member_id) for member_id in member.replaced]
+        addition = Change(
             lambda: self.updater.octavia.create_member(self.pool_id, body),
-            lambda: key in self._remaining().by_key,
+            lambda: member.key in self._remaining().by_key,
         )
+        return [*removal, addition]
 
     def _batch_removal(self, member_ids: Sequence[str]) -> Change:
         removed = set(member_ids)
@@ -345,18 +389,18 @@ class Pool:
             return dict.fromkeys(names, exc)
         return {}
 
-    def _one_by_one(self, changes: Mapping[K, Change]) -> dict[K, Exception]:
-        """Send one change per name.
+    def _one_by_one(self, changes: Mapping[K, Sequence[Change]]) -> dict[K, Exception]:
+        """Send the changes of each name, one after the other.
 
-        Continue after a refused change; stop if the load balancer fails.
+        Continue with the next name after a refused change; stop if the load balancer fails.
 
         :returns: name -> cause, for the changes that failed or were not sent.
         """
         failed: dict[K, Exception] = {}
         broken: Exception | None = None
-        for name, change in changes.items():
+        for name, steps in changes.items():
             try:
-                if broken is None:
+                for change in steps if broken is None else ():
                     self.updater.update(self.lb_id, change)
             except ApiError as exc:
                 failed[name] = exc

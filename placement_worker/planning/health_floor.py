@@ -18,7 +18,8 @@ from placement_worker.formats.text import counted, shortened
 # ERROR. Sources: octavia_lib/common/constants.py of octavia-lib 3.12
 # (SUPPORTED_OPERATING_STATUSES), and https://docs.openstack.org/api-ref/load-balancer/v2/
 # (operating status codes)
-ONLINE = frozenset({'ONLINE', 'NO_MONITOR'})
+NO_MONITOR = 'NO_MONITOR'
+ONLINE = frozenset({'ONLINE', NO_MONITOR})
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,20 +10,22 @@ invalid here.
 """
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import msgspec
 
 from placement_worker.cloud.ports import ApiError, Cloud, Kind, OctaviaSettings, Resource
 from placement_worker.cloud.time_budget import TimeBudget
+from placement_worker.contract import actions
 from placement_worker.contract.model import (
     Binding,
     BindRequest,
     CheckRequest,
     Cluster,
     ClusterPatch,
+    Node,
     NodePatch,
 )
 from placement_worker.contract.values import mapping_or_empty, text_or_none
@@ -37,6 +39,7 @@ from placement_worker.errors import (
     Rejected,
     RequestExpired,
 )
+from placement_worker.formats.text import listed, shortened
 from placement_worker.octavia.load_balancers import (
     Layout,
     LoadBalancer,
@@ -45,22 +48,28 @@ from placement_worker.octavia.load_balancers import (
     find_object,
     tags_of,
 )
-from placement_worker.octavia.pools import Pool
+from placement_worker.octavia.pools import Members, Pool
 from placement_worker.octavia.updater import Updater, cause
-from placement_worker.policies.base import PROPERTIES, BindingOutcome, State
+from placement_worker.policies.base import PROPERTIES, BindingOutcome, Outcome, State
 from placement_worker.policies.load_balancing.member_change import (
-    MEMBER,
+    MEMBERS,
     MemberAddition,
+    MemberRecords,
     MemberRemoval,
     failure_text,
     node_patch,
 )
-from placement_worker.policies.load_balancing.node_addresses import AddressLookup, MembersOf
+from placement_worker.policies.load_balancing.node_addresses import (
+    AddressLookup,
+    Located,
+    MembersOf,
+)
 from placement_worker.policies.load_balancing.properties import (
     STATUS_TIMEOUT_S,
     HealthMonitor,
     LoadBalancingProperties,
     SessionPersistence,
+    type_of,
 )
 
 # The key in a binding's data; it is the name of Senlin's class, which wrote it first.
@@ -81,11 +90,13 @@ class StoredLoadBalancer:
 
     :ivar load_balancer: the id; or the id or name in the properties, if it is preexisting.
     :ivar preexisting: whether the load balancer existed before the policy was attached.
+    :ivar ids: the ids by the keys of the data: loadbalancer, listener, pool, healthmonitor.
     """
 
     load_balancer: str
     pool_id: str
     preexisting: bool
+    ids: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, binding: Binding | None) -> 'StoredLoadBalancer | None':
@@ -96,7 +107,8 @@ class StoredLoadBalancer:
         pool_id = text_or_none(data.get('pool'))
         if load_balancer is None or pool_id is None:
             return None
-        return cls(load_balancer, pool_id, bool(data.get('preexisting')))
+        ids = {key: value for key, value in data.items() if isinstance(value, str)}
+        return cls(load_balancer, pool_id, bool(data.get('preexisting')), ids)
 
     @classmethod
     def named(cls, properties: LoadBalancingProperties | None) -> 'StoredLoadBalancer | None':
@@ -108,12 +120,18 @@ class StoredLoadBalancer:
 
 @dataclass(frozen=True, slots=True)
 class PoolAccess:
-    """Access to the pool of an attached policy."""
+    """Access to the pool of an attached policy.
+
+    :ivar nodes: those of the cluster, and the action's node, by id.
+    :ivar alone: whether no other client changes the pool at the same time.
+    """
 
     stored: StoredLoadBalancer
     updater: Updater
     tags: Sequence[str]
-    cluster: Cluster
+    nodes: Mapping[str, Node]
+    records: MemberRecords
+    alone: bool = False
 
     @classmethod
     def of(cls, properties: LoadBalancingProperties, request: CheckRequest, state: State) -> Self:
@@ -121,14 +139,24 @@ class PoolAccess:
 
         :raises NotAttached: the binding holds no load balancer.
         """
+        action = request.action
         stored = StoredLoadBalancer.of(state.binding)
         if stored is None or state.binding is None:
             raise NotAttached(
                 'The binding holds no load balancer: attach the policy before it is checked.'
             )
-        updater = updater_for(properties, state, request.cluster, request.action.id)
-        tags = tags_of(request.cluster.id, state.binding.id)
-        return cls(stored, updater, tags, request.cluster)
+        nodes = {node.id: node for node in request.cluster.nodes}
+        if action.node:
+            nodes[action.node.id] = action.node
+        others = (one.id for one in request.policies if type_of(one.spec.type_name))
+        return cls(
+            stored,
+            updater_for(properties, state, request.cluster, action.id),
+            tags_of(request.cluster.id, state.binding.id),
+            nodes,
+            records_of(request.cluster, state.binding.id, others),
+            not stored.preexisting and action.action not in actions.OF_A_NODE,
+        )
 
     def pool(self, subnet_id: str | None = None) -> Pool:
         """Return the pool, with the id of its load balancer.
@@ -142,8 +170,26 @@ class PoolAccess:
             except ApiError as exc:
                 raise LoadBalancerFailed(cause(exc)) from exc
             lb_id = balancer['id'] if balancer else lb_id
-        nodes = frozenset(node.id for node in self.cluster.nodes)
-        return Pool(self.updater, lb_id, self.stored.pool_id, self.tags, nodes, subnet_id)
+        return Pool(
+            self.updater,
+            lb_id,
+            self.stored.pool_id,
+            self.tags,
+            {node_id: self.records.ids(node.data) for node_id, node in self.nodes.items()},
+            not self.stored.preexisting,
+            subnet_id,
+        )
+
+
+def records_of(cluster: Cluster, policy_id: str, policy_ids: Iterable[str] = ()) -> MemberRecords:
+    """Return the records of a policy in the data of a cluster's nodes.
+
+    :param policy_ids: the load-balancing policies that the request names.
+    """
+    known = {*policy_ids, *mapping_or_empty(cluster.data.get(IN_CLUSTER))}
+    for node in cluster.nodes:
+        known.update(mapping_or_empty(node.data.get(MEMBERS)))
+    return MemberRecords(policy_id, known - {policy_id})
 
 
 def updater_for(
@@ -182,19 +228,42 @@ class Attachment:
             members_of, subnet_id = self._resolve_members()
             if self._is_preexisting:
                 balancer = self._find_preexisting()
-                nodes = self._add_members(balancer, members_of, subnet_id)
+                filled = self._add_members(balancer, members_of, subnet_id)
             else:
-                balancer, nodes = self._ensure_filled(members_of, subnet_id)
+                balancer, filled = self._ensure_filled(members_of, subnet_id)
             # An attachment that completes after its request expires leaks a load balancer.
             self.updater.budget.check_expiry()
         except (ApiError, Rejected) as exc:
             raise self._undo(exc) from exc
         return BindingOutcome(
             binding_data(self.request, balancer, preexisting=self._is_preexisting),
-            nodes,
+            filled.nodes,
             cluster_with_vip(self.request, balancer.vip_address),
-            warnings=self.properties.doubtful_values(),
+            warnings=[
+                *self.properties.doubtful_values(),
+                *filled.warnings,
+                *self._repairs(balancer, filled),
+            ],
         )
+
+    def _repairs(self, balancer: LoadBalancer, filled: Outcome) -> Iterator[str]:
+        """Yield a sentence about what attaching again has repaired."""
+        if self.stored is None:
+            return
+        ids = {} if self._is_preexisting else balancer.ids
+        changes = {
+            'created again': [kind for kind in ids if self.stored.ids.get(kind) != ids[kind]],
+            'added': filled.details.get('added'),
+            'removed': filled.details.get('removed'),
+        }
+        texts = [f'{verb}: {listed(names, shortened)}' for verb, names in changes.items() if names]
+        if texts:
+            yield f'Attaching again repaired pool {balancer.pool} ({"; ".join(texts)})'
+
+    @property
+    def stored(self) -> StoredLoadBalancer | None:
+        """The load balancer of an attached policy; None at the first attachment."""
+        return StoredLoadBalancer.of(self.request.policy)
 
     @property
     def _is_preexisting(self) -> bool:
@@ -207,12 +276,11 @@ class Attachment:
         """
         cluster = self.request.cluster
         lookup = AddressLookup(self.state.cloud, cluster.profile.region, self.properties.pool)
-        members, failed = lookup.members(cluster.nodes)
-        if failed:
-            text = failure_text(MemberAddition.failure, failed)
-            raise LoadBalancerFailed(text, {'failed': failed})
-        by_node = {member.node_id: member for member in members}
-        return lambda nodes: ([by_node[node.id] for node in nodes], {}), lookup.subnet.id
+        located = lookup.members(cluster.nodes)
+        if located.failed:
+            text = failure_text(MemberAddition.failure, located.failed)
+            raise LoadBalancerFailed(text, {'failed': located.failed})
+        return lambda _: located, lookup.subnet.id
 
     def _find_preexisting(self) -> LoadBalancer:
         """Return the load balancer and the pool that the properties name.
@@ -238,25 +306,24 @@ class Attachment:
         listener = next((one['id'] for one in pool.get('listeners') or ()), None)
         return LoadBalancer(balancer['id'], listener, pool_id, monitor, balancer.get('vip_address'))
 
-    def _ensure_filled(
-        self, members_of: MembersOf, subnet_id: str
-    ) -> tuple[LoadBalancer, Mapping[str, NodePatch]]:
+    def _ensure_filled(self, members_of: MembersOf, subnet_id: str) -> tuple[LoadBalancer, Outcome]:
         """Ensure the policy's own load balancer with all members, against other workers.
 
         :raises Rejected: it failed.
         :raises ApiError: Octavia refused a change.
         """
         layout = _layout(self.properties, self.request.cluster, self.state)
-        own = OwnLoadBalancers(self.updater, self.tags)
+        known = self.stored.ids if self.stored and not self.stored.preexisting else {}
+        own = OwnLoadBalancers(self.updater, self.tags, known)
         own.remove_failed()
         gone: LoadBalancerGone | None = None
         for _ in range(_ATTEMPTS):
             try:
                 balancer = own.ensure(layout)
                 with own.gone_if_replaced(balancer.id):
-                    nodes = self._add_members(balancer, members_of, subnet_id)
+                    filled = self._add_members(balancer, members_of, subnet_id)
                     own.confirm(balancer)
-                return balancer, nodes
+                return balancer, filled
             except LoadBalancerGone as exc:
                 gone = exc
         raise LoadBalancerFailed(
@@ -265,14 +332,25 @@ class Attachment:
 
     def _add_members(
         self, balancer: LoadBalancer, members_of: MembersOf, subnet_id: str
-    ) -> Mapping[str, NodePatch]:
-        """Add all nodes to the pool; return their patches."""
-        nodes = self.request.cluster.nodes
-        if not nodes:
-            return {}
-        ids = frozenset(node.id for node in nodes)
-        pool = Pool(self.updater, balancer.id, balancer.pool, self.tags, ids, subnet_id)
-        return MemberAddition(self.state, nodes).run(pool, members_of).nodes
+    ) -> Outcome:
+        """Give all nodes members, and remove those of nodes that are gone."""
+        cluster, is_attached = self.request.cluster, self.stored is not None
+        records = records_of(cluster, self.request.policy.id)
+        if not is_attached:  # another policy wrote `lb_member`, even if the request names none
+            records = replace(records, others=records.others | {''})
+        access = PoolAccess(
+            StoredLoadBalancer(balancer.id, balancer.pool, self._is_preexisting),
+            self.updater,
+            self.tags,
+            {node.id: node for node in cluster.nodes},
+            records,
+            # A copy of a first request may add members at the same time.
+            alone=is_attached and not self._is_preexisting,
+        )
+        addition = MemberAddition(
+            self.state, cluster.nodes, access.nodes, records, alone=access.alone, repairs=True
+        )
+        return addition.run(access.pool(subnet_id), members_of)
 
     def _undo(self, failure: ApiError | Rejected) -> Rejected:
         """Undo the changes, and return the error to raise."""
@@ -281,8 +359,7 @@ class Attachment:
         has_written = bool(self.updater.statistics.writes)
         # The objects with the tags may belong to a completed attachment: the binding says so, or
         # another worker has attached the policy again after this request expired.
-        is_attached = StoredLoadBalancer.of(self.request.policy) is not None
-        if not is_attached and (has_written or not has_expired):
+        if self.stored is None and (has_written or not has_expired):
             try:
                 self._remove_all(self.updater.for_cleanup())
             except (ApiError, Rejected) as exc:
@@ -320,20 +397,25 @@ def detach(
     cluster, binding = request.cluster, request.policy
     stored = StoredLoadBalancer.of(binding) or StoredLoadBalancer.named(properties)
     updater = updater_for(properties, state, cluster, binding.id)
-    tags = tags_of(cluster.id, binding.id)
+    tags, records = tags_of(cluster.id, binding.id), records_of(cluster, binding.id)
+    nodes = {node.id: node for node in cluster.nodes}
+    members: Members | None = None
     try:
+        if stored is not None:
+            pool = PoolAccess(stored, updater, tags, nodes, records).pool()
+            members = pool.members() if stored.preexisting or records.others else None
         if stored is not None and stored.preexisting:
-            pool = PoolAccess(stored, updater, tags, cluster).pool()
-            MemberRemoval(state, cluster.nodes).run(pool, lambda _: ([], {}))
+            MemberRemoval(state, cluster.nodes, nodes, records).run(pool, lambda _: Located())
             pool.clear()  # members left behind by deleted nodes
         else:
-            OwnLoadBalancers(updater, tags).remove([stored.load_balancer] if stored else [])
+            OwnLoadBalancers(updater, tags, stored.ids if stored else {}).remove()
     except (ApiError, LoadBalancerFailed) as exc:
-        nodes = exc.nodes if isinstance(exc, Rejected) else {}
-        raise LoadBalancerFailed(cause(exc), nodes=nodes) from exc
+        marked = exc.nodes if isinstance(exc, Rejected) else {}
+        raise LoadBalancerFailed(cause(exc), nodes=marked) from exc
+    known = members.managed if members else ()
     patches: dict[str, NodePatch] = {}
     for node in cluster.nodes:
-        patches |= node_patch(state, node, (MEMBER,))
+        patches |= node_patch(state, node, records.updated(node.data, known))
     data = {key: value for key, value in binding.data.items() if key != STORED}
     return BindingOutcome(data, patches, cluster_without_vip(request))
 
@@ -343,16 +425,9 @@ def binding_data(
 ) -> dict[str, Any]:
     """Return the data of the binding after its policy was attached."""
     policy = request.policy
-    data = {
-        'loadbalancer': balancer.id,
-        'listener': balancer.listener,
-        'pool': balancer.pool,
-        'healthmonitor': balancer.monitor,
-        'preexisting': preexisting or None,
-    }
     version = float(policy.spec.type_name.rpartition('-')[2])
-    given = {key: value for key, value in data.items() if value is not None}
-    return {**policy.data, STORED: {'version': version, 'data': given}}
+    data = {**balancer.ids, 'preexisting': True} if preexisting else balancer.ids
+    return {**policy.data, STORED: {'version': version, 'data': data}}
 
 
 def cluster_with_vip(request: BindRequest, vip_address: str | None) -> ClusterPatch:

@@ -8,25 +8,28 @@ warning; the others keep what was done for them, so that a repeated check only d
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
 
+import msgspec
 from typing_extensions import override
 
 from placement_worker.cloud.ports import ApiError
-from placement_worker.contract.model import CheckRequest, Node, NodePatch
-from placement_worker.contract.values import text_or_none
+from placement_worker.contract.model import CheckRequest, Data, Node, NodePatch
+from placement_worker.contract.values import mapping_or_empty
 from placement_worker.errors import LoadBalancerFailed, Rejected, RequestExpired
-from placement_worker.formats.text import counted
-from placement_worker.octavia.pools import Additions, Member, Members, Pool, key_of
+from placement_worker.formats.text import counted, shortened
+from placement_worker.octavia.load_balancers import find_object
+from placement_worker.octavia.pools import Additions, Key, Member, Members, Pool, key_of
 from placement_worker.octavia.updater import Statistics, cause
 from placement_worker.policies.base import Outcome, State
-from placement_worker.policies.load_balancing.node_addresses import MembersOf
+from placement_worker.policies.load_balancing.node_addresses import Located, MembersOf
 
-# The key of a node's data that holds the id of its member.
-MEMBER = 'lb_member'
+# The key of a node's data that holds the id of its member, and the key for further policies: policy
+# id -> member id. Engines and Senlin know the first one alone.
+MEMBER, MEMBERS = 'lb_member', 'lb_members'
 # The key that an engine sets, and its value for a node that has a new server.
 RECOVERY, RECREATED = 'recovery', 'RECREATE'
 UNKNOWN_NODE = 'The cluster has no such node'
@@ -36,24 +39,66 @@ REPAIRED = 'Succeeded in adding node into lb pool.'
 _UPDATE_S = 1.0
 
 
+@dataclass(frozen=True, slots=True)
+class MemberRecords:
+    """The ids of a policy's members in the data of nodes, which other policies write as well.
+
+    :ivar others: the other load-balancing policies. If none of them can have written `lb_member`,
+        it names a member of this policy, even if the member is gone.
+    """
+
+    policy_id: str
+    others: Set[str]
+
+    def ids(self, data: Data) -> list[str]:
+        """Return the recorded ids; `lb_member` may name a member of another policy's pool."""
+        ids = (data.get(MEMBER), mapping_or_empty(data.get(MEMBERS)).get(self.policy_id))
+        return [member_id for member_id in ids if isinstance(member_id, str)]
+
+    def updated(self, data: Data, known: Collection[str], member_id: str | None = None) -> Data:
+        """Return data that record another member of the policy, or none.
+
+        :param known: the ids of members that the policy had or has in its pool.
+        """
+        after = {key: value for key, value in data.items() if key != MEMBERS}
+        others = mapping_or_empty(data.get(MEMBERS))
+        others = {key: value for key, value in others.items() if key != self.policy_id}
+        first = data.get(MEMBER)
+        if self.others <= others.keys() or not isinstance(first, str) or first in known:
+            after.pop(MEMBER, None)
+        if member_id and MEMBER in after:
+            others[self.policy_id] = member_id
+        elif member_id:
+            after[MEMBER] = member_id
+        return {**after, MEMBERS: others} if others else after
+
+
+def recorded_members(data: Data) -> set[str]:
+    """Return the ids of the members of all policies in the data of a node."""
+    ids = (data.get(MEMBER), *mapping_or_empty(data.get(MEMBERS)).values())
+    return {member_id for member_id in ids if isinstance(member_id, str)}
+
+
 @dataclass
 class Plan:
     """The changes of a pool, and the nodes that need none.
 
-    :ivar members: the present ones; an addition leaves out those that it removes.
+    :ivar members: the present ones.
+    :ivar nodes: the nodes whose data the change may concern.
     :ivar remove: member id -> node id.
-    :ivar add: the members to add, unless they are present.
-    :ivar already_there: the ids of nodes whose members are present; others may turn out to be.
-    :ivar passed_over: the ids of nodes without a member to remove.
+    :ivar present: the members that need no change: node id -> member id.
+    :ivar passed_over: the ids of nodes without a member to remove, or with a foreign one.
     :ivar failed: node id -> cause.
     """
 
     members: Members
-    remove: Mapping[str, str] = field(default_factory=dict)
-    add: Sequence[Member] = ()
-    already_there: list[str] = field(default_factory=list)
+    nodes: Sequence[Node]
+    remove: dict[str, str] = field(default_factory=dict)
+    add: list[Member] = field(default_factory=list)
+    present: dict[str, str] = field(default_factory=dict)
     passed_over: list[str] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -62,11 +107,14 @@ class MemberChange(ABC):
 
     :cvar failure: the message if nodes fail, which their ids follow.
     :cvar node_failure: the message in the status of such a node.
+    :ivar cluster: all nodes of the cluster, by id.
     :ivar alone: whether no other client changes the pool at the same time.
     """
 
     state: State
     nodes: Sequence[Node]
+    cluster: Mapping[str, Node]
+    records: MemberRecords
     dry_run: bool = False
     alone: bool = False
 
@@ -81,30 +129,24 @@ class MemberChange(ABC):
         """
         with self.all_failed_on_error(pool.pool_id, pool.updater.statistics):
             plan = self.plan(pool, members_of)
-        result = _Result(
-            pool.pool_id,
-            pool.updater.statistics,
-            already_there=plan.already_there,
-            passed_over=plan.passed_over,
-            failed=plan.failed,
-        )
-        if self.dry_run:
-            return self._planned(pool, plan, result)
+            if self.dry_run:
+                return self._planned(pool, plan)
+        result = _Result.of(pool, plan)
         kept = self._remove(pool, plan, result)
         add = [member for member in plan.add if member.node_id not in kept]
         if add:
-            result.include(pool.add(add, plan.members))
-        return result.outcome(self.failure, self._patches(result, kept))
+            result.include(pool.add(add))
+        return result.outcome(self.failure, self._patches(plan, result, kept))
 
     @abstractmethod
     def plan(self, pool: Pool, members_of: MembersOf) -> Plan:
         """Compare the pool with the nodes."""
 
     @abstractmethod
-    def outdated(self, failed: Collection[str], kept: Collection[str]) -> dict[str, Sequence[str]]:
-        """Return the keys to drop from the data of nodes: node id -> keys.
+    def data_after(self, node: Node, result: '_Result', known: Collection[str]) -> Data:
+        """Return the data of a node after the change.
 
-        :param kept: the failed nodes whose members to remove are still present.
+        :param known: the ids of members that the policy had or has in its pool.
         """
 
     def unknown_failures(self) -> dict[str, str]:
@@ -124,20 +166,24 @@ class MemberChange(ABC):
                 (node.id for node in self.nodes), cause(exc)
             )
             result = _Result(pool_id, statistics, failed=failed)
-            nodes = {} if self.dry_run else self._patches(result, kept=failed)
+            plan = Plan(Members([], ()), self.nodes)
+            nodes = {} if self.dry_run else self._patches(plan, result, kept=failed)
             reason = failure_text(self.failure, failed) if failed else cause(exc)
             raise LoadBalancerFailed(reason, result.details(), nodes) from exc
 
-    def stored_member(self, node: Node) -> str | None:
-        return text_or_none(self.state.node_data(node).get(MEMBER))
-
-    def _planned(self, pool: Pool, plan: Plan, result: '_Result') -> Outcome:
-        present, missing = plan.members.compare(plan.add)
-        result.include(present)
-        result.added = [member.node_id for member in missing]
+    def _planned(self, pool: Pool, plan: Plan) -> Outcome:
+        result = _Result.of(pool, plan)
+        result.added = [member.node_id for member in plan.add]
         result.removed = list(dict.fromkeys(plan.remove.values()))
-        updates = pool.updates_to_add(len(missing))
+        updates = pool.updates_to_add(plan.add)
         updates += pool.updates_to_remove(len(plan.remove), alone=self.alone)
+        if updates:
+            balancer = find_object(pool.updater, 'loadbalancer', pool.lb_id)
+            status = balancer['provisioning_status'] if balancer else 'DELETED'
+            if status in ('ERROR', 'DELETED'):
+                result.warnings.append(
+                    f'Load balancer {pool.lb_id} is in {status}: the check would fail'
+                )
         return result.planned_outcome(updates)
 
     def _remove(self, pool: Pool, plan: Plan, result: '_Result') -> set[str]:
@@ -149,79 +195,153 @@ class MemberChange(ABC):
         result.removed = [
             node_id for node_id in dict.fromkeys(plan.remove.values()) if node_id not in kept
         ]
+        result.gone = {
+            member_id for member_id, node_id in plan.remove.items() if node_id not in kept
+        }
         return set(kept)
 
-    def _patches(self, result: '_Result', kept: Collection[str]) -> dict[str, NodePatch]:
-        """Return the patches of the nodes; without a status for failures if the request expired."""
-        outdated = self.outdated(result.failed, kept)
-        members = {*result.members, *result.already_there}
+    def _patches(
+        self, plan: Plan, result: '_Result', kept: Collection[str]
+    ) -> dict[str, NodePatch]:
+        """Return the patches of the nodes; without a status for failures if the request expired.
+
+        :param kept: the failed nodes whose members to remove are still present.
+        """
+        known = plan.members.managed | set(result.members.values())
         patches: dict[str, NodePatch] = {}
-        for node in self.nodes:
-            drop = outdated.get(node.id, ())
-            if node.id in result.failed:
-                failure = None if result.expired else self.node_failure
-                patches |= node_patch(self.state, node, drop, failure=failure)
-            else:
-                repaired = self.node_failure if node.id in members else None
-                member_id = result.members.get(node.id)
-                patches |= node_patch(self.state, node, drop, member_id, repaired=repaired)
+        for node in plan.nodes:
+            is_failed = node.id in result.failed
+            before = self.state.node_data(node)
+            data = before if node.id in kept else self.data_after(node, result, known)
+            patches |= node_patch(
+                self.state,
+                node,
+                self.finished(data),
+                failure=self.node_failure if is_failed and not result.expired else None,
+                repaired=self.node_failure if node.id in result.members else None,
+            )
         return patches
+
+    def finished(self, data: Data) -> Data:
+        """Return the data of a node without keys that the check has answered."""
+        return data
 
 
 @dataclass(frozen=True)
 class MemberAddition(MemberChange):
-    """Add members for nodes that are not in the pool.
+    """Give nodes members at their addresses, and remove their members at other addresses.
+
+    A member belongs to the node at its address: it is taken over if the node that has it by its
+    tags or data is gone, or has another address now. The latter gets a member of its own.
 
     :ivar unknown_ids: ids that no node of the cluster has.
-    :ivar recreated: whether the nodes have new servers, so that their members are outdated.
+    :ivar recreated: whether the nodes have new servers. Then members without an address go as well.
+    :ivar repairs: whether the members of nodes that are gone are removed, too.
+    :ivar ends_recovery: whether `recovery` is dropped from the data.
     """
 
     unknown_ids: Sequence[str] = ()
     recreated: bool = False
+    repairs: bool = False
+    ends_recovery: bool = False
 
     failure = 'Failed in adding nodes into lb pool'
     node_failure = 'Failed in adding node into lb pool.'
 
     @override
     def plan(self, pool: Pool, members_of: MembersOf) -> Plan:
-        members = pool.members()
-        if members is None:
+        listed = pool.members()
+        if listed is None:
             raise LoadBalancerFailed(f'Pool {pool.pool_id} does not exist any more')
-        members = members.remaining()
-        stored = {self.stored_member(node): node.id for node in self.nodes}
-        ids = members.by_id
-        present = {member_id: node for member_id, node in stored.items() if member_id in ids}
-        failed = self.unknown_failures()
-        if self.recreated:
-            add, without_address = members_of(self.nodes)
-            remove = present | self._elsewhere(members, add)
-            return Plan(members.without(remove), remove, add, failed=failed | without_address)
-        known = set(present.values())
-        add, without_address = members_of([node for node in self.nodes if node.id not in known])
-        already_there = list(present.values())
-        return Plan(members, add=add, already_there=already_there, failed=failed | without_address)
+        members = listed.remaining()
+        located, nodes = self._locate(members, members_of)
+        plan = Plan(members, nodes, warnings=list(located.warnings))
+        keys = {member.node_id: member.key for member in located.members}
+        for member in located.members:
+            self._plan_member(plan, member, keys)
+        self._plan_removal(plan, keys)
+        for node_id, reason in located.failed.items():
+            claimed = members.by_node.get(node_id, ())
+            own = [member_id for member_id in claimed if members.claims[member_id][0] == node_id]
+            if own and not self.recreated:
+                plan.present[node_id] = own[0]
+            else:
+                plan.failed[node_id] = reason
+        plan.failed = {**self.unknown_failures(), **plan.failed}
+        return plan
 
     @override
-    def outdated(self, failed: Collection[str], kept: Collection[str]) -> dict[str, Sequence[str]]:
-        if not self.recreated:
-            return {}
-        return {
-            node.id: (RECOVERY,) if node.id in kept else (RECOVERY, MEMBER) for node in self.nodes
-        }
+    def data_after(self, node: Node, result: '_Result', known: Collection[str]) -> Data:
+        data = self.state.node_data(node)
+        member_id = result.members.get(node.id)
+        of_others = result.gone | set(result.members.values())
+        if member_id is None and of_others.isdisjoint(self.records.ids(data)):
+            return data
+        return self.records.updated(data, known, member_id)
+
+    @override
+    def finished(self, data: Data) -> Data:
+        if not self.ends_recovery:
+            return data
+        return {key: value for key, value in data.items() if key != RECOVERY}
 
     @override
     def unknown_failures(self) -> dict[str, str]:
         return dict.fromkeys(self.unknown_ids, UNKNOWN_NODE)
 
-    def _elsewhere(self, members: Members, wanted: Sequence[Member]) -> dict[str, str]:
-        """Return the nodes' members at other addresses than theirs: member id -> node id."""
-        keys = {member.node_id: member.key for member in wanted}
-        return {
-            member_id: node.id
-            for node in self.nodes
-            for member_id in sorted(members.by_node.get(node.id, ()))
-            if key_of(members.by_id[member_id]) != keys.get(node.id)
-        }
+    def _locate(self, members: Members, members_of: MembersOf) -> tuple[Located, Sequence[Node]]:
+        """Look up the nodes, and all others that claim a member at the address of one of them.
+
+        Several servers may have exchanged their addresses, so the others are looked up as well.
+        """
+        located, nodes = members_of(self.nodes), list(self.nodes)
+        while True:
+            known = {node.id for node in nodes}
+            ids = [member_id for node_id in known for member_id in members.by_node.get(node_id, ())]
+            there = (members.by_key.get(member.key) for member in located.members)
+            ids += [member['id'] for member in there if member]
+            rivals = {rival for member_id in ids for rival in members.claims.get(member_id, ())}
+            new = [self.cluster[node_id] for node_id in sorted(rivals - known & rivals)]
+            if not new:
+                return located, nodes
+            nodes += new
+            more = members_of(new)
+            located = Located([*located.members, *more.members], located.failed, located.warnings)
+
+    def _plan_member(self, plan: Plan, member: Member, keys: Mapping[str, Key]) -> None:
+        """Add the member to those that are to be added or present, or pass it over."""
+        there = plan.members.by_key.get(member.key)
+        if there is None:
+            plan.add.append(member)
+            return
+        claims = plan.members.claims.get(there['id'], ())
+        is_shared = any(keys.get(node_id) == member.key for node_id in claims)
+        if member.node_id in claims:
+            is_tagged = plan.members.tagged_node(there) in (None, member.node_id)
+            if is_tagged and there['provisioning_status'] == 'ACTIVE':
+                plan.present[member.node_id] = there['id']
+            else:
+                plan.add.append(replace(member, present=there, is_kept=True))
+        elif there['id'] in plan.members.managed and not is_shared:
+            plan.add.append(replace(member, present=there))
+        else:
+            plan.passed_over.append(member.node_id)
+            plan.warnings.append(foreign_text(member.node_id, there['id']))
+
+    def _plan_removal(self, plan: Plan, keys: Mapping[str, Key]) -> None:
+        """Remove members at addresses that their nodes do not have any more."""
+        members, taken = plan.members, set(keys.values())
+        for node in plan.nodes:
+            for member_id in members.by_node.get(node.id, ()):
+                key, claims = key_of(members.by_id[member_id]), members.claims[member_id]
+                has_moved = all(keys.get(claim, key) != key for claim in claims)
+                is_lost = self.recreated and claims == [node.id] and node.id not in keys
+                if key not in taken and (has_moved or is_lost):
+                    plan.remove[member_id] = node.id
+        for key, member_id in members.left_behind.items() if self.repairs else ():
+            node_id = members.tagged_node(members.by_id[member_id])
+            if node_id is not None and key not in taken:
+                plan.remove[member_id] = node_id
 
 
 class MemberRemoval(MemberChange):
@@ -233,22 +353,61 @@ class MemberRemoval(MemberChange):
     @override
     def plan(self, pool: Pool, members_of: MembersOf) -> Plan:
         members = self._members(pool)
-        remove: dict[str, str] = {}
-        without_member = []
+        plan = Plan(members, self.nodes)
+        leaving = {node.id: node for node in self.nodes}
+        contested = []
         for node in self.nodes:
-            stored = self.stored_member(node)
-            ids = members.of_node(node.id, stored)
-            remove.update(dict.fromkeys(sorted(ids), node.id))
-            if not ids and not stored:
-                without_member.append(node)
-        left_behind, failed = _left_behind(members, without_member, members_of)
-        treated = {*left_behind.values(), *failed}
-        passed_over = [node.id for node in without_member if node.id not in treated]
-        return Plan(members, remove | left_behind, passed_over=passed_over, failed=failed)
+            for member_id in members.by_node.get(node.id, ()):
+                if leaving.keys() >= set(members.claims[member_id]):
+                    plan.remove[member_id] = node.id
+                else:
+                    contested.append(member_id)
+        without_member = [node_id for node_id in leaving if node_id not in members.by_node]
+        self._plan_by_address(plan, leaving, without_member, contested, members_of)
+        treated = {*plan.remove.values(), *plan.failed}
+        plan.passed_over = [node_id for node_id in without_member if node_id not in treated]
+        return plan
 
     @override
-    def outdated(self, failed: Collection[str], kept: Collection[str]) -> dict[str, Sequence[str]]:
-        return {node.id: (MEMBER,) for node in self.nodes if node.id not in failed}
+    def data_after(self, node: Node, result: '_Result', known: Collection[str]) -> Data:
+        data = self.state.node_data(node)
+        return data if node.id in result.failed else self.records.updated(data, known)
+
+    def _plan_by_address(
+        self,
+        plan: Plan,
+        leaving: Mapping[str, Node],
+        without_member: Sequence[str],
+        contested: Sequence[str],
+        members_of: MembersOf,
+    ) -> None:
+        """Remove the members whose nodes only the addresses tell.
+
+        The nodes fail if their addresses cannot be looked up.
+
+        :param without_member: the ids of nodes that claim no member.
+        :param contested: the ids of members that nodes which stay claim as well.
+        """
+        claims, left_behind = plan.members.claims, plan.members.left_behind
+        ids = {node_id for member_id in contested for node_id in claims[member_id]}
+        ids.update(without_member if left_behind else ())
+        if not ids:
+            return
+        nodes = {**self.cluster, **leaving}
+        try:
+            located = members_of([nodes[node_id] for node_id in sorted(ids)])
+        except Rejected as exc:
+            plan.failed.update(dict.fromkeys(sorted(ids & leaving.keys()), str(exc)))
+            return
+        holders = {member.key: member.node_id for member in located.members}
+        owners = {
+            member_id: holders.get(key_of(plan.members.by_id[member_id]), claims[member_id][0])
+            for member_id in contested
+        }
+        owners |= {left_behind[key]: holders[key] for key in holders if key in left_behind}
+        plan.remove |= {
+            member_id: node_id for member_id, node_id in owners.items() if node_id in leaving
+        }
 
     def _members(self, pool: Pool) -> Members:
         """Return the members before the check; a pool that is gone has none."""
@@ -257,31 +416,13 @@ class MemberRemoval(MemberChange):
         return members or pool.members_of([])
 
 
-def _left_behind(
-    members: Members, nodes: Sequence[Node], members_of: MembersOf
-) -> tuple[dict[str, str], dict[str, str]]:
-    """Return members left behind by deleted nodes whose addresses were reused.
-
-    The nodes fail if their addresses cannot be looked up.
-
-    :returns: member id -> id of the node that has the address now; node id -> cause.
-    """
-    left = members.left_behind
-    if not left or not nodes:
-        return {}, {}
-    try:
-        wanted, _without_address = members_of(nodes)
-    except Rejected as exc:
-        return {}, dict.fromkeys((node.id for node in nodes), str(exc))
-    return {left[member.key]: member.node_id for member in wanted if member.key in left}, {}
-
-
 @dataclass
 class _Result:
     """The nodes that were added and removed, as `details` lists them.
 
     :ivar failed: node id -> cause.
-    :ivar members: node id -> id of a member that the policy added.
+    :ivar members: node id -> id of its member.
+    :ivar gone: the ids of members that were removed.
     :ivar expired: whether the request expired before the changes were complete.
     """
 
@@ -293,12 +434,28 @@ class _Result:
     passed_over: list[str] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
     members: dict[str, str] = field(default_factory=dict)
+    gone: set[str] = field(default_factory=set)
+    warnings: list[str] = field(default_factory=list)
     expired: bool = False
+
+    @classmethod
+    def of(cls, pool: Pool, plan: Plan) -> Self:
+        """Return the result of the nodes that need no change."""
+        return cls(
+            pool.pool_id,
+            pool.updater.statistics,
+            already_there=list(plan.present),
+            passed_over=list(plan.passed_over),
+            failed=dict(plan.failed),
+            members=dict(plan.present),
+            warnings=list(plan.warnings),
+        )
 
     def include(self, additions: Additions) -> None:
         self.added += additions.added
-        self.already_there += [*additions.adopted, *additions.foreign]
-        self.members |= {**additions.added, **additions.adopted}
+        self.members |= additions.added
+        self.passed_over += additions.foreign
+        self.warnings += [foreign_text(*pair) for pair in additions.foreign.items()]
         self.failed |= additions.failed
         self.expired = self.expired or additions.expired
 
@@ -311,10 +468,13 @@ class _Result:
         """
         details = self.details()
         if self.expired:
-            raise RequestExpired('Request expired', details, patches)
+            raise RequestExpired('Request expired', details, patches, self.warnings)
         if self.failed:
-            raise LoadBalancerFailed(failure_text(failure, self.failed), details, patches)
-        return Outcome('APPLIED', self._summary(), nodes=patches, details=details)
+            reason = failure_text(failure, self.failed)
+            raise LoadBalancerFailed(reason, details, patches, self.warnings)
+        return Outcome(
+            'APPLIED', self._summary(), nodes=patches, details=details, warnings=self.warnings
+        )
 
     def planned_outcome(self, updates: int) -> Outcome:
         """Return the outcome of a dry run.
@@ -323,7 +483,8 @@ class _Result:
         """
         reason = f'{self._summary("to be ")}, in {counted(updates, "update")}; nothing was written'
         estimate = {'updates': updates, 'estimated_s': updates * _UPDATE_S}
-        return Outcome('APPLIED', reason, details={**self._nodes(), **estimate})
+        details = {**self._nodes(), **estimate}
+        return Outcome('APPLIED', reason, details=details, warnings=self.warnings)
 
     def details(self) -> dict[str, Any]:
         return {
@@ -353,6 +514,15 @@ class _Result:
         return ', '.join(parts) or 'Nothing to change'
 
 
+def foreign_text(node_id: str, member_id: str) -> str:
+    """Return the warning of a node whose address a member of another client has."""
+    return (
+        f'Node {shortened(node_id)} gets no member, because its address has member {member_id}, '
+        'which neither this policy nor a node of the cluster knows; delete that member and '
+        'attach the policy again'
+    )
+
+
 def failure_text(failure: str, failed: Mapping[str, str]) -> str:
     """Return a failure as Senlin words it, followed by the cause for the first node.
 
@@ -378,28 +548,23 @@ def nodes_of(request: CheckRequest, node_ids: Iterable[str]) -> tuple[list[Node]
 def node_patch(
     state: State,
     node: Node,
-    outdated: Sequence[str] = (),
-    member_id: str | None = None,
+    data: Data,
     *,
     failure: str | None = None,
     repaired: str | None = None,
 ) -> dict[str, NodePatch]:
     """Return the patch of a node by its id; nothing if it stays the same.
 
-    :param outdated: the keys to drop from its data.
-    :param member_id: the id of its new member.
+    :param data: its data after the change.
     :param failure: the message for its status, if it has failed.
     :param repaired: the message of an earlier failure that its member ends.
     """
-    before = state.node_data(node)
-    after = {key: value for key, value in before.items() if key not in outdated}
-    if member_id:
-        after[MEMBER] = member_id
     if failure is not None:
-        return {node.id: NodePatch(after, *_failed_status(node, failure))}
+        return {node.id: NodePatch(data, *_failed_status(node, failure))}
     if repaired and (node.status, node.status_reason) == ('WARNING', repaired):
-        return {node.id: NodePatch(after, 'ACTIVE', REPAIRED)}
-    return {node.id: NodePatch(after)} if after != before else {}
+        return {node.id: NodePatch(data, 'ACTIVE', REPAIRED)}
+    before = state.nodes.get(node.id, NodePatch(node.data))
+    return {node.id: msgspec.structs.replace(before, data=data)} if data != before.data else {}
 
 
 def _failed_status(node: Node, message: str) -> tuple[str, str]:

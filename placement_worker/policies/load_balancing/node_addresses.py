@@ -7,7 +7,7 @@ there cannot be a member, and its failure says which of network, server or regio
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from placement_worker.cloud.ports import Subnet
@@ -18,8 +18,20 @@ from placement_worker.formats.text import shortened
 from placement_worker.octavia.pools import Key, Member
 from placement_worker.policies.load_balancing.properties import Pool
 
-# Returns the wanted members of nodes, and the causes for nodes without one: node id -> cause.
-MembersOf = Callable[[Sequence[Node]], tuple[list[Member], dict[str, str]]]
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """The wanted members of nodes.
+
+    :ivar failed: the causes for nodes without one: node id -> cause.
+    """
+
+    members: Sequence[Member] = ()
+    failed: Mapping[str, str] = field(default_factory=dict)
+    warnings: Sequence[str] = ()
+
+
+MembersOf = Callable[[Sequence[Node]], Located]
 
 
 @dataclass(frozen=True)
@@ -46,8 +58,8 @@ class AddressLookup:
             )
         return subnet
 
-    def members(self, nodes: Sequence[Node]) -> tuple[list[Member], dict[str, str]]:
-        """Look up the members of nodes; see `MembersOf`.
+    def members(self, nodes: Sequence[Node]) -> Located:
+        """Look up the members of nodes.
 
         Of two nodes with one address the later one fails.
 
@@ -69,7 +81,7 @@ class AddressLookup:
                 members.append(member)
             else:
                 repeated[node.id] = f'Node {first[member.key]} has the same address'
-        return members, failed | repeated
+        return Located(members, failed | repeated)
 
     def _in_other_regions(self, nodes: Sequence[Node]) -> dict[str, str]:
         home = self.region or self.cloud.load_balancer_region

@@ -18,7 +18,7 @@ from placement_worker.errors import TooFewOnline
 from placement_worker.formats.text import listed, shortened
 from placement_worker.octavia.pools import Pool
 from placement_worker.planning import health_floor
-from placement_worker.planning.health_floor import ONLINE, Floor
+from placement_worker.planning.health_floor import NO_MONITOR, ONLINE, Floor
 from placement_worker.planning.victims import ALL_PROTECTED, Choice
 from placement_worker.policies import victim_selection
 from placement_worker.policies.base import Outcome, State, skipped
@@ -145,8 +145,9 @@ class NodeRemoval:
         outcome = skipped(HOOKS) if self._has_hooks else removal.run(pool, members_of)
         of_pool = next((one.details for one in floors if one.pool_id == pool.pool_id), {})
         outcome = replace(outcome, data=data, details={**outcome.details, **of_pool})
-        if outcome.details.get('removed'):
-            outcome = replace(outcome, warnings=[*outcome.warnings, *warnings])
+        removed = outcome.details.get('removed')
+        warnings = [*self._warnings_of_monitor(pool), *(warnings if removed else ())]
+        outcome = replace(outcome, warnings=[*outcome.warnings, *warnings])
         return self._trimmed(outcome, reached, victims, kept) if reached else outcome
 
     @property
@@ -156,8 +157,9 @@ class NodeRemoval:
     def _removal(self, access: PoolAccess, node_ids: Sequence[str]) -> MemberRemoval:
         request = self.request
         nodes, _unknown = nodes_of(request, node_ids)
-        alone = not access.stored.preexisting and request.action.action not in actions.OF_A_NODE
-        return MemberRemoval(self.state, nodes, request.dry_run, alone)
+        return MemberRemoval(
+            self.state, nodes, access.nodes, access.records, request.dry_run, access.alone
+        )
 
     def _floors(self, nodes: Sequence[Node], own: Pool) -> list[Floor]:
         """Return the floor of each pool, with the effect of removing the members of nodes.
@@ -170,10 +172,12 @@ class NodeRemoval:
         """
         floors = []
         for binding, properties in floored(self.request):
-            state = replace(self.state, binding=binding)
+            access = PoolAccess.of(properties, self.request, replace(self.state, binding=binding))
             is_own = self.state.binding is not None and self.state.binding.id == binding.id
-            pool = own if is_own else PoolAccess.of(properties, self.request, state).pool()
-            floors.append(_measured(properties, self.request, state, nodes, pool))
+            removal = MemberRemoval(self.state, nodes, access.nodes, access.records)
+            lookup = _lookup(properties, self.request, self.state)
+            pool = own if is_own else access.pool()
+            floors.append(_measured(properties, removal, lookup, pool))
         return floors
 
     def _refuse_named(self, floor: Floor, victims: Sequence[str], kept: Sequence[str]) -> None:
@@ -215,6 +219,17 @@ class NodeRemoval:
         """
         return [] if not self._drains or ActionData(data).deletion.grace_period else [UNDRAINED]
 
+    def _warnings_of_monitor(self, pool: Pool) -> list[str]:
+        """Return a warning if the pool of a floor has lost its health monitor."""
+        members = self.state.cloud.pool_members.get(pool.pool_id, ())
+        is_lost = any(member.get('operating_status') == NO_MONITOR for member in members)
+        if not (self.properties.health_monitor and is_lost):
+            return []
+        return [
+            f'Pool {pool.pool_id} has no health monitor, although its policy has one, so '
+            'min_online counts members that may be down: attach the policy again to restore it'
+        ]
+
     @property
     def _drains(self) -> bool:
         """Whether the grace period matters: since 1.4, and for nodes that the engine deletes."""
@@ -245,15 +260,10 @@ def floored(request: CheckRequest) -> Iterator[tuple[Binding, LoadBalancingPrope
 
 
 def _measured(
-    properties: LoadBalancingProperties14,
-    request: CheckRequest,
-    state: State,
-    nodes: Sequence[Node],
-    pool: Pool,
+    properties: LoadBalancingProperties14, removal: MemberRemoval, lookup: AddressLookup, pool: Pool
 ) -> Floor:
-    lookup = _lookup(properties, request, state)
-    plan = MemberRemoval(state, nodes).plan(pool, lookup.members)
-    state.cloud.pool_members[pool.pool_id] = plan.members.listed
+    plan = removal.plan(pool, lookup.members)
+    removal.state.cloud.pool_members[pool.pool_id] = plan.members.listed
     present = plan.members.remaining().listed
     online = {one['id'] for one in present if one.get('operating_status') in ONLINE}
     leaving = Counter(node_id for member, node_id in plan.remove.items() if member in online)

@@ -13,7 +13,7 @@ from typing_extensions import override
 from placement_worker.cloud.ports import Cloud
 from placement_worker.contract import actions
 from placement_worker.contract.action_data import CREATION
-from placement_worker.contract.model import BindRequest, CheckRequest, Node, SupportStatus
+from placement_worker.contract.model import Binding, BindRequest, CheckRequest, SupportStatus
 from placement_worker.contract.rpc import LOAD_BALANCING
 from placement_worker.policies.base import (
     AFTER,
@@ -34,11 +34,9 @@ from placement_worker.policies.load_balancing.attachment import (
     updater_for,
 )
 from placement_worker.policies.load_balancing.member_change import (
-    MEMBER,
     RECOVERY,
     RECREATED,
     MemberAddition,
-    node_patch,
     nodes_of,
 )
 from placement_worker.policies.load_balancing.node_addresses import AddressLookup
@@ -46,6 +44,7 @@ from placement_worker.policies.load_balancing.node_removal import NodeRemoval
 from placement_worker.policies.load_balancing.properties import (
     VERSIONS,
     LoadBalancingProperties,
+    type_of,
 )
 from placement_worker.policies.victim_selection import POOL_PROFILES
 
@@ -53,6 +52,7 @@ NO_NODES = (
     'The request has no `action.data.creation.nodes`, so no node is added to the pool: list the '
     'ids of the created nodes there, or an empty list'
 )
+IN_POOL = 'The node is in the pool, and was not created again.'
 NO_RECOVERY = (
     'The operation is RECREATE, but the node has no `data.recovery`, so its member in the pool '
     'stays: set it to RECREATE'
@@ -123,20 +123,28 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
             return replace(skipped('No node was created.'), warnings=warnings)
         nodes, unknown_ids = nodes_of(request, node_ids)
         recovered = request.action.action == actions.NODE_RECOVER
-        if recovered and not _needs_new_member(nodes[0], state):
-            return replace(
-                skipped('The node is in the pool, and was not created again.'),
-                nodes=node_patch(state, nodes[0], (RECOVERY,)),
-                warnings=_warnings_of_recovery(request),
-            )
         access = PoolAccess.of(self.properties, request, state)
+        # The data of the request: an earlier policy of this check has not decided for this pool.
+        is_recreated = recovered and nodes[0].data.get(RECOVERY) == RECREATED
         addition = MemberAddition(
-            state, nodes, request.dry_run, unknown_ids=unknown_ids, recreated=recovered
+            state,
+            nodes,
+            access.nodes,
+            access.records,
+            request.dry_run,
+            access.alone,
+            unknown_ids=unknown_ids,
+            recreated=is_recreated,
+            ends_recovery=recovered and _is_last(request, state),
         )
         lookup = AddressLookup(state.cloud, request.cluster.profile.region, self.properties.pool)
         with addition.all_failed_on_error(access.stored.pool_id, access.updater.statistics):
             pool = access.pool(lookup.subnet.id)
-        return addition.run(pool, lookup.members)
+        outcome = addition.run(pool, lookup.members)
+        if not recovered or is_recreated or _has_changes(outcome):
+            return outcome
+        warnings = [*outcome.warnings, *_warnings_of_recovery(request)]
+        return replace(outcome, outcome='SKIPPED', reason=IN_POOL, warnings=warnings)
 
 
 def _created(request: CheckRequest, state: State) -> list[str]:
@@ -149,9 +157,19 @@ def _created(request: CheckRequest, state: State) -> list[str]:
     return state.action_data.creation.nodes
 
 
-def _needs_new_member(recovered: Node, state: State) -> bool:
-    data = state.node_data(recovered)
-    return not data.get(MEMBER) or data.get(RECOVERY) == RECREATED
+def _has_changes(outcome: Outcome) -> bool:
+    return any(outcome.details[key] for key in ('added', 'removed', 'passed_over'))
+
+
+def _is_last(request: CheckRequest, state: State) -> bool:
+    """Return whether no other load-balancing policy follows in the check."""
+    bindings = [one for one in request.policies if one.enabled and type_of(one.spec.type_name)]
+    ordered = sorted(bindings, key=_priority)
+    return state.binding is not None and ordered[-1].id == state.binding.id
+
+
+def _priority(binding: Binding) -> int:
+    return LoadBalancing.priority if binding.priority is None else binding.priority
 
 
 def _warnings_of_creation(request: CheckRequest, state: State) -> list[str]:

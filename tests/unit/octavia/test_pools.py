@@ -4,17 +4,19 @@ import pytest
 
 from placement_worker.cloud.ports import ApiError
 from placement_worker.errors import RequestExpired
-from placement_worker.octavia.pools import NODE_TAG, Additions, Member, Members, key_of
+from placement_worker.octavia.load_balancers import TAG_PREFIX
+from placement_worker.octavia.pools import NODE_TAG, Member, Members, key_of
 
 TAGS = ['mine']
 
 
-def listed(*members):
-    return Members(members, TAGS, frozenset({'n1', 'n2'}))
+def listed(*members, nodes=None, is_own=False):
+    """Return the members of a pool; the nodes are n1 and n2, with the members of their data."""
+    return Members(members, TAGS, nodes or {'n1': (), 'n2': ()}, is_own)
 
 
-def member(member_id, address, node_id=None, status='ACTIVE'):
-    tags = [*TAGS, NODE_TAG + node_id] if node_id else []
+def member(member_id, address, node_id=None, status='ACTIVE', tags=()):
+    tags = [*TAGS, NODE_TAG + node_id] if node_id else list(tags)
     return {
         'id': member_id,
         'address': address,
@@ -30,51 +32,56 @@ def wanted(count):
     return [Member(f'n{number}', f'n{number}', f'10.0.0.{number}', 80) for number in numbers]
 
 
-def test_of_node_returns_tagged_and_stored_members_that_are_present():
-    """A node may have its stored member, tagged ones, or both."""
-    members = listed(member('m1', '10.0.0.1', 'n1'), member('m2', '10.0.0.2'))
-
-    assert members.of_node('n1', 'm2') == {'m1', 'm2'}
-    assert members.of_node('n1', 'gone') == {'m1'}
-    assert members.of_node('n2', None) == set()
-
-
-def test_compare_sorts_wanted_members_by_owner_and_status():
-    """Wanted members are adopted, foreign or missing; one that is not ACTIVE is missing."""
+@pytest.mark.parametrize(
+    ('is_own', 'managed', 'left_behind'),
+    [
+        (False, {'m1', 'm2', 'm3', 'gone'}, {'gone'}),
+        (True, {'m1', 'm2', 'm3', 'gone', 'senlin'}, {'gone', 'senlin'}),
+    ],
+)
+def test_members_belong_to_nodes_by_tag_and_record_never_to_others(is_own, managed, left_behind):
+    """A member belongs to the node of its tag or record; one without tags only in an own pool."""
     members = listed(
         member('m1', '10.0.0.1', 'n1'),
-        member('m2', '10.0.0.2', 'n2', 'ERROR'),
-        member('x', '10.0.0.3'),
-        member('m5', '10.0.0.5', 'n9'),
+        member('m2', '10.0.0.2', 'n1'),
+        member('m3', '10.0.0.3', tags=['x']),
+        member('gone', '10.0.0.4', 'n9'),
+        member('senlin', '10.0.0.5'),
+        member('x', '10.0.0.6', tags=['x']),
+        member('y', '10.0.0.7', tags=[f'{TAG_PREFIX}policy=other']),
+        nodes={'n1': ['long-gone'], 'n2': ['m2', 'm3', 'y']},
+        is_own=is_own,
     )
 
-    present, missing = members.compare(wanted(5))
+    assert members.claims == {'m1': ['n1'], 'm2': ['n1', 'n2'], 'm3': ['n2']}
+    assert members.by_node == {'n1': ['m1', 'm2'], 'n2': ['m2', 'm3']}
+    assert members.managed == managed
+    assert set(members.left_behind.values()) == left_behind
 
-    assert (present.adopted, present.foreign) == ({'n1': 'm1', 'n5': 'm5'}, {'n3': 'x'})
-    assert [one.node_id for one in missing] == ['n2', 'n4']
 
-
-def test_note_added_sorts_members_by_owner_status_and_failure():
-    """After an attempt to add, members are new, foreign, about to be ACTIVE, or failed."""
+def test_additions_sort_members_by_owner_status_and_failure():
+    """After an attempt to add, members are new, foreign, or failed with their causes."""
     members = listed(
         member('m1', '10.0.0.1', 'n1'),
         member('m2', '10.0.0.2', 'n2', 'PENDING_UPDATE'),
         member('x', '10.0.0.3'),
         member('m4', '10.0.0.4', 'n4', 'ERROR'),
+        member('m7', '10.0.0.7', 'n1'),
     )
-    result = Additions()
+    busy = ApiError('busy', 503)
 
-    members.note_added(result, wanted(6), {('10.0.0.5', 80): ApiError('busy', 503)})
+    result = members.additions(wanted(7), {('10.0.0.5', 80): busy, ('10.0.0.1', 80): busy})
 
     assert (result.added, result.foreign) == ({'n1': 'm1', 'n2': 'm2'}, {'n3': 'x'})
     assert result.failed == {
         'n4': 'the member is in ERROR',
         'n5': 'Octavia responded with status 503: busy',
         'n6': 'Octavia does not show the member',
+        'n7': 'the member is in ACTIVE',
     }
     assert not result.expired
-    members.note_added(result, wanted(1), {('10.0.0.1', 80): RequestExpired('Request expired')})
-    assert result.expired
+    expired = {('10.0.0.1', 80): RequestExpired('Request expired')}
+    assert members.additions(wanted(1), expired).expired
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,260 @@
+"""Two load-balancing policies on one cluster: each decides by its own pool."""
+
+import pytest
+
+from placement_worker.cloud.ports import ApiError
+from tests.factories import bind, connected, load_balancing_policy, request
+from tests.simulated_octavia import Lab, data_of, patched
+from tests.unit.policies.load_balancing.building_blocks import (
+    FORBIDDEN,
+    created,
+    decision,
+    ids_of,
+    recreated,
+    status,
+)
+
+SCALE_OUT, RECOVER = 'CLUSTER_SCALE_OUT', 'NODE_RECOVER'
+
+
+class TwoPolicies:
+    """A cluster of two nodes behind the ports 80 (policy a) and 443 (policy b).
+
+    The object does what an engine does: it stores the data of each reply.
+    """
+
+    def __init__(self, lab, numbers=(1, 2)):
+        self.lab = lab
+        self.cluster_data = {}
+        self.members = [connected(number) for number in numbers]
+        self.policies = {name: self._policy(name, port) for name, port in (('a', 80), ('b', 443))}
+        for name in self.policies:
+            assert self.attach(name)['status'] == 'OK'
+
+    def _policy(self, name, port):
+        vip = {'subnet': 'private-subnet', 'protocol_port': port}
+        policy = load_balancing_policy(pool={'protocol_port': port}, vip=vip)
+        return {**policy, 'id': name, 'name': name}
+
+    def attach(self, name):
+        asked = bind(self.policies[name], self.members, data=self.cluster_data)
+        return self._store(self.lab.attach(asked), name)
+
+    def detach(self, name):
+        asked = bind(self.policies[name], self.members, data=self.cluster_data)
+        return self._store(self.lab.detach(asked), name)
+
+    def _store(self, reply, name):
+        self.members = patched(self.members, reply)
+        if reply['status'] == 'OK':
+            self.policies[name] = {**self.policies[name], 'data': reply['policy']['data']}
+            self.cluster_data = reply['cluster']['data']
+        return reply
+
+    def check(self, action, **more):
+        asked = request(action, list(self.policies.values()), self.members, **more)
+        asked['cluster']['data'] = self.cluster_data
+        reply = self.lab.check(asked)
+        self.members = patched(self.members, reply)
+        return reply
+
+    def after(self, action, **more):
+        return self.check(action, target='AFTER', **more)
+
+    def pools(self):
+        """Return the members of the pools: port -> node name -> address."""
+        found = {80: {}, 443: {}}
+        for member in self.lab.settled()['member']:
+            found[member['protocol_port']][member['name']] = member['address']
+        return found
+
+    def is_right(self):
+        """Return whether both pools have all nodes, and the data of the nodes their members."""
+        expected = {
+            one['id']: one['details']['addresses']['private'][0]['addr'] for one in self.members
+        }
+        ids = {
+            (one['protocol_port'], one['name']): one['id'] for one in self.lab.settled()['member']
+        }
+        recorded = {
+            one['id']: {'lb_member': ids[80, one['id']], 'lb_members': {'b': ids[443, one['id']]}}
+            for one in self.members
+        }
+        return self.pools() == {80: expected, 443: expected} and data_of(self.members) == recorded
+
+
+@pytest.fixture(params=[True, False], ids=['batch', 'single'])
+def two(request):
+    return TwoPolicies(Lab(batch_members=request.param))
+
+
+def test_each_policy_records_its_members_under_its_own_key(two):
+    """The first policy writes `lb_member`, the second its entry of `lb_members`."""
+    assert two.is_right()
+
+
+def test_recreated_node_gets_new_members_in_both_pools(two):
+    """A recreated node leaves both pools with its old address, and joins both with the new one."""
+    two.members[0] = recreated(two.members[0])
+
+    reply = two.after(RECOVER, node=two.members[0])
+
+    assert status(reply)[0] == 'OK'
+    assert two.is_right()
+
+
+def test_repeated_recovery_finishes_what_the_second_pool_refused(two):
+    """After a failure of the second policy, the node is still marked, and a repetition heals it."""
+    two.members[0] = recreated(two.members[0])
+    pool = ids_of(two.policies['b'])['pool']
+
+    def refuse_in_second(call):
+        if call.writes and call.arguments[0] == pool:
+            raise ApiError(FORBIDDEN, 403)
+        return call.act()
+
+    two.lab.around = refuse_in_second
+    assert status(two.after(RECOVER, node=two.members[0]))[0] == 'ERROR'
+    two.lab.around = lambda call: call.act()
+
+    reply = two.after(RECOVER, node=two.members[0])
+
+    assert status(reply)[0] == 'OK'
+    assert two.is_right()
+
+
+def test_first_policy_that_fails_leaves_the_recovery_to_a_repetition(two):
+    """`recovery` goes after the last load-balancing policy, so a failure of the first keeps it."""
+    two.members[0] = recreated(two.members[0])
+    two.lab.around = lambda call: _refused(call) if call.writes else call.act()
+
+    two.after(RECOVER, node=two.members[0])
+
+    assert two.members[0]['data']['recovery'] == 'RECREATE'
+    two.lab.around = lambda call: call.act()
+    assert status(two.after(RECOVER, node=two.members[0]))[0] == 'OK'
+    assert two.is_right()
+
+
+def _refused(call):
+    raise ApiError(FORBIDDEN, 403)
+
+
+@pytest.mark.parametrize('missing_in', [80, 443])
+def test_recovery_adds_a_node_that_is_missing_in_one_pool(two, missing_in):
+    """A recovered node that only one pool has joins the other one."""
+    (missing,) = [
+        one['id']
+        for one in two.lab.settled()['member']
+        if (one['name'], one['protocol_port']) == ('n1', missing_in)
+    ]
+    name = 'a' if missing_in == 80 else 'b'
+    two.lab.octavia(None).delete_member(ids_of(two.policies[name])['pool'], missing)
+    two.lab.clock.sleep(5)
+
+    reply = two.after(RECOVER, node=two.members[0])
+
+    outcomes = {one['policy_id']: one['outcome'] for one in reply['decisions']}
+    assert outcomes == {'a': 'SKIPPED', 'b': 'SKIPPED', name: 'APPLIED'}
+    assert two.is_right()
+
+
+def test_members_follow_the_nodes_through_the_life_of_a_cluster(two):
+    """Scale-out, scale-in, replacement, resize and deletion change both pools."""
+    two.members += [connected(3), connected(4)]
+    two.after(SCALE_OUT, data=created('n3', 'n4'))
+    assert two.is_right()
+
+    for action, inputs, leaving in (
+        ('CLUSTER_SCALE_IN', {'candidates': ['n3']}, 'n3'),
+        ('CLUSTER_DEL_NODES', {'candidates': ['n4']}, 'n4'),
+    ):
+        assert status(two.check(action, inputs=inputs))[0] == 'OK'
+        gone = next(one for one in two.members if one['id'] == leaving)
+        assert gone['data'] == {}
+        two.members.remove(gone)
+        assert two.is_right()
+
+    two.members.append(connected(5))
+    replaced = {'inputs': {'candidates': {'n1': 'n5'}}}
+    two.check('CLUSTER_REPLACE_NODES', **replaced)
+    two.members.pop(0)
+    two.after('CLUSTER_REPLACE_NODES', **replaced)
+    assert two.is_right()
+
+    two.check('NODE_DELETE', node=two.members[0])
+    two.members.pop(0)
+    assert two.is_right()
+
+
+@pytest.mark.parametrize('order', ['ab', 'ba'])
+def test_detachment_removes_the_records_of_one_policy_alone(two, order):
+    """Detaching either policy keeps what the other one recorded; afterwards nothing is left."""
+    first, second = order
+    kept = 80 if second == 'a' else 443
+    recorded = {one['id']: one['data'] for one in two.members}
+
+    assert two.detach(first)['status'] == 'OK'
+
+    expected = {'lb_member'} if second == 'a' else {'lb_members'}
+    assert data_of(two.members) == {
+        node_id: {key: data[key] for key in expected} for node_id, data in recorded.items()
+    }
+    assert two.pools()[kept] == {'n1': '10.0.0.1', 'n2': '10.0.0.2'}
+    assert two.detach(second)['status'] == 'OK'
+    assert data_of(two.members) == {'n1': {}, 'n2': {}}
+    assert two.lab.is_empty()
+
+
+@pytest.mark.parametrize('count', [1, 8])
+def test_updates_per_policy_do_not_depend_on_the_number_of_nodes(count):
+    """Each policy changes its pool in one update, for any number of nodes."""
+    two = TwoPolicies(Lab(), range(1, 10))
+    ids = [f'n{number}' for number in range(11, 11 + count)]
+    two.members += [connected(number) for number in range(11, 11 + count)]
+
+    added = two.after(SCALE_OUT, data=created(*ids))
+    removed = two.check('CLUSTER_SCALE_IN', data={'deletion': {'candidates': ids}})
+
+    for reply in (added, removed):
+        assert [one['details']['updates'] for one in reply['decisions']] == [1, 1]
+
+
+def test_data_that_earlier_versions_overwrote_are_repaired(two):
+    """If both policies wrote `lb_member`, each finds its members by tags, and keeps to its key."""
+    ids = {(one['protocol_port'], one['name']): one['id'] for one in two.lab.settled()['member']}
+    two.members = [{**one, 'data': {'lb_member': ids[443, one['id']]}} for one in two.members]
+
+    reply = two.check('CLUSTER_DEL_NODES', inputs={'candidates': ['n1', 'n2']})
+
+    assert [one['details']['removed'] for one in reply['decisions']] == [['n1', 'n2']] * 2
+    assert data_of(two.members) == {'n1': {}, 'n2': {}}
+
+
+def test_policy_with_the_pool_of_another_one_leaves_its_members_alone(lab):
+    """A policy attached to the pool of another one neither adopts nor removes its members."""
+    own, members = lab.attached([connected(1)])
+    ids = ids_of(own)
+    existing = load_balancing_policy(loadbalancer=ids['loadbalancer'], pool={'id': ids['pool']})
+    existing['id'] = 'existing'
+
+    attached = lab.attach(bind(existing, members))
+    existing['data'] = attached['policy']['data']
+    detached = lab.detach(bind(existing, members, data={'loadbalancers': {own['id']: {}}}))
+
+    assert (attached['status'], attached['nodes']) == ('OK', {})
+    assert 'Node n1 gets no member' in attached['warnings'][0]
+    assert (detached['status'], detached['nodes']) == ('OK', {})
+    assert lab.addresses() == ['10.0.0.1']
+
+
+def test_recovery_of_an_untouched_node_ends_after_the_last_policy(two):
+    """Neither policy changes a node that was not created again; `recovery` is dropped."""
+    data = two.members[0]['data']
+    two.members[0] = {**two.members[0], 'data': {**data, 'recovery': 'REBOOT'}}
+
+    reply = two.after(RECOVER, node=two.members[0])
+
+    assert [one['outcome'] for one in reply['decisions']] == ['SKIPPED', 'SKIPPED']
+    assert two.members[0]['data'] == data
+    assert decision(reply)['details']['api_calls'] == 1
