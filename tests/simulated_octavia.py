@@ -32,6 +32,12 @@ DESCRIPTION = {
     'subnets': {
         'private-subnet': {'id': 'sub1', 'network': 'private', 'cidr': '10.0.0.0/24'},
         'six-subnet': {'id': 'sub6', 'network': 'private', 'ip_version': 6},
+        'global-subnet': {
+            'id': 'sub7',
+            'network': 'private',
+            'ip_version': 6,
+            'cidr': '2001:db8::/64',
+        },
     },
 }
 registry = functools.cache(Registry.installed)

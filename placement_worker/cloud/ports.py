@@ -36,6 +36,7 @@ class Subnet(Wire, frozen=True):
     name: str
     network: Network
     ip_version: int
+    cidr: str | None = None
 
 
 class ApiError(PlacementWorkerError):

@@ -65,11 +65,12 @@ class Profile(Wire, frozen=True):
         return (context.region_name or None) if context else None
 
 
-class Address(Excerpt, frozen=True):
+class Address(Excerpt, frozen=True, omit_defaults=True):
     """One address of a server."""
 
     addr: str
     version: int
+    type: str | None = field(name='OS-EXT-IPS:type', default=None)
 
 
 class ServerDetails(Excerpt, frozen=True):

@@ -192,7 +192,7 @@ class Inventory(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
         for name, entry in self.subnets.items():
             if name_or_id in (name, entry.id):
                 network = Network(self.networks[entry.network].id, entry.network)
-                return Subnet(entry.id, name, network, entry.ip_version)
+                return Subnet(entry.id, name, network, entry.ip_version, entry.cidr)
         return None
 
     def network(self, region: str | None, name_or_id: str) -> Network | None:

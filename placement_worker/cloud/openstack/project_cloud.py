@@ -83,6 +83,7 @@ class _Subnet(_Response, frozen=True):
     name: str
     network_id: str
     ip_version: int
+    cidr: str | None = None
 
 
 class _Subnets(_Response, frozen=True):
@@ -219,7 +220,9 @@ class ProjectCloud(Cloud):
     def subnet(self, region: str | None, name_or_id: str) -> Subnet | None:
         row = self._find(region, 'subnets', _Subnets, name_or_id)
         network = row and self.network(region, row.network_id)
-        return Subnet(row.id, row.name, network, row.ip_version) if row and network else None
+        if row is None or network is None:
+            return None
+        return Subnet(row.id, row.name, network, row.ip_version, row.cidr)
 
     @override
     def network(self, region: str | None, name_or_id: str) -> Network | None:

@@ -1,11 +1,12 @@
-"""The addresses of nodes in the network of a pool, by which their members are found and added.
+"""The addresses of nodes in the subnet of a pool, by which their members are found and added.
 
-The request may show them; otherwise Nova is asked once for all nodes. A node without an address
-there cannot be a member, and its failure says which of network, server or region is to blame.
-
-:source: senlin/drivers/os/lbaas.py of Senlin 16, for the choice among several addresses.
+The request may show them; otherwise Nova is asked once for all nodes. A network may have several
+subnets, and Nova lists floating addresses beside the fixed ones, which the load balancer may not
+reach. A node without an address cannot be a member, and its failure says which of network, server
+or region is to blame.
 """
 
+import ipaddress
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -65,23 +66,53 @@ class AddressLookup:
 
         :raises Rejected: the cloud does not respond, or has no such subnet.
         """
-        network, version = self.subnet.network.name, self.subnet.ip_version
         failed = self._in_other_regions(nodes)
         here = [node for node in nodes if node.id not in failed]
         servers = self.cloud.servers_of([node for node in here if not _has_addresses(node)])
-        members, repeated = [], {}
+        members, repeated, warnings = [], {}, []
         first: dict[Key, str] = {}
         for node in here:
-            address = _address(node, servers.get(node.physical_id or ''), network, version)
-            if address is None:
+            fixed = self._fixed_addresses(node, servers.get(node.physical_id or ''))
+            if not fixed:
                 failed[node.id] = self._no_address(node, servers)
                 continue
+            inside = [address for address in fixed if self._is_inside(address)]
+            address = (inside or fixed)[0]
+            if not inside:
+                warnings.append(
+                    f'Node {shortened(node.id)} has no address in subnet {self.subnet.name} '
+                    f'({self.subnet.cidr}), so its member has address {address}'
+                )
             member = Member(node.id, node.name or node.id, address, self.pool.protocol_port)
             if first.setdefault(member.key, node.id) == node.id:
                 members.append(member)
             else:
                 repeated[node.id] = f'Node {first[member.key]} has the same address'
-        return Located(members, failed | repeated)
+        return Located(members, failed | repeated, warnings)
+
+    def _fixed_addresses(self, node: Node, server: ServerDetails | None) -> list[str]:
+        """Return the node's addresses on the network with the IP version of the subnet.
+
+        Those in the request take precedence.
+        """
+        details = node.details if _has_addresses(node) else server
+        addresses = (details and details.addresses) or {}
+        return [
+            address.addr
+            for address in addresses.get(self.subnet.network.name, ())
+            if address.version == self.subnet.ip_version and address.type != 'floating'
+        ]
+
+    def _is_inside(self, address: str) -> bool:
+        """Return whether the subnet has an address; the range of the subnet may be unknown."""
+        if self.subnet.cidr is None:
+            return True
+        try:
+            return ipaddress.ip_address(address) in ipaddress.ip_network(
+                self.subnet.cidr, strict=False
+            )
+        except ValueError:
+            return False
 
     def _in_other_regions(self, nodes: Sequence[Node]) -> dict[str, str]:
         home = self.region or self.cloud.load_balancer_region
@@ -98,14 +129,6 @@ class AddressLookup:
             f'The node has no address of IP version {self.subnet.ip_version} on network '
             f'{self.subnet.network.name} of subnet {self.subnet.name}'
         )
-
-
-def _address(node: Node, server: ServerDetails | None, network: str, ip_version: int) -> str | None:
-    """Return the node's first address of this version on the network; the request comes first."""
-    details = node.details if _has_addresses(node) else server
-    addresses = (details and details.addresses) or {}
-    on_network = addresses.get(network, ())
-    return next((one.addr for one in on_network if one.version == ip_version), None)
 
 
 def _has_addresses(node: Node) -> bool:

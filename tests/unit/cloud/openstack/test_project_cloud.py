@@ -211,13 +211,10 @@ NET_ID, SUBNET_ID = '11111111-1111-1111-1111-111111111111', '22222222-2222-2222-
 def test_subnet_is_found_by_name_and_by_id(cloud, services, name_or_id):
     """A lookup by name or id returns the subnet with its network, or None."""
     services.networks = [{'id': NET_ID, 'name': 'private'}]
-    services.subnets = [
-        {'id': SUBNET_ID, 'name': 'private-subnet', 'network_id': NET_ID, 'ip_version': 6}
-    ]
+    of_subnet = {'id': SUBNET_ID, 'name': 'private-subnet', 'ip_version': 6, 'cidr': 'fd00::/64'}
+    services.subnets = [{**of_subnet, 'network_id': NET_ID}]
 
-    assert cloud.subnet(None, name_or_id) == Subnet(
-        SUBNET_ID, 'private-subnet', Network(NET_ID, 'private'), 6
-    )
+    assert cloud.subnet(None, name_or_id) == Subnet(**of_subnet, network=Network(NET_ID, 'private'))
     assert cloud.subnet(None, 'unknown') is None
 
 

@@ -25,10 +25,15 @@ class Watching:
 def addresses(*of_private, **others):
     """Addresses as Nova shows them: those of the network `private`, and of others."""
     networks = {'private': of_private, **others}
-    return {
-        name: [{'addr': one, 'version': 6 if ':' in one else 4} for one in found]
-        for name, found in networks.items()
-    }
+    return {name: [address(text) for text in found] for name, found in networks.items()}
+
+
+def address(text):
+    """Return an address as Nova shows it; ":fixed" or ":floating" at the end is its type."""
+    kinds = [kind for kind in ('fixed', 'floating') if text.endswith(kind)]
+    kind = {'OS-EXT-IPS:type': kinds[0]} if kinds else {}
+    addr = text.removesuffix(f':{kinds[0]}') if kinds else text
+    return {'addr': addr, 'version': 6 if ':' in addr else 4, **kind}
 
 
 @pytest.mark.parametrize(
@@ -37,6 +42,11 @@ def addresses(*of_private, **others):
         (addresses('10.0.0.5'), 'private-subnet', '10.0.0.5'),
         (addresses('10.0.0.5'), 'sub1', '10.0.0.5'),
         (addresses('10.0.0.5', '10.0.0.6'), 'private-subnet', '10.0.0.5'),
+        (addresses('172.16.9.5', '10.0.0.5'), 'private-subnet', '10.0.0.5'),
+        (addresses('10.0.1.5', '10.0.0.255', '10.0.0.5'), 'private-subnet', '10.0.0.255'),
+        (addresses('203.0.113.7:floating', '10.0.0.5:fixed'), 'private-subnet', '10.0.0.5'),
+        (addresses('10.0.0.7:floating', '10.0.0.5'), 'private-subnet', '10.0.0.5'),
+        (addresses('fd00:1::9', '2001:db8::9', 'fd00::5'), 'global-subnet', '2001:db8::9'),
         (addresses('fd00::5', '10.0.0.5'), 'private-subnet', '10.0.0.5'),
         (addresses('10.0.0.5', 'fd00::5'), 'six-subnet', 'fd00::5'),
         (addresses('10.0.0.5', other=['10.9.0.5']), 'private-subnet', '10.0.0.5'),
@@ -47,17 +57,58 @@ def addresses(*of_private, **others):
         ),
     ],
 )
-def test_member_address_is_the_first_on_the_pool_network_of_the_ip_version(found, subnet, address):
-    """The address of a member is the node's first one of the subnet's IP version on the pool's
-    network.
-    """
-    lab = Lab()
+@pytest.mark.parametrize('source', ['request', 'Nova'])
+def test_member_address_is_the_first_fixed_one_in_the_subnet_of_the_pool(
+    found, subnet, address, source
+):
+    """The address of a member is the node's first fixed one in the pool's subnet."""
+    lab = Lab(description={'servers': {'s1': {'addresses': found}}})
 
-    one = node(1, details={'addresses': found})
+    details = {'details': {'addresses': found}} if source == 'request' else {}
+    one = node(1, physical_id='s1', **details)
     reply = lab.attach(bind(load_balancing_policy(pool={'subnet': subnet}), [one]))
 
     assert reply['status'] == 'OK', reply['reason']
+    assert (lab.addresses(), reply['warnings']) == ([address], [])
+
+
+@pytest.mark.parametrize(
+    ('found', 'address'),
+    [
+        (addresses('172.16.9.5', '172.16.9.6'), '172.16.9.5'),
+        (addresses('fd00::5', '10.0.1.5'), '10.0.1.5'),
+        (addresses('10.0.0.7:floating', '10.0.1.5'), '10.0.1.5'),
+    ],
+)
+def test_member_address_outside_the_subnet_is_a_warning(found, address):
+    """Without an address in the subnet, the first fixed one on its network serves, with a warning
+    that names both.
+    """
+    lab = Lab()
+    policy, _ = lab.attached([])
+    one = node(1, details={'addresses': found})
+    asked = request('NODE_CREATE', [policy], [one], node=one, target='AFTER')
+
+    planned = lab.check({**asked, 'dry_run': True})
+    reply = lab.check(asked)
+
     assert lab.addresses() == [address]
+    subnet = 'subnet private-subnet (10.0.0.0/24)'
+    warning = f'Node n1 has no address in {subnet}, so its member has address {address}'
+    assert reply['warnings'] == planned['warnings'] == [warning]
+
+
+def test_recovered_node_moves_from_an_address_outside_the_subnet_into_it():
+    """A member at an address of another subnet is replaced by one at the address in the subnet."""
+    lab = Lab()
+    outside = node(1, details={'addresses': addresses('172.16.9.5')})
+    policy, members = lab.attached([outside])
+    one = {**members[0], 'details': {'addresses': addresses('172.16.9.5', '10.0.0.5')}}
+
+    reply = lab.check(request('NODE_RECOVER', [policy], [one], node=one, target='AFTER'))
+
+    assert lab.addresses() == ['10.0.0.5']
+    assert reply['decisions'][0]['reason'] == '1 removed, 1 added'
 
 
 @pytest.mark.parametrize(
@@ -67,6 +118,7 @@ def test_member_address_is_the_first_on_the_pool_network_of_the_ip_version(found
         (addresses('fd00::5'), 'private-subnet', 4),
         (addresses('10.0.0.5'), 'six-subnet', 6),
         (addresses(other=['10.9.0.5']), 'private-subnet', 4),
+        (addresses('10.0.0.5:floating'), 'private-subnet', 4),
     ],
 )
 def test_node_without_address_fails_with_the_cause(found, subnet, version):
