@@ -186,7 +186,7 @@ def test_servers_listing_ends_when_all_are_found(cloud, services):
 
     found = cloud.servers(None, ['s3', 's0'])
 
-    assert found['s3'] == ServerDetails('az3', {'net': [Address('10.0.0.5', 4)]})
+    assert found['s3'] == ServerDetails('az3', {'net': [Address('10.0.0.5', 4, 'fixed')]})
     assert found.keys() == {'s0', 's3'}
     assert services.count(SERVERS) == 2
     assert cloud.servers(None, ['s8', 'gone']).keys() == {'s8'}
