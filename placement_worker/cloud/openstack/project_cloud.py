@@ -219,7 +219,7 @@ class ProjectCloud(Cloud):
     @override
     def subnet(self, region: str | None, name_or_id: str) -> Subnet | None:
         row = self._find(region, 'subnets', _Subnets, name_or_id)
-        network = row and self.network(region, row.network_id)
+        network = self.network(region, row.network_id) if row else None
         if row is None or network is None:
             return None
         return Subnet(row.id, row.name, network, row.ip_version, row.cidr)
