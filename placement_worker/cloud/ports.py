@@ -45,6 +45,8 @@ class ApiError(PlacementWorkerError):
     :ivar status: the HTTP status, or None if no response arrived. Without a response the effect of
         the call is unknown.
     :ivar retry_after_s: the delay that the service requests before the next attempt.
+    :ivar attempts: the number of attempts, of which this is the last failure.
+    :ivar waited_s: the seconds of waiting between them.
     """
 
     def __init__(
@@ -53,6 +55,19 @@ class ApiError(PlacementWorkerError):
         super().__init__(message)
         self.status = status
         self.retry_after_s = retry_after_s
+        self.attempts = 1
+        self.waited_s = 0.0
+
+
+def collection(kind: Kind, object_id: str = '') -> str:
+    """Return the path of the objects of a kind in Octavia's API, or of one of them."""
+    objects = f'{kind.replace("_", "")}s'
+    return f'{objects}/{object_id}' if object_id else objects
+
+
+def in_octavia(method: str, path: str, message: object) -> str:
+    """Return the message of an error with the request that failed."""
+    return f'{method} /v2/lbaas/{path}: {message}'
 
 
 class Octavia(Protocol):

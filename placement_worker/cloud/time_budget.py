@@ -206,7 +206,17 @@ class BoundedCalls:
 
         :raises ApiError: the last attempt failed.
         """
-        result: T = self.retrying.copy()(self.once, call, *args, **kwargs)
+        return self.retry(self.retrying, lambda: self.once(call, *args, **kwargs))
+
+    def retry(self, retrying: tenacity.Retrying, call: Callable[[], T]) -> T:
+        """Make a call with retries; the error of the last attempt tells how many failed."""
+        run, waited_s = retrying.copy(), self._statistics.waited_s
+        try:
+            result: T = run(call)
+        except ApiError as exc:
+            exc.attempts = max(exc.attempts, int(run.statistics['attempt_number']))
+            exc.waited_s = max(exc.waited_s, self._statistics.waited_s - waited_s)
+            raise
         return result
 
     def once(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -98,13 +98,13 @@ class Updater:
         :raises RequestExpired: the request expired before the change.
         :raises ApiError: Octavia refused the change.
         """
-        self.calls.retrying.copy()(self._attempt, change, lb_id)
+        self.calls.retry(self.calls.retrying, lambda: self._attempt(change, lb_id))
         self._count_update()
         self.wait_active(lb_id)
 
     def create(self, change: Change) -> None:
         """Send the change that creates a load balancer, without a wait; raises as `update`."""
-        self.calls.retrying.copy()(self._attempt, change)
+        self.calls.retry(self.calls.retrying, lambda: self._attempt(change))
         self._count_update()
 
     def delete_load_balancer(self, lb_id: str) -> None:
@@ -117,7 +117,7 @@ class Updater:
             | tenacity.retry_if_result(bool)
         )
         try:
-            left = deleting(self._delete, lb_id)
+            left = self.calls.retry(deleting, lambda: self._delete(lb_id))
         except ApiError as exc:
             raise LoadBalancerFailed(
                 f'Load balancer {lb_id} cannot be deleted: {cause(exc)}'
@@ -178,7 +178,7 @@ class Updater:
         if not self.budget.left_s():
             raise LoadBalancerFailed(
                 f'Load balancer {lb_id} accepted no change within {self.budget.seconds:.0f} s: '
-                f'{refusal}'
+                f'{cause(refusal)}'
             ) from refusal
 
     def _delete(self, lb_id: str) -> Resource | None:
@@ -238,6 +238,7 @@ class Updater:
         outcome = state.outcome
         exc = outcome.exception() if outcome else None
         if isinstance(exc, ApiError):
+            exc.attempts, exc.waited_s = state.attempt_number, state.idle_for
             raise LoadBalancerFailed(f'Cannot read load balancer {lb_id}: {cause(exc)}') from exc
         status = outcome.result()['provisioning_status'] if outcome else 'unknown'
         raise LoadBalancerFailed(
@@ -249,9 +250,9 @@ def cause(exc: Exception) -> str:
     """Return the cause of a failure in words."""
     if not isinstance(exc, ApiError):
         return str(exc)
-    if not exc.status:
-        return f'Octavia did not respond: {exc}'
-    return f'Octavia responded with status {exc.status}: {exc}'
+    verb = f'responded with status {exc.status}' if exc.status else 'did not respond'
+    waited = f', after {exc.attempts} attempts in {exc.waited_s:.0f} s'
+    return f'Octavia {verb}: {exc}' + (waited if exc.attempts > 1 else '')
 
 
 def is_unsupported(exc: ApiError) -> bool:

@@ -29,7 +29,14 @@ from msgspec import Meta, Struct
 from typing_extensions import override
 
 from placement_worker.cloud.embedded.state_machine import StateMachine
-from placement_worker.cloud.ports import ApiError, Kind, Octavia, Resource
+from placement_worker.cloud.ports import (
+    ApiError,
+    Kind,
+    Octavia,
+    Resource,
+    collection,
+    in_octavia,
+)
 
 T = TypeVar('T')
 # Those of octavia_lib/common/constants.py in octavia-lib 3.12.
@@ -164,7 +171,10 @@ class OctaviaSimulator(Octavia):
     @override
     def find(self, kind: Kind, **filters: Any) -> list[Resource]:
         return self._call(
-            'find', kind, lambda state: [item for item in state.all(kind) if _fits(item, filters)]
+            'find',
+            kind,
+            lambda state: [item for item in state.all(kind) if _fits(item, filters)],
+            ('GET', collection(kind)),
         )
 
     @override
@@ -173,26 +183,43 @@ class OctaviaSimulator(Octavia):
             'flavor': self._settings.flavors,
             'availability_zone': self._settings.availability_zones,
         }.get(kind)
+        sent = 'GET', collection(kind, object_id)
         if offered is None:
-            return self._call('show', kind, lambda state: state.get(kind, object_id))
-        return self._call('show', kind, lambda _: _offered(kind, object_id, offered))
+            return self._call('show', kind, lambda state: state.get(kind, object_id), sent)
+        return self._call('show', kind, lambda _: _offered(kind, object_id, offered), sent)
 
     @override
     def create(self, kind: Kind, body: Resource) -> Resource:
-        return self._call('create', kind, lambda state: state.create(kind, body, self._subnets))
+        return self._call(
+            'create',
+            kind,
+            lambda state: state.create(kind, body, self._subnets),
+            ('POST', collection(kind)),
+        )
 
     @override
     def delete(self, kind: Kind, object_id: str, *, cascade: bool = False) -> None:
-        self._call('delete', kind, lambda state: state.delete(kind, object_id, cascade=cascade))
+        self._call(
+            'delete',
+            kind,
+            lambda state: state.delete(kind, object_id, cascade=cascade),
+            ('DELETE', collection(kind, object_id)),
+        )
 
     @override
     def members(self, pool_id: str) -> list[Resource]:
         found = self._settings.member_status
-        return self._call('members', None, lambda state: state.members(pool_id, found))
+        sent = 'GET', f'pools/{pool_id}/members'
+        return self._call('members', None, lambda state: state.members(pool_id, found), sent)
 
     @override
     def create_member(self, pool_id: str, member: Resource) -> Resource:
-        return self._call('create_member', None, lambda state: state.create_member(pool_id, member))
+        return self._call(
+            'create_member',
+            None,
+            lambda state: state.create_member(pool_id, member),
+            ('POST', f'pools/{pool_id}/members'),
+        )
 
     @override
     def update_members(
@@ -202,14 +229,25 @@ class OctaviaSimulator(Octavia):
             'update_members',
             None,
             lambda state: state.update_members(pool_id, members, additive_only=additive_only),
+            ('PUT', f'pools/{pool_id}/members'),
         )
 
     @override
     def delete_member(self, pool_id: str, member_id: str) -> None:
-        self._call('delete_member', None, lambda state: state.delete_member(pool_id, member_id))
+        self._call(
+            'delete_member',
+            None,
+            lambda state: state.delete_member(pool_id, member_id),
+            ('DELETE', f'pools/{pool_id}/members/{member_id}'),
+        )
 
-    def _call(self, call: Call, kind: Kind | None, act: Callable[[StateMachine], T]) -> T:
-        """Make a call, or fail if a fault applies to it."""
+    def _call(
+        self, call: Call, kind: Kind | None, act: Callable[[StateMachine], T], sent: tuple[str, str]
+    ) -> T:
+        """Make a call, or fail if a fault applies to it.
+
+        :param sent: the method and the path of the request in Octavia's API.
+        """
         with self._store.changing() as state:
             machine = StateMachine(
                 state.setdefault(self._region, {}), self._now(), self._settings.pending_s
@@ -219,7 +257,8 @@ class OctaviaSimulator(Octavia):
                 return _faulty(fault, machine, act)
             except ApiError as exc:
                 error = exc
-        raise error  # inside the block it would discard the changes of the call
+        # Inside the block this would discard the changes of the call.
+        raise ApiError(in_octavia(*sent, error), error.status, error.retry_after_s)
 
     def _fault(self, seen: dict[str, int], call: Call, kind: Kind | None) -> Fault | None:
         """Return the first fault that applies, and count the call for each matching fault."""

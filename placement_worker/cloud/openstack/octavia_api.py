@@ -12,7 +12,14 @@ from typing_extensions import override
 
 from placement_worker.cloud.openstack import error_translation
 from placement_worker.cloud.openstack.sessions import Session
-from placement_worker.cloud.ports import ApiError, Kind, Octavia, Resource
+from placement_worker.cloud.ports import (
+    ApiError,
+    Kind,
+    Octavia,
+    Resource,
+    collection,
+    in_octavia,
+)
 from placement_worker.errors import ServiceFailed, ServiceRefused
 
 _UNAUTHORIZED = 401
@@ -41,11 +48,10 @@ class OctaviaApi(Octavia):
     def find(self, kind: Kind, **filters: Any) -> list[Resource]:
         # The listings of openstacksdk drop filters that they do not know, such as loadbalancer_id
         # of a listener, and would return objects of other load balancers.
-        path = f'{kind.replace("_", "")}s'
-        key = f'{kind}s'
+        path, key = collection(kind), f'{kind}s'
         found: list[Resource] = []
         params = filters
-        with self._proxy() as proxy:
+        with self._proxy('GET', path) as proxy:
             while True:
                 page = _decoded(proxy.get(f'/lbaas/{path}', params=params))
                 found += page[key]
@@ -57,31 +63,31 @@ class OctaviaApi(Octavia):
 
     @override
     def show(self, kind: Kind, object_id: str) -> Resource:
-        with self._proxy() as proxy:
+        with self._proxy('GET', collection(kind, object_id)) as proxy:
             shown = getattr(proxy, f'get_{_SDK_NAMES.get(kind, kind)}')(object_id)
             return _plain(shown, 'name' if kind in _STATELESS else _STATUS)
 
     @override
     def create(self, kind: Kind, body: Resource) -> Resource:
-        with self._proxy() as proxy:
+        with self._proxy('POST', collection(kind)) as proxy:
             return _plain(getattr(proxy, f'create_{_SDK_NAMES.get(kind, kind)}')(**body))
 
     @override
     def delete(self, kind: Kind, object_id: str, *, cascade: bool = False) -> None:
         options = {'cascade': cascade} if kind == 'loadbalancer' else {}
-        with self._proxy() as proxy:
+        with self._proxy('DELETE', collection(kind, object_id)) as proxy:
             getattr(proxy, f'delete_{_SDK_NAMES.get(kind, kind)}')(
                 object_id, ignore_missing=False, **options
             )
 
     @override
     def members(self, pool_id: str) -> list[Resource]:
-        with self._proxy() as proxy:
+        with self._proxy('GET', f'pools/{pool_id}/members') as proxy:
             return [_plain(member) for member in proxy.members(pool_id)]
 
     @override
     def create_member(self, pool_id: str, member: Resource) -> Resource:
-        with self._proxy() as proxy:
+        with self._proxy('POST', f'pools/{pool_id}/members') as proxy:
             return _plain(proxy.create_member(pool_id, **member))
 
     @override
@@ -89,20 +95,22 @@ class OctaviaApi(Octavia):
         self, pool_id: str, members: Sequence[Resource], *, additive_only: bool
     ) -> None:
         params = {'additive_only': 'true'} if additive_only else {}
-        with self._proxy() as proxy:
-            response = proxy.put(
-                f'/lbaas/pools/{pool_id}/members', params=params, json={'members': list(members)}
-            )
+        path = f'pools/{pool_id}/members'
+        with self._proxy('PUT', path) as proxy:
+            response = proxy.put(f'/lbaas/{path}', params=params, json={'members': list(members)})
             exceptions.raise_from_response(response)
 
     @override
     def delete_member(self, pool_id: str, member_id: str) -> None:
-        with self._proxy() as proxy:
+        with self._proxy('DELETE', f'pools/{pool_id}/members/{member_id}') as proxy:
             proxy.delete_member(member_id, pool_id, ignore_missing=False)
 
     @contextmanager
-    def _proxy(self) -> Iterator[Proxy]:
-        """Provide the proxy of the SDK, and translate the errors of the block to ApiError."""
+    def _proxy(self, method: str, path: str) -> Iterator[Proxy]:
+        """Provide the proxy of the SDK, and translate the errors of the block to ApiError.
+
+        :param path: below /v2/lbaas.
+        """
         try:
             self._session.log_in()  # openstacksdk would report a failure as one of Octavia
             yield self._connected()
@@ -113,7 +121,9 @@ class OctaviaApi(Octavia):
                 str(exc), _UNAUTHORIZED if isinstance(exc, ServiceRefused) else None
             ) from exc
         except (*error_translation.LIBRARY_ERRORS, exceptions.SDKException) as exc:
-            raise error_translation.translate(exc, self._url) from exc
+            error = error_translation.translate(exc, self._url)
+            message = in_octavia(method, path, error)
+            raise ApiError(message, error.status, error.retry_after_s) from exc
 
     def _connected(self) -> Proxy:
         """Return the proxy of this session and region, created at the first call."""

@@ -94,7 +94,7 @@ def test_check_with_dry_run_reports_the_updates_and_writes_nothing(balanced):
         (
             {'call': 'create', 'kind': 'loadbalancer', 'status': 403},
             1,
-            'Octavia responded with status 403: Quota has been met',
+            'Octavia responded with status 403: POST /v2/lbaas/loadbalancers: Quota has been met',
         ),
         ({'call': 'update_members', 'becomes': 'ERROR'}, 1, 'is in ERROR'),
     ],

@@ -185,9 +185,10 @@ def test_wait_active_after_transient_errors_returns_the_load_balancer(updater):
 
 def test_wait_active_with_lasting_errors_names_the_last(updater):
     """Polls that keep failing raise the last response of Octavia."""
+    attempts = r'busy, after \d+ attempts in \d+ s$'
     with pytest.raises(
         LoadBalancerFailed,
-        match='Cannot read load balancer lb: Octavia responded with status 503: busy',
+        match=f'Cannot read load balancer lb: Octavia responded with status 503: {attempts}',
     ):
         updater(ApiError('busy', 503)).wait_active('lb')
 

@@ -50,13 +50,16 @@ def test_find_with_several_filters_returns_objects_that_match_all(octavia, built
     ],
 )
 def test_call_with_fault_fails_without_effect(clock, fault, status, message):
-    """A call to which a fault applies fails with its status and message, and changes nothing."""
+    """A call to which a fault applies fails with the request and the fault's status and message,
+    and changes nothing.
+    """
     octavia = simulator(clock, fault)
 
     with pytest.raises(ApiError) as failed:
         octavia.create('loadbalancer', {'name': 'a'})
 
-    assert (failed.value.status, str(failed.value)) == (status, message)
+    text = f'POST /v2/lbaas/loadbalancers: {message}'
+    assert (failed.value.status, str(failed.value)) == (status, text)
     assert octavia.find('loadbalancer') == []
 
 

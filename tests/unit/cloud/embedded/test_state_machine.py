@@ -78,7 +78,11 @@ def test_create_of_existing_child_is_refused(octavia, built, kind, body, message
 @pytest.mark.parametrize(
     ('call', 'code', 'message'),
     [
-        (lambda octavia, pool: octavia.show('pool', 'p1'), 404, r'^Pool p1 not found\.$'),
+        (
+            lambda octavia, pool: octavia.show('pool', 'p1'),
+            404,
+            r'^GET /v2/lbaas/pools/p1: Pool p1 not found\.$',
+        ),
         (lambda octavia, pool: octavia.delete_member(pool, 'm1'), 404, 'm1 not found'),
         (
             lambda octavia, pool: octavia.create_member(pool, member(1)),

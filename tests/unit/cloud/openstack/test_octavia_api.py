@@ -50,10 +50,11 @@ CHANGES = {name: CALLS[name] for name in ('delete', 'delete_member', 'update_mem
 @CALL
 @pytest.mark.parametrize('status', [400, 403, 404, 409, 429, 500, 501, 503, None])
 def test_call_that_fails_raises_status_and_message(octavia, services, call, method, path, status):
-    """An error has the status and message of Octavia, or no status, and the call is not retried."""
+    """An error has the request and Octavia's status and message, and the call is not retried."""
     body = {'faultcode': 'Client', 'faultstring': 'Not so.'}
     services.fail(LBAAS + path, respond(status, body, Retry_After='3') if status else reset)
-    message = f'^HTTP {status} .*: Not so$' if status else 'closed without a response'
+    cause = f'HTTP {status} .*: Not so$' if status else '.* closed without a response'
+    message = f'^{method} /v2/lbaas{path}: {cause}'
 
     with pytest.raises(ApiError, match=message) as failed:
         call(octavia)

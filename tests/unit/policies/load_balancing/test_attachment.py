@@ -13,7 +13,7 @@ from tests.factories import bind, connected, load_balancing_policy, node
 from tests.simulated_octavia import Lab, data_of, patched
 from tests.unit.policies.load_balancing.building_blocks import OURS, Killed, ids_of, refusal, writes
 
-BUSY = 'Octavia responded with status 503: busy'
+BUSY = 'Octavia responded with status 503: busy, after 10 attempts in 25 s'
 NO_ADDRESS = (
     'Failed in adding nodes into lb pool: {} ({}: The node has no address of IP version 4 on '
     'network private of subnet private-subnet)'

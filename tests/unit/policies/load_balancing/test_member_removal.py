@@ -109,7 +109,7 @@ def test_failed_lookup_marks_nodes_to_remove_until_a_repetition_removes_them(lab
     dry = lab.check({**asked, 'dry_run': True})
     reply = lab.check(asked)
 
-    cause = 'Octavia responded with status 503: busy'
+    cause = 'Octavia responded with status 503: busy, after 10 attempts in 27 s'
     assert status(reply)[1] == (
         f"Failed in removing deleted node(s) from lb pool: ['n1', 'n2'] (n1: {cause})"
     )
