@@ -200,8 +200,9 @@ class Endpoints:
         :raises Rejected: the cloud does not respond.
         """
         policy = self._registry.policy(request.spec, '$.spec')
-        if request.check_resources:
-            with plugin_checks.named_in_errors(policy.type_name, type(policy), kept=()):
+        with plugin_checks.named_in_errors(policy.type_name, type(policy), kept=()):
+            policy.check_attachable()
+            if request.check_resources:
                 policy.check_resources(self._clouds.acting_as_service())
         properties = msgspec.to_builtins(policy.properties)
         return ValidateReply(structs.replace(request.spec, properties=properties))

@@ -41,7 +41,7 @@ INTERFACE = (2, 0)
 
 BEFORE: Phase = 'BEFORE'
 AFTER: Phase = 'AFTER'
-# The path of the properties in a request with `check_resources`, for the texts of its errors.
+# The path of the properties in a request to validate a spec, for the texts of its errors.
 PROPERTIES = '$.spec.properties'
 P = TypeVar('P', bound=Struct)
 S = TypeVar('S', bound=Struct)
@@ -216,6 +216,15 @@ class Policy(ABC, Generic[P]):
 
     def __init__(self, properties: P) -> None:
         self.properties = properties
+
+    def check_attachable(self) -> None:
+        """Check that the policy could be attached, without a cloud.
+
+        A check of properties in their schema would also refuse the checks and the detachment of
+        policies that are attached already. The default implementation accepts all.
+
+        :raises InvalidSpec: naming the path of the value.
+        """
 
     def check_resources(self, cloud: Cloud) -> None:
         """Check that the cloud has all resources that the properties name.

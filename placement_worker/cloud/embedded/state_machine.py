@@ -9,9 +9,11 @@ wait for that fails in production alone, so the simulator refuses what Octavia r
 import datetime
 import ipaddress
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
+from placement_worker.cloud import octavia_rules
 from placement_worker.cloud.ports import ApiError, Kind, Resource
 
 KINDS: tuple[Kind, ...] = ('loadbalancer', 'listener', 'pool', 'healthmonitor')
@@ -149,6 +151,9 @@ class StateMachine:
         if subnets is not None and subnet_id is not None and subnet_id not in subnets:
             raise ApiError(f'Subnet {subnet_id} not found.', 400)
         cidr = (subnets or {}).get(subnet_id or '')
+        _refuse(partial(octavia_rules.address_refusal, cidr=cidr), body.get('vip_address'))
+        for listener in body.get('listeners') or ():
+            _check_pool(listener, listener.get('default_pool') or {})
         vip = body.get('vip_address') or _vip_address(cidr, self._objects.serial)
         created_at = datetime.datetime.fromtimestamp(self._now, datetime.UTC)
         stored = self._objects.put(
@@ -185,6 +190,7 @@ class StateMachine:
 
     def _add_health_monitor(self, lb_id: str, body: Resource) -> Resource:
         pool = self._objects.get('pool', body['pool_id'])
+        _check_monitor(pool, body)
         monitor_id = pool.get('healthmonitor_id')
         if monitor_id:
             raise ApiError(f'This pool already has a health monitor ({monitor_id})', 409)
@@ -195,6 +201,8 @@ class StateMachine:
     def _add_pool(self, lb_id: str, body: Resource) -> Resource:
         listener = body.get('listener_id')
         listeners = [{'id': listener}] if listener else []
+        if listener:
+            _check_pool(self._objects.get('listener', listener), body)
         if listener and any(one['listeners'] == listeners for one in self._objects.all('pool')):
             raise ApiError('This listener already has a default pool', 409)
         parents = {'loadbalancers': [{'id': lb_id}], 'listeners': listeners}
@@ -318,6 +326,23 @@ class _Objects:
     def _new_id(self) -> str:
         self.data['serial'] = self.serial + 1
         return str(uuid.uuid5(_ID_NAMESPACE, str(self.serial)))
+
+
+def _check_pool(listener: Resource, pool: Resource) -> None:
+    _refuse(octavia_rules.pool_refusal, listener.get('protocol'), pool.get('protocol'))
+    _check_monitor(pool, pool.get('healthmonitor') or {})
+
+
+def _check_monitor(pool: Resource, monitor: Resource) -> None:
+    _refuse(octavia_rules.monitor_refusal, pool.get('protocol'), monitor.get('type'))
+    _refuse(octavia_rules.codes_refusal, monitor.get('expected_codes'))
+
+
+def _refuse(refusal: Callable[..., str | None], *values: str | None) -> None:
+    """Raise the refusal of values; Octavia's defaults apply to one of None."""
+    reason = refusal(*values) if all(values) else None
+    if reason is not None:
+        raise ApiError(reason, 400)
 
 
 def _member_key(member: Mapping[str, Any]) -> tuple[str, int]:

@@ -15,9 +15,11 @@ from placement_worker.contract import actions
 from placement_worker.contract.action_data import CREATION
 from placement_worker.contract.model import Binding, BindRequest, CheckRequest, SupportStatus
 from placement_worker.contract.rpc import LOAD_BALANCING
+from placement_worker.errors import InvalidInput, InvalidSpec
 from placement_worker.policies.base import (
     AFTER,
     BEFORE,
+    PROPERTIES,
     BindingOutcome,
     Outcome,
     Policy,
@@ -103,12 +105,19 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
 
     @override
     def attach(self, request: BindRequest, state: State) -> BindingOutcome:
+        for path, reason in self.properties.refusals():
+            raise InvalidInput(f'{reason} - at `{path}`')
         updater = updater_for(self.properties, state, request.cluster, request.policy.id)
         return Attachment(self.properties, request, state, updater).run()
 
     @override
     def detach(self, request: BindRequest, state: State) -> BindingOutcome:
         return detach(self.properties, request, state)
+
+    @override
+    def check_attachable(self) -> None:
+        for path, reason in self.properties.refusals():
+            raise InvalidSpec(f'{reason} - at `{PROPERTIES}.{path}`')
 
     @override
     def check_resources(self, cloud: Cloud) -> None:

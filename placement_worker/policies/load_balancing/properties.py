@@ -1,22 +1,27 @@
 """The properties of the load-balancing policy: a load balancer, its pool, and its members.
 
-Specs that Senlin stored have to stay valid, so every value that Senlin accepts is accepted here,
-and values that only Octavia refuses are left to Octavia.
+Specs that Senlin stored have to stay valid, so every value that Senlin accepts is accepted here.
+Values that only Octavia refuses are refused before a load balancer is created (`refusals`).
 
 :source: senlin/policies/lb_policy.py of Senlin 16; the values are those of
     https://docs.openstack.org/api-ref/load-balancer/v2/
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from placement_worker.cloud import octavia_rules
 from placement_worker.contract.rpc import LOAD_BALANCING
 from placement_worker.formats.text import shortened
 
 STATUS_TIMEOUT_S = 300
+NO_TLS = (
+    'A listener of protocol TERMINATED_HTTPS needs a TLS container, which the policy does not '
+    'create: use an existing load balancer (`loadbalancer` and `pool.id`)'
+)
 # The longest plausible delay. Octavia takes seconds, but Senlin documents milliseconds.
 _LONGEST_DELAY_S = 600
 # The largest integer in Octavia's database.
@@ -168,6 +173,27 @@ class LoadBalancingProperties(Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError('Expected `pool.id` with `loadbalancer`, got none')
         if self.loadbalancer is None and self.vip.subnet is None and self.vip.network is None:
             raise ValueError('Expected `vip.subnet` or `vip.network`, got neither')
+
+    def refusals(self) -> Iterator[tuple[str, str]]:
+        """Yield path and reason of each value with which no load balancer can be created.
+
+        Checks and detachments must not depend on it: a spec that Senlin stored stays usable.
+        """
+        if self.loadbalancer is not None:
+            return
+        pool, vip, monitor = self.pool.protocol, self.vip, self.health_monitor
+        refusal: str | None = NO_TLS
+        if vip.protocol != 'TERMINATED_HTTPS':
+            refusal = octavia_rules.pool_refusal(vip.protocol, pool)
+        reasons = {'vip.protocol': refusal}
+        if vip.address is not None:
+            reasons['vip.address'] = octavia_rules.address_refusal(shortened(vip.address))
+        if monitor:
+            reasons['health_monitor.type'] = octavia_rules.monitor_refusal(pool, monitor.type)
+        if monitor and monitor.probes_http and monitor.expected_codes:
+            codes = octavia_rules.codes_refusal(shortened(monitor.expected_codes))
+            reasons['health_monitor.expected_codes'] = codes
+        yield from ((path, reason) for path, reason in reasons.items() if reason)
 
     def doubtful_values(self) -> list[str]:
         """Return a warning for each valid value that is probably a mistake."""

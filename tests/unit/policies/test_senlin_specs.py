@@ -30,6 +30,8 @@ ONLY_SENLIN = {
     r'Expected `pool.id` with `loadbalancer`': '``loadbalancer`` without ``pool.id``',
     r'Expected `cookie_name`': '``APP_COOKIE`` without ``cookie_name``',
     r'Expected `params': 'hooks without the queue or the URL of their type',
+    r'A listener of protocol|A pool of protocol': 'monitor that Octavia does not combine',
+    r'Expected an IP address': 'a ``vip.address`` that is no IP address',
     r'that begins with `/`': 'a ``url_path`` that does not begin with ``/``',
 }
 # Senlin's error -> the manual's words about such specs, which the worker accepts.

@@ -7,9 +7,11 @@ NESTED = {
     'vip_subnet_id': 'sub1',
     'listeners': [
         {
+            'protocol': 'HTTP',
             'protocol_port': 80,
             'default_pool': {
                 'name': 'pool',
+                'protocol': 'HTTP',
                 'healthmonitor': {'type': 'PING'},
                 'members': [{'address': '10.0.0.1', 'protocol_port': 80}],
             },

@@ -1,11 +1,13 @@
 """The state machine of the simulated Octavia: which changes it accepts, and how they end."""
 
+import copy
+
 import pytest
 
 from placement_worker.cloud.embedded.octavia_simulator import OctaviaSimulator, Settings
 from placement_worker.cloud.embedded.state_machine import KINDS
 from placement_worker.cloud.ports import ApiError
-from tests.unit.cloud.embedded.load_balancers import member, status
+from tests.unit.cloud.embedded.load_balancers import NESTED, member, status
 
 
 @pytest.mark.parametrize(
@@ -159,3 +161,26 @@ def test_delete_load_balancer_with_children_needs_cascade(octavia, clock, built)
     with pytest.raises(ApiError) as gone:
         octavia.members(built[1])
     assert gone.value.status == 404
+
+
+@pytest.mark.parametrize(
+    ('change', 'reason'),
+    [
+        ({'vip_address': 'x'}, 'Expected an IP address, got `x`'),
+        ({'vip_address': '10.9.9.9'}, 'Expected an IP address in 10.0.0.0/24, got `10.9.9.9`'),
+        ({'listener': {'protocol': 'UDP'}}, 'A listener of protocol UDP takes a pool of'),
+        ({'monitor': {'type': 'SCTP'}}, 'A pool of protocol HTTP takes a health monitor of type'),
+        ({'monitor': {'type': 'HTTP', 'expected_codes': '2xx'}}, 'Expected codes such as'),
+    ],
+)
+def test_load_balancer_that_octavia_refuses_is_refused_as_a_whole(octavia, change, reason):
+    """A load balancer with values or protocols that Octavia refuses is not created."""
+    body = copy.deepcopy(NESTED)
+    listener = body['listeners'][0]
+    listener |= change.get('listener', {})
+    listener['default_pool']['healthmonitor'] |= change.get('monitor', {})
+
+    with pytest.raises(ApiError, match=reason) as refused:
+        octavia.create('loadbalancer', {**body, 'vip_address': change.get('vip_address')})
+
+    assert (refused.value.status, octavia.find('loadbalancer')) == (400, [])

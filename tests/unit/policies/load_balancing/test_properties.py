@@ -11,6 +11,7 @@ from placement_worker.policies.load_balancing.properties import (
     type_of,
 )
 from placement_worker.policies.registry import Registry
+from tests.factories import bind, connected, load_balancing_policy, request
 from tests.simulated_octavia import Lab
 
 TYPE = 'senlin.policy.loadbalance'
@@ -87,10 +88,8 @@ OPTIONS = {'http_method': 'GET', 'url_path': 'up'}
         *(
             ('1.1', part, {key: value})
             for part, key, values in (
-                ('pool', 'protocol', 'TCP HTTPS PROXY PROXYV2 UDP SCTP'),
-                ('vip', 'protocol', 'TCP HTTPS TERMINATED_HTTPS UDP SCTP PROMETHEUS'),
                 ('pool', 'lb_method', 'LEAST_CONNECTIONS SOURCE_IP SOURCE_IP_PORT'),
-                ('health_monitor', 'type', 'TCP HTTP HTTPS TLS-HELLO UDP-CONNECT SCTP'),
+                ('vip', 'address', '10.0.0.9 fd00::9'),
             )
             for value in values.split()
         ),
@@ -101,6 +100,97 @@ def test_values_that_octavia_accepts_are_valid(version, part, values):
     changed = {part: {**LEAST.get(part, {}), **values}} if part else values
 
     assert validate({**LEAST, **changed}, version)
+
+
+POOLS = {
+    'TCP': 'HTTP HTTPS PROXY PROXYV2 TCP',
+    'HTTP': 'HTTP PROXY PROXYV2',
+    'HTTPS': 'HTTPS PROXY PROXYV2 TCP',
+    'TERMINATED_HTTPS': '',
+    'UDP': 'UDP',
+    'SCTP': 'SCTP',
+    'PROMETHEUS': '',
+}
+MONITORS = {
+    'UDP': 'UDP-CONNECT SCTP TCP HTTP',
+    'SCTP': 'UDP-CONNECT SCTP TCP HTTP',
+    **dict.fromkeys(('HTTP', 'HTTPS', 'TCP', 'PROXY', 'PROXYV2'), 'HTTP HTTPS PING TCP TLS-HELLO'),
+}
+MONITOR_TYPES = ('HTTP', 'HTTPS', 'PING', 'TCP', 'TLS-HELLO', 'UDP-CONNECT', 'SCTP')
+CODES = ('200', '200,202', '200 , 202', '200-204')
+WRONG_CODES = ('2xx', '200-99', '200,', '200-204,301', 'all', '200\n')
+REFUSALS = [
+    *(
+        ({'vip': {'protocol': listener}, 'pool': {'protocol': pool}}, pool in pools.split(), 'vip')
+        for listener, pools in POOLS.items()
+        for pool in MONITORS
+    ),
+    *(
+        (
+            {
+                'vip': {'protocol': pool if pool in ('UDP', 'SCTP') else 'TCP'},
+                'pool': {'protocol': pool},
+                'health_monitor': {'type': monitor},
+            },
+            monitor in monitors.split(),
+            'health_monitor.type',
+        )
+        for pool, monitors in MONITORS.items()
+        for monitor in MONITOR_TYPES
+    ),
+    *(
+        (
+            {'health_monitor': {'type': kind, 'expected_codes': codes}},
+            codes in CODES or kind == 'PING',
+            'health_monitor.expected_codes',
+        )
+        for kind in ('HTTP', 'HTTPS', 'PING')
+        for codes in (*CODES, *WRONG_CODES)
+    ),
+    ({'vip': {'address': 'not-an-ip'}}, False, 'vip.address'),
+    ({'vip': {'address': '10.0.0.300'}}, False, 'vip.address'),
+    ({'vip': {'address': '10.0.0.30'}}, True, 'vip.address'),
+]
+
+
+@pytest.mark.parametrize(('changes', 'accepted', 'path'), REFUSALS)
+def test_what_octavia_refuses_is_refused_before_a_load_balancer_is_created(changes, accepted, path):
+    """Validation and attachment refuse what Octavia refuses, naming the path, without a call; the
+    simulator accepts the rest.
+    """
+    lab = Lab()
+    subnet = {'subnet': 'private-subnet'}
+    parts = {'pool': subnet, 'vip': subnet, **changes}
+    parts |= {key: {**subnet, **parts[key]} for key in ('pool', 'vip')}
+
+    reply = lab.attach(bind(load_balancing_policy(**parts), [connected(1)]))
+
+    if accepted:
+        assert validate(parts)
+        assert reply['status'] == 'OK', reply['reason']
+    else:
+        with pytest.raises(InvalidSpec) as refused:
+            validate(parts)
+        assert f' - at `$.spec.properties.{path}' in str(refused.value)
+        assert (reply['status'], lab.calls) == ('ERROR', [])
+        assert str(refused.value).replace('$.spec.properties.', '') == reply['reason']
+
+
+@pytest.mark.parametrize('changes', [row[0] for row in REFUSALS if not row[1]])
+def test_what_octavia_refuses_can_be_checked_and_detached_and_used_with_an_existing_pool(changes):
+    """An attached spec stays usable, and an existing load balancer may have any values."""
+    lab = Lab()
+    policy, members = lab.attached([connected(1), connected(2)])
+    parts = policy['spec']['properties']
+    merged = {key: {**parts.get(key, {}), **part} for key, part in changes.items()}
+    policy['spec']['properties'] = {**parts, **merged}
+
+    asked = request('CLUSTER_SCALE_IN', [policy], members, inputs={'candidates': ['n1']})
+    assert lab.check(asked)['action']['data']['status'] == 'OK'
+    assert lab.addresses() == ['10.0.0.2']
+    existing = {'loadbalancer': 'lb', 'pool': {**policy['spec']['properties']['pool'], 'id': 'p'}}
+    assert validate({**policy['spec']['properties'], **existing})
+    assert lab.detach(bind(policy, members))['status'] == 'OK'
 
 
 NO_FLOOR = 'Expected a `min_online` such as `2` or `75%`, up to `100%`, got `{}` - at `$`'
