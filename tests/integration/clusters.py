@@ -23,6 +23,7 @@ class Cluster:
         self.nodes = trusts.as_nodes(openstack.add_servers(size))
         self.data: Json = {}
         self.policy = lb_policy()
+        self.others: list[Json] = []
 
     @property
     def cluster(self) -> Json:
@@ -44,6 +45,11 @@ class Cluster:
 
     def attach(self) -> Json:
         return self._bind(self.endpoints.policy_attach)
+
+    def attach_also(self, policy: Json) -> Json:
+        """Attach a further policy."""
+        self.others, self.policy = [*self.others, self.policy], policy
+        return self.attach()
 
     def detach(self) -> Json:
         return self._bind(self.endpoints.policy_detach)
@@ -76,7 +82,7 @@ class Cluster:
                     **more,
                 },
                 'cluster': self.cluster,
-                'policies': [self.policy],
+                'policies': [*self.others, self.policy],
                 'credentials': self.credentials,
             }
         )
