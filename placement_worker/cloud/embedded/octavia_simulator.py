@@ -52,6 +52,13 @@ Call = Literal[
     'delete_member',
     'any',
 ]
+_METHODS = {
+    'create': 'POST',
+    'delete': 'DELETE',
+    'create_member': 'POST',
+    'update_members': 'PUT',
+    'delete_member': 'DELETE',
+}
 _MESSAGES = {
     0: 'The connection broke',
     403: 'Quota has been met for resources: member',
@@ -174,7 +181,7 @@ class OctaviaSimulator(Octavia):
             'find',
             kind,
             lambda state: [item for item in state.all(kind) if _fits(item, filters)],
-            ('GET', collection(kind)),
+            collection(kind),
         )
 
     @override
@@ -183,10 +190,10 @@ class OctaviaSimulator(Octavia):
             'flavor': self._settings.flavors,
             'availability_zone': self._settings.availability_zones,
         }.get(kind)
-        sent = 'GET', collection(kind, object_id)
+        path = collection(kind, object_id)
         if offered is None:
-            return self._call('show', kind, lambda state: state.get(kind, object_id), sent)
-        return self._call('show', kind, lambda _: _offered(kind, object_id, offered), sent)
+            return self._call('show', kind, lambda state: state.get(kind, object_id), path)
+        return self._call('show', kind, lambda _: _offered(kind, object_id, offered), path)
 
     @override
     def create(self, kind: Kind, body: Resource) -> Resource:
@@ -194,7 +201,7 @@ class OctaviaSimulator(Octavia):
             'create',
             kind,
             lambda state: state.create(kind, body, self._subnets),
-            ('POST', collection(kind)),
+            collection(kind),
         )
 
     @override
@@ -203,14 +210,14 @@ class OctaviaSimulator(Octavia):
             'delete',
             kind,
             lambda state: state.delete(kind, object_id, cascade=cascade),
-            ('DELETE', collection(kind, object_id)),
+            collection(kind, object_id),
         )
 
     @override
     def members(self, pool_id: str) -> list[Resource]:
         found = self._settings.member_status
-        sent = 'GET', f'pools/{pool_id}/members'
-        return self._call('members', None, lambda state: state.members(pool_id, found), sent)
+        path = f'pools/{pool_id}/members'
+        return self._call('members', None, lambda state: state.members(pool_id, found), path)
 
     @override
     def create_member(self, pool_id: str, member: Resource) -> Resource:
@@ -218,7 +225,7 @@ class OctaviaSimulator(Octavia):
             'create_member',
             None,
             lambda state: state.create_member(pool_id, member),
-            ('POST', f'pools/{pool_id}/members'),
+            f'pools/{pool_id}/members',
         )
 
     @override
@@ -229,7 +236,7 @@ class OctaviaSimulator(Octavia):
             'update_members',
             None,
             lambda state: state.update_members(pool_id, members, additive_only=additive_only),
-            ('PUT', f'pools/{pool_id}/members'),
+            f'pools/{pool_id}/members',
         )
 
     @override
@@ -238,15 +245,15 @@ class OctaviaSimulator(Octavia):
             'delete_member',
             None,
             lambda state: state.delete_member(pool_id, member_id),
-            ('DELETE', f'pools/{pool_id}/members/{member_id}'),
+            f'pools/{pool_id}/members/{member_id}',
         )
 
     def _call(
-        self, call: Call, kind: Kind | None, act: Callable[[StateMachine], T], sent: tuple[str, str]
+        self, call: Call, kind: Kind | None, act: Callable[[StateMachine], T], path: str
     ) -> T:
         """Make a call, or fail if a fault applies to it.
 
-        :param sent: the method and the path of the request in Octavia's API.
+        :param path: that of the request in Octavia's API.
         """
         with self._store.changing() as state:
             machine = StateMachine(
@@ -258,7 +265,9 @@ class OctaviaSimulator(Octavia):
             except ApiError as exc:
                 error = exc
         # Inside the block this would discard the changes of the call.
-        raise ApiError(in_octavia(*sent, error), error.status, error.retry_after_s)
+        raise ApiError(
+            in_octavia(_METHODS.get(call, 'GET'), path, error), error.status, error.retry_after_s
+        )
 
     def _fault(self, seen: dict[str, int], call: Call, kind: Kind | None) -> Fault | None:
         """Return the first fault that applies, and count the call for each matching fault."""

@@ -11,7 +11,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from functools import cached_property
+from typing import Any, ClassVar
 
 import msgspec
 from typing_extensions import override
@@ -131,12 +132,12 @@ class MemberChange(ABC):
             plan = self.plan(pool, members_of)
             if self.dry_run:
                 return self._planned(pool, plan)
-        result = _Result.of(pool, plan)
-        kept = self._remove(pool, plan, result)
+        result = _Result(pool.pool_id, pool.updater.statistics, plan)
+        kept = self._remove(pool, result)
         add = [member for member in plan.add if member.node_id not in kept]
         if add:
             result.include(pool.add(add))
-        return result.outcome(self.failure, self._patches(plan, result, kept))
+        return result.outcome(self.failure, self._patches(result, kept))
 
     @abstractmethod
     def plan(self, pool: Pool, members_of: MembersOf) -> Plan:
@@ -165,15 +166,15 @@ class MemberChange(ABC):
             failed = self.unknown_failures() | dict.fromkeys(
                 (node.id for node in self.nodes), cause(exc)
             )
-            result = _Result(pool_id, statistics, failed=failed)
-            plan = Plan(Members([], ()), self.nodes)
-            nodes = {} if self.dry_run else self._patches(plan, result, kept=failed)
+            plan = Plan(Members([], ()), self.nodes, failed=failed)
+            result = _Result(pool_id, statistics, plan)
+            nodes = {} if self.dry_run else self._patches(result, kept=failed)
             reason = failure_text(self.failure, failed) if failed else cause(exc)
             raise LoadBalancerFailed(reason, result.details(), nodes) from exc
 
     def _planned(self, pool: Pool, plan: Plan) -> Outcome:
-        result = _Result.of(pool, plan)
-        result.added = [member.node_id for member in plan.add]
+        result = _Result(pool.pool_id, pool.updater.statistics, plan)
+        result.added = {member.node_id: '' for member in plan.add}
         result.removed = list(dict.fromkeys(plan.remove.values()))
         updates = pool.updates_to_add(plan.add)
         updates += pool.updates_to_remove(len(plan.remove), alone=self.alone)
@@ -181,36 +182,31 @@ class MemberChange(ABC):
             balancer = find_object(pool.updater, 'loadbalancer', pool.lb_id)
             status = balancer['provisioning_status'] if balancer else 'DELETED'
             if status in ('ERROR', 'DELETED'):
-                result.warnings.append(
-                    f'Load balancer {pool.lb_id} is in {status}: the check would fail'
-                )
+                text = f'Load balancer {pool.lb_id} is in {status}: the check would fail'
+                plan.warnings.append(text)
         return result.planned_outcome(updates)
 
-    def _remove(self, pool: Pool, plan: Plan, result: '_Result') -> set[str]:
+    def _remove(self, pool: Pool, result: '_Result') -> set[str]:
         """Remove members; return the nodes whose members are still present."""
-        failures = pool.remove(plan.remove, alone=self.alone) if plan.remove else {}
-        kept = {plan.remove[member_id]: cause(exc) for member_id, exc in failures.items()}
-        result.failed |= kept
+        leaving = result.plan.remove
+        failures = pool.remove(leaving, alone=self.alone) if leaving else {}
+        kept = {leaving[member_id]: cause(exc) for member_id, exc in failures.items()}
+        result.plan.failed |= kept
         result.expired = any(isinstance(exc, RequestExpired) for exc in failures.values())
-        result.removed = [
-            node_id for node_id in dict.fromkeys(plan.remove.values()) if node_id not in kept
-        ]
-        result.gone = {
-            member_id for member_id, node_id in plan.remove.items() if node_id not in kept
-        }
+        gone = {member_id: node_id for member_id, node_id in leaving.items() if node_id not in kept}
+        result.gone, result.removed = set(gone), list(dict.fromkeys(gone.values()))
         return set(kept)
 
-    def _patches(
-        self, plan: Plan, result: '_Result', kept: Collection[str]
-    ) -> dict[str, NodePatch]:
+    def _patches(self, result: '_Result', kept: Collection[str]) -> dict[str, NodePatch]:
         """Return the patches of the nodes; without a status for failures if the request expired.
 
         :param kept: the failed nodes whose members to remove are still present.
         """
-        known = plan.members.managed | set(result.members.values())
+        members = result.members
+        known = result.plan.members.managed | set(members.values())
         patches: dict[str, NodePatch] = {}
-        for node in plan.nodes:
-            is_failed = node.id in result.failed
+        for node in result.plan.nodes:
+            is_failed = node.id in result.plan.failed
             before = self.state.node_data(node)
             data = before if node.id in kept else self.data_after(node, result, known)
             patches |= node_patch(
@@ -218,7 +214,7 @@ class MemberChange(ABC):
                 node,
                 self.finished(data),
                 failure=self.node_failure if is_failed and not result.expired else None,
-                repaired=self.node_failure if node.id in result.members else None,
+                repaired=self.node_failure if node.id in members else None,
             )
         return patches
 
@@ -274,8 +270,7 @@ class MemberAddition(MemberChange):
     def data_after(self, node: Node, result: '_Result', known: Collection[str]) -> Data:
         data = self.state.node_data(node)
         member_id = result.members.get(node.id)
-        of_others = result.gone | set(result.members.values())
-        if member_id is None and of_others.isdisjoint(self.records.ids(data)):
+        if member_id is None and result.lost.isdisjoint(self.records.ids(data)):
             return data
         return self.records.updated(data, known, member_id)
 
@@ -371,7 +366,8 @@ class MemberRemoval(MemberChange):
     @override
     def data_after(self, node: Node, result: '_Result', known: Collection[str]) -> Data:
         data = self.state.node_data(node)
-        return data if node.id in result.failed else self.records.updated(data, known)
+        is_failed = node.id in result.plan.failed
+        return data if is_failed else self.records.updated(data, known)
 
     def _plan_by_address(
         self,
@@ -420,43 +416,35 @@ class MemberRemoval(MemberChange):
 class _Result:
     """The nodes that were added and removed, as `details` lists them.
 
-    :ivar failed: node id -> cause.
-    :ivar members: node id -> id of its member.
+    :ivar plan: the plan, with the failures and warnings of its execution.
+    :ivar added: node id -> id of its new member.
     :ivar gone: the ids of members that were removed.
     :ivar expired: whether the request expired before the changes were complete.
     """
 
     pool_id: str
     statistics: Statistics
-    added: list[str] = field(default_factory=list)
+    plan: Plan
+    added: dict[str, str] = field(default_factory=dict)
     removed: list[str] = field(default_factory=list)
-    already_there: list[str] = field(default_factory=list)
-    passed_over: list[str] = field(default_factory=list)
-    failed: dict[str, str] = field(default_factory=dict)
-    members: dict[str, str] = field(default_factory=dict)
     gone: set[str] = field(default_factory=set)
-    warnings: list[str] = field(default_factory=list)
     expired: bool = False
 
-    @classmethod
-    def of(cls, pool: Pool, plan: Plan) -> Self:
-        """Return the result of the nodes that need no change."""
-        return cls(
-            pool.pool_id,
-            pool.updater.statistics,
-            already_there=list(plan.present),
-            passed_over=list(plan.passed_over),
-            failed=dict(plan.failed),
-            members=dict(plan.present),
-            warnings=list(plan.warnings),
-        )
+    @cached_property
+    def members(self) -> dict[str, str]:
+        """The members of nodes after the change: node id -> member id."""
+        return self.plan.present | self.added
+
+    @cached_property
+    def lost(self) -> set[str]:
+        """The ids of members that were removed, or that other nodes may have taken over."""
+        return self.gone | set(self.added.values())
 
     def include(self, additions: Additions) -> None:
-        self.added += additions.added
-        self.members |= additions.added
-        self.passed_over += additions.foreign
-        self.warnings += [foreign_text(*pair) for pair in additions.foreign.items()]
-        self.failed |= additions.failed
+        self.added = additions.added
+        self.plan.passed_over += additions.foreign
+        self.plan.warnings += [foreign_text(*pair) for pair in additions.foreign.items()]
+        self.plan.failed |= additions.failed
         self.expired = self.expired or additions.expired
 
     def outcome(self, failure: str, patches: Mapping[str, NodePatch]) -> Outcome:
@@ -466,15 +454,12 @@ class _Result:
         :raises RequestExpired: the request expired.
         :raises LoadBalancerFailed: nodes have failed; `nodes` has the patches.
         """
-        details = self.details()
+        details, failed, warnings = self.details(), self.plan.failed, self.plan.warnings
         if self.expired:
-            raise RequestExpired('Request expired', details, patches, self.warnings)
-        if self.failed:
-            reason = failure_text(failure, self.failed)
-            raise LoadBalancerFailed(reason, details, patches, self.warnings)
-        return Outcome(
-            'APPLIED', self._summary(), nodes=patches, details=details, warnings=self.warnings
-        )
+            raise RequestExpired('Request expired', details, patches, warnings)
+        if failed:
+            raise LoadBalancerFailed(failure_text(failure, failed), details, patches, warnings)
+        return Outcome('APPLIED', self._summary(), None, patches, None, details, warnings)
 
     def planned_outcome(self, updates: int) -> Outcome:
         """Return the outcome of a dry run.
@@ -484,7 +469,7 @@ class _Result:
         reason = f'{self._summary("to be ")}, in {counted(updates, "update")}; nothing was written'
         estimate = {'updates': updates, 'estimated_s': updates * _UPDATE_S}
         details = {**self._nodes(), **estimate}
-        return Outcome('APPLIED', reason, details=details, warnings=self.warnings)
+        return Outcome('APPLIED', reason, details=details, warnings=self.plan.warnings)
 
     def details(self) -> dict[str, Any]:
         return {
@@ -496,11 +481,11 @@ class _Result:
     def _nodes(self) -> dict[str, Any]:
         return {
             'pool': self.pool_id,
-            'added': self.added,
+            'added': list(self.added),
             'removed': self.removed,
-            'already_there': self.already_there,
-            'passed_over': self.passed_over,
-            'failed': dict(sorted(self.failed.items())),
+            'already_there': list(self.plan.present),
+            'passed_over': self.plan.passed_over,
+            'failed': dict(sorted(self.plan.failed.items())),
             'api_calls': self.statistics.calls,
         }
 
@@ -508,7 +493,7 @@ class _Result:
         counts = {
             f'{prefix}removed': self.removed,
             f'{prefix}added': self.added,
-            'in the pool already': self.already_there,
+            'in the pool already': self.plan.present,
         }
         parts = [f'{len(ids)} {what}' for what, ids in counts.items() if ids]
         return ', '.join(parts) or 'Nothing to change'
