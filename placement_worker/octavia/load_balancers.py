@@ -55,7 +55,6 @@ class LoadBalancer:
 
     @property
     def ids(self) -> dict[str, str]:
-        """The ids by kind."""
         ids = {
             'loadbalancer': self.id,
             'listener': self.listener,
@@ -66,7 +65,6 @@ class LoadBalancer:
 
 
 def tags_of(cluster_id: str, policy_id: str) -> list[str]:
-    """Return the tags of all objects that a policy creates for a cluster."""
     return [f'{TAG_PREFIX}cluster={cluster_id}', f'{TAG_PREFIX}policy={policy_id}']
 
 
@@ -87,7 +85,6 @@ def find_load_balancer(updater: Updater, name_or_id: str) -> Resource | None:
 
 
 def find_object(updater: Updater, kind: Kind, object_id: str) -> Resource | None:
-    """Return the object with this id, or None."""
     try:
         return updater.calls.read(updater.octavia.show, kind, object_id)
     except ApiError as exc:
@@ -167,14 +164,12 @@ class OwnLoadBalancers:
                 self.updater.delete_load_balancer(balancer['id'])
 
     def _elect(self) -> str | None:
-        """Select one load balancer and delete the others; None if there is none."""
         ranked = [str(balancer['id']) for balancer in self._ranked()]
         for lb_id in ranked[1:]:
             self.updater.delete_load_balancer(lb_id)
         return ranked[0] if ranked else None
 
     def _create(self, layout: Layout) -> str:
-        """Create the load balancer, with all parts if the provider supports it; elect one."""
         try:
             self._create_balancer(self._nested(layout))
         except ApiError as exc:
@@ -195,7 +190,6 @@ class OwnLoadBalancers:
         )
 
     def _complete(self, layout: Layout, lb_id: str, found_at: float) -> LoadBalancer:
-        """Wait for the load balancer and create its missing parts."""
         balancer = self.updater.wait_active(lb_id)
         monitor = None
         try:
@@ -265,7 +259,6 @@ class OwnLoadBalancers:
         return {**given, 'name': layout.name, 'tags': list(self.tags)}
 
     def _nested(self, layout: Layout) -> Resource:
-        """Return the body of a load balancer that contains all parts."""
         pool = self._marked(layout, layout.pool)
         if layout.monitor is not None:
             pool['healthmonitor'] = self._marked(layout, layout.monitor)

@@ -136,7 +136,6 @@ class Members:
 
     @cached_property
     def by_node(self) -> dict[str, list[str]]:
-        """The claims of nodes: node id -> member ids."""
         claimed = defaultdict(list)
         for member_id, node_ids in self.claims.items():
             for node_id in node_ids:
@@ -166,7 +165,6 @@ class Members:
         return next((tag.removeprefix(NODE_TAG) for tag in tags if tag.startswith(NODE_TAG)), None)
 
     def remaining(self) -> 'Members':
-        """Return the members that are not being deleted."""
         alive = [one for one in self.listed if one['provisioning_status'] != 'PENDING_DELETE']
         return replace(self, listed=alive)
 
@@ -202,7 +200,6 @@ class Members:
         return is_tagged and there['provisioning_status'] != 'ERROR'
 
     def _is_of_others(self, member: Resource) -> bool:
-        """Return whether another policy or cluster has added a member."""
         tags = member.get('tags') or ()
         is_tagged = any(tag.startswith(TAG_PREFIX) for tag in tags)
         return is_tagged and not has_tags(member, self.tags)
@@ -234,11 +231,9 @@ class Pool:
             return None
 
     def members_of(self, listed: Sequence[Resource]) -> Members:
-        """Return members that were listed before."""
         return Members(listed, self.tags, self.nodes, self.is_own)
 
     def add(self, wanted: Sequence[Member]) -> Additions:
-        """Add members, and bring present ones to the wanted state."""
         failures = self._add(wanted)
         try:
             after = self._remaining()
@@ -282,13 +277,11 @@ class Pool:
             raise failure
 
     def updates_to_add(self, wanted: Sequence[Member]) -> int:
-        """Return the number of updates of the load balancer that an addition takes."""
         if self.updater.settings.batch_members:
             return min(len(wanted), 1)
         return sum(1 + len(member.replaced) for member in wanted)
 
     def updates_to_remove(self, count: int, *, alone: bool) -> int:
-        """Return the number of updates of the load balancer that a removal takes."""
         return min(count, 1) if self.updater.settings.batch_members and alone else count
 
     def _listed(self) -> Members:
@@ -343,7 +336,6 @@ class Pool:
         )
 
     def _replacement(self, member: Member, body: Resource) -> list[Change]:
-        """Return the changes that add a member, after the one at its address was removed."""
         removal = [self._removal(member_id) for member_id in member.replaced]
         addition = Change(
             lambda: self.updater.octavia.create_member(self.pool_id, body),
@@ -412,7 +404,6 @@ class Pool:
 
 
 def key_of(member: Resource) -> Key:
-    """Return the identity of a member that Octavia lists."""
     return _key(member['address'], member['protocol_port'])
 
 

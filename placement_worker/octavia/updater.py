@@ -88,7 +88,6 @@ class Updater:
         )
 
     def for_cleanup(self) -> 'Updater':
-        """Return an updater with a new budget that ignores the expiry of the request."""
         return replace(self, budget=self.budget.without_expiry())
 
     def update(self, lb_id: str, change: Change) -> None:
@@ -141,11 +140,6 @@ class Updater:
         return balancer
 
     def check_time(self) -> None:
-        """Check that there is time for another change.
-
-        :raises RequestExpired: the request expired.
-        :raises LoadBalancerFailed: the budget for changes is used up.
-        """
         self.budget.check_expiry()
         if not self.budget.left_s():
             raise LoadBalancerFailed(
@@ -161,7 +155,6 @@ class Updater:
                 raise
 
     def _send(self, change: Change, lb_id: str | None) -> None:
-        """Send a change; if another one is pending, wait for it and send the change again."""
         while True:
             try:
                 self._write(change.send)
@@ -182,7 +175,6 @@ class Updater:
             ) from refusal
 
     def _delete(self, lb_id: str) -> Resource | None:
-        """Delete a load balancer once; return what is left of it."""
         try:
             self._write(self.octavia.delete, 'loadbalancer', lb_id, cascade=True)
         except ApiError as exc:
@@ -247,7 +239,6 @@ class Updater:
 
 
 def cause(exc: Exception) -> str:
-    """Return the cause of a failure in words."""
     if not isinstance(exc, ApiError):
         return str(exc)
     verb = f'responded with status {exc.status}' if exc.status else 'did not respond'
@@ -256,7 +247,6 @@ def cause(exc: Exception) -> str:
 
 
 def is_unsupported(exc: ApiError) -> bool:
-    """Return whether the provider or the API version lacks a requested feature."""
     return exc.status == NOT_IMPLEMENTED or (
         exc.status == BAD_REQUEST and 'unknown argument' in str(exc).lower()
     )

@@ -80,11 +80,6 @@ class Inventory(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
 
     @classmethod
     def parse(cls, raw: object, source: str) -> 'Inventory':
-        """Create the cloud from plain data.
-
-        :param source: the origin of the data, for error messages.
-        :raises InvalidInventory: the data does not describe a cloud.
-        """
         try:
             return codec.decode(raw, cls)
         except errors.InvalidRequest as exc:
@@ -92,10 +87,6 @@ class Inventory(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
 
     @classmethod
     def load(cls, path: str) -> 'Inventory':
-        """Read the cloud from a file.
-
-        :raises InvalidInventory: the file cannot be read, or does not describe a cloud.
-        """
         try:
             found = documents.read(path)
         except OSError as exc:
@@ -116,11 +107,9 @@ class Inventory(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
             ) from invalid
 
     def acting_for(self, credentials: Credentials, project: str | None) -> 'Inventory':
-        """Return this cloud; see `Clouds.acting_for`."""
         return self
 
     def acting_as_service(self) -> 'Inventory':
-        """Return this cloud; see `Clouds.acting_as_service`."""
         return self
 
     def with_state_in(self, path: str) -> 'Inventory':
@@ -146,7 +135,6 @@ class Inventory(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
         return self.home_region or next(iter(self.region_map), None)
 
     def octavia(self, region: str | None) -> Octavia:
-        """Return a simulator of a region's load balancers."""
         name = region or self.load_balancer_region
         subnets = {entry.id: entry.cidr for entry in self.subnets.values()}
         return octavia_simulator.OctaviaSimulator(
@@ -173,7 +161,6 @@ class Inventory(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
         return self.zone_list if known.zones is None else known.zones
 
     def regions(self) -> Collection[str]:
-        """Return the names of all regions."""
         return frozenset(self.region_map)
 
     def servers(

@@ -153,8 +153,6 @@ class FileStore(Store):
 
 
 class OctaviaSimulator(Octavia):
-    """The load balancers of one region in a store."""
-
     def __init__(
         self,
         settings: Settings = Settings(),  # noqa: B008  # frozen
@@ -300,7 +298,6 @@ def _faulty(fault: Fault | None, machine: StateMachine, act: Callable[[StateMach
 
 
 def _offered(kind: Kind, name: str, offered: Sequence[str]) -> Resource:
-    """Return a flavor or an availability zone that the settings list."""
     if name not in offered:
         raise ApiError(f'{kind} {name} not found.', 404)
     return {'id': name, 'name': name}

@@ -76,7 +76,6 @@ class StateMachine:
         return self._objects.shown(kind, created)
 
     def delete(self, kind: Kind, object_id: str, *, cascade: bool) -> None:
-        """Delete an object; a load balancer with children requires `cascade`."""
         stored = self._objects.get(kind, object_id)
         if kind != 'loadbalancer':
             self._change(stored['lb'])
@@ -114,7 +113,6 @@ class StateMachine:
     def update_members(
         self, pool_id: str, bodies: Sequence[Resource], *, additive_only: bool
     ) -> None:
-        """Add or change members; without `additive_only`, delete all other members."""
         pool, members = self._pool(pool_id)
         if len({_member_key(body) for body in bodies}) < len(bodies):
             raise ApiError('Duplicate members in the request', 400)
@@ -220,7 +218,6 @@ class StateMachine:
         self._pend(lb_id, 'ACTIVE')
 
     def _refuse_pending(self, lb_id: str) -> None:
-        """Raise an error unless the load balancer is ACTIVE."""
         if self._objects.get('loadbalancer', lb_id)['provisioning_status'] != 'ACTIVE':
             raise ApiError(f'Load Balancer {lb_id} is immutable and cannot be updated.', 409)
 
@@ -271,7 +268,6 @@ class _Objects:
         return [stored for stored in self.all(kind) if stored['lb'] == lb_id]
 
     def put(self, kind: Kind, body: Resource, **more: Any) -> Resource:
-        """Store a new object without its children."""
         own = {key: value for key, value in body.items() if key not in _CHILD_KEYS}
         stored = {**own, **more, 'id': self._new_id(), 'provisioning_status': 'PENDING_CREATE'}
         self.data[kind][stored['id']] = stored
@@ -287,7 +283,6 @@ class _Objects:
         return member
 
     def load_balancer_id(self, kind: Kind, body: Resource) -> str:
-        """Return the load balancer to which a new child will belong."""
         if kind == 'healthmonitor':
             return str(self.get('pool', body['pool_id'])['lb'])
         if body.get('listener_id'):
@@ -295,7 +290,6 @@ class _Objects:
         return str(self.get('loadbalancer', body['loadbalancer_id'])['id'])
 
     def parts(self, lb_id: str) -> list[tuple[dict[str, Resource], str]]:
-        """Return a load balancer, its children and their members, each as collection and id."""
         members = [self.members(pool['id']) for pool in self.children('pool', lb_id)]
         return [(collection, member_id) for collection in members for member_id in collection] + [
             (self.data[kind], object_id)

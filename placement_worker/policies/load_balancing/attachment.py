@@ -100,7 +100,6 @@ class StoredLoadBalancer:
 
     @classmethod
     def of(cls, binding: Binding | None) -> 'StoredLoadBalancer | None':
-        """Read it from a binding; return None if the binding has none."""
         stored = mapping_or_empty(binding.data.get(STORED) if binding else None)
         data = mapping_or_empty(stored.get('data'))
         load_balancer = text_or_none(data.get('loadbalancer'))
@@ -112,7 +111,6 @@ class StoredLoadBalancer:
 
     @classmethod
     def named(cls, properties: LoadBalancingProperties | None) -> 'StoredLoadBalancer | None':
-        """Return the preexisting load balancer that the properties name, or None."""
         if properties is None or properties.loadbalancer is None or properties.pool.id is None:
             return None
         return cls(properties.loadbalancer, properties.pool.id, preexisting=True)
@@ -135,10 +133,6 @@ class PoolAccess:
 
     @classmethod
     def of(cls, properties: LoadBalancingProperties, request: CheckRequest, state: State) -> Self:
-        """Return the access to the pool of the state's binding.
-
-        :raises NotAttached: the binding holds no load balancer.
-        """
         action = request.action
         stored = StoredLoadBalancer.of(state.binding)
         if stored is None or state.binding is None:
@@ -159,10 +153,6 @@ class PoolAccess:
         )
 
     def pool(self, subnet_id: str | None = None) -> Pool:
-        """Return the pool, with the id of its load balancer.
-
-        :raises LoadBalancerFailed: the id of a preexisting load balancer cannot be looked up.
-        """
         lb_id = self.stored.load_balancer
         if self.stored.preexisting:  # Senlin stores the property, which may be a name
             try:
@@ -182,10 +172,6 @@ class PoolAccess:
 
 
 def records_of(cluster: Cluster, policy_id: str, policy_ids: Iterable[str] = ()) -> MemberRecords:
-    """Return the records of a policy in the data of a cluster's nodes.
-
-    :param policy_ids: the load-balancing policies that the request names.
-    """
     known = {*policy_ids, *mapping_or_empty(cluster.data.get(IN_CLUSTER))}
     for node in cluster.nodes:
         known.update(mapping_or_empty(node.data.get(MEMBERS)))
@@ -208,8 +194,6 @@ def updater_for(
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """The request to attach a policy to a cluster."""
-
     properties: LoadBalancingProperties
     request: BindRequest
     state: State
@@ -270,10 +254,6 @@ class Attachment:
         return self.properties.loadbalancer is not None
 
     def _resolve_members(self) -> tuple[MembersOf, str]:
-        """Find the addresses of all nodes, and the id of the subnet of the pool.
-
-        :raises LoadBalancerFailed: a node has no address; no change was made.
-        """
         cluster = self.request.cluster
         lookup = AddressLookup(self.state.cloud, cluster.profile.region, self.properties.pool)
         located = lookup.members(cluster.nodes)
@@ -283,12 +263,6 @@ class Attachment:
         return lambda _: located, lookup.subnet.id
 
     def _find_preexisting(self) -> LoadBalancer:
-        """Return the load balancer and the pool that the properties name.
-
-        :raises InvalidInput: an object does not exist, or the pool belongs to another load
-            balancer.
-        :raises LoadBalancerFailed: Octavia refused a lookup.
-        """
         properties, updater = self.properties, self.updater
         name, pool_id = properties.loadbalancer or '', properties.pool.id or ''
         monitor = properties.health_monitor.id if properties.health_monitor else None
@@ -307,11 +281,6 @@ class Attachment:
         return LoadBalancer(balancer['id'], listener, pool_id, monitor, balancer.get('vip_address'))
 
     def _ensure_filled(self, members_of: MembersOf, subnet_id: str) -> tuple[LoadBalancer, Outcome]:
-        """Ensure the policy's own load balancer with all members, against other workers.
-
-        :raises Rejected: it failed.
-        :raises ApiError: Octavia refused a change.
-        """
         layout = _layout(self.properties, self.request.cluster, self.state)
         known = self.stored.ids if self.stored and not self.stored.preexisting else {}
         own = OwnLoadBalancers(self.updater, self.tags, known)
@@ -333,7 +302,6 @@ class Attachment:
     def _add_members(
         self, balancer: LoadBalancer, members_of: MembersOf, subnet_id: str
     ) -> Outcome:
-        """Give all nodes members, and remove those of nodes that are gone."""
         cluster, is_attached = self.request.cluster, self.stored is not None
         records = records_of(cluster, self.request.policy.id)
         if not is_attached:  # another policy wrote `lb_member`, even if the request names none
@@ -353,7 +321,6 @@ class Attachment:
         return addition.run(access.pool(subnet_id), members_of)
 
     def _undo(self, failure: ApiError | Rejected) -> Rejected:
-        """Undo the changes, and return the error to raise."""
         reason = cause(failure)
         has_expired = isinstance(failure, RequestExpired)
         has_written = bool(self.updater.statistics.writes)
@@ -370,11 +337,6 @@ class Attachment:
         return RequestExpired(reason) if has_expired else LoadBalancerFailed(reason)
 
     def _remove_all(self, updater: Updater) -> None:
-        """Remove the objects with the tags, or the members with them from a preexisting pool.
-
-        :raises Rejected: an object is still present.
-        :raises ApiError: Octavia refused.
-        """
         if not self._is_preexisting:
             OwnLoadBalancers(updater, self.tags).remove()
             return
@@ -423,7 +385,6 @@ def detach(
 def binding_data(
     request: BindRequest, balancer: LoadBalancer, *, preexisting: bool
 ) -> dict[str, Any]:
-    """Return the data of the binding after its policy was attached."""
     policy = request.policy
     version = float(policy.spec.type_name.rpartition('-')[2])
     data = {**balancer.ids, 'preexisting': True} if preexisting else balancer.ids
@@ -439,7 +400,6 @@ def cluster_with_vip(request: BindRequest, vip_address: str | None) -> ClusterPa
 
 
 def cluster_without_vip(request: BindRequest) -> ClusterPatch | None:
-    """Return the cluster's data without the address; None if they have none."""
     entries = mapping_or_empty(request.cluster.data.get(IN_CLUSTER))
     if request.policy.id not in entries:
         return None
@@ -449,11 +409,6 @@ def cluster_without_vip(request: BindRequest) -> ClusterPatch | None:
 
 
 def check_named_resources(properties: LoadBalancingProperties, cloud: Cloud) -> None:
-    """Check that subnets, network, load balancer with its parts, flavor and zone exist.
-
-    :raises InvalidSpec: naming all that are missing, and the path of the first.
-    :raises CloudUnavailable: Octavia does not respond.
-    """
     try:
         missing = list(_missing(properties, cloud))
     except ApiError as exc:
@@ -493,10 +448,6 @@ def _missing(properties: LoadBalancingProperties, cloud: Cloud) -> Iterator[tupl
 
 
 def _layout(properties: LoadBalancingProperties, cluster: Cluster, state: State) -> Layout:
-    """Return the load balancer to create, with its parts.
-
-    :raises InvalidInput: the cloud has no such subnet or network for the VIP.
-    """
     pool, vip, monitor = properties.pool, properties.vip, properties.health_monitor
     return Layout(
         name=f'placement-worker-{cluster.name or cluster.id}'[:_NAME_LENGTH],

@@ -75,7 +75,6 @@ class MemberRecords:
 
 
 def recorded_members(data: Data) -> set[str]:
-    """Return the ids of the members of all policies in the data of a node."""
     ids = (data.get(MEMBER), *mapping_or_empty(data.get(MEMBERS)).values())
     return {member_id for member_id in ids if isinstance(member_id, str)}
 
@@ -123,11 +122,6 @@ class MemberChange(ABC):
     node_failure: ClassVar[str]
 
     def run(self, pool: Pool, members_of: MembersOf) -> Outcome:
-        """Plan the change and carry it out.
-
-        :raises LoadBalancerFailed: nodes have failed; `nodes` has their patches.
-        :raises RequestExpired: the request expired.
-        """
         with self.all_failed_on_error(pool.pool_id, pool.updater.statistics):
             plan = self.plan(pool, members_of)
             if self.dry_run:
@@ -151,7 +145,6 @@ class MemberChange(ABC):
         """
 
     def unknown_failures(self) -> dict[str, str]:
-        """Return the causes for ids that no node has."""
         return {}
 
     @contextmanager
@@ -304,7 +297,6 @@ class MemberAddition(MemberChange):
             located = Located([*located.members, *more.members], located.failed, located.warnings)
 
     def _plan_member(self, plan: Plan, member: Member, keys: Mapping[str, Key]) -> None:
-        """Add the member to those that are to be added or present, or pass it over."""
         there = plan.members.by_key.get(member.key)
         if there is None:
             plan.add.append(member)
@@ -448,12 +440,6 @@ class _Result:
         self.expired = self.expired or additions.expired
 
     def outcome(self, failure: str, patches: Mapping[str, NodePatch]) -> Outcome:
-        """Return the outcome of the policy.
-
-        :param failure: the message if nodes have failed.
-        :raises RequestExpired: the request expired.
-        :raises LoadBalancerFailed: nodes have failed; `nodes` has the patches.
-        """
         details, failed, warnings = self.details(), self.plan.failed, self.plan.warnings
         if self.expired:
             raise RequestExpired('Request expired', details, patches, warnings)
@@ -462,10 +448,6 @@ class _Result:
         return Outcome('APPLIED', self._summary(), None, patches, None, details, warnings)
 
     def planned_outcome(self, updates: int) -> Outcome:
-        """Return the outcome of a dry run.
-
-        :param updates: the number of updates that the changes would take.
-        """
         reason = f'{self._summary("to be ")}, in {counted(updates, "update")}; nothing was written'
         estimate = {'updates': updates, 'estimated_s': updates * _UPDATE_S}
         details = {**self._nodes(), **estimate}
@@ -500,7 +482,6 @@ class _Result:
 
 
 def foreign_text(node_id: str, member_id: str) -> str:
-    """Return the warning of a node whose address a member of another client has."""
     return (
         f'Node {shortened(node_id)} gets no member, because its address has member {member_id}, '
         'which neither this policy nor a node of the cluster knows; delete that member and '

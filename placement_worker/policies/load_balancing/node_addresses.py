@@ -48,10 +48,6 @@ class AddressLookup:
 
     @cached_property
     def subnet(self) -> Subnet:
-        """The subnet of the pool.
-
-        :raises InvalidInput: the cloud has no such subnet.
-        """
         subnet = self.cloud.subnet(self.region, self.pool.subnet)
         if subnet is None:
             raise InvalidInput(
@@ -60,12 +56,6 @@ class AddressLookup:
         return subnet
 
     def members(self, nodes: Sequence[Node]) -> Located:
-        """Look up the members of nodes.
-
-        Of two nodes with one address the later one fails.
-
-        :raises Rejected: the cloud does not respond, or has no such subnet.
-        """
         failed = self._in_other_regions(nodes)
         here = [node for node in nodes if node.id not in failed]
         servers = self.cloud.servers_of([node for node in here if not _has_addresses(node)])

@@ -52,11 +52,6 @@ class NodeRemoval:
     state: State
 
     def run(self) -> Outcome:
-        """Remove the members of the victims, and choose victims if no policy chose any.
-
-        :raises Rejected: a member cannot be removed, or a health floor does not let named nodes
-            leave.
-        """
         request, state = self.request, self.state
         if self._has_hooks and not any(floored(request)):
             return skipped(HOOKS)
@@ -89,7 +84,6 @@ class NodeRemoval:
         return [] if named is None and action.action == actions.CLUSTER_DEL_NODES else named
 
     def _count(self) -> int:
-        """Return the number of victims to choose, without protected nodes."""
         size = self.state.size(self.request)
         if size.kind != DELETION:
             return 0
@@ -111,7 +105,6 @@ class NodeRemoval:
         return Outcome('APPLIED', ALL_PROTECTED, data=data, warnings=warnings)
 
     def _choose(self) -> Outcome:
-        """Choose victims at random after those that a resize names, and remove their members."""
         request, state = self.request, self.state
         named = request.action.candidate_inputs.candidates or []
         victim_selection.check_deletable(named, request, state)
@@ -181,10 +174,6 @@ class NodeRemoval:
         return floors
 
     def _refuse_named(self, floor: Floor, victims: Sequence[str], kept: Sequence[str]) -> None:
-        """Check that all victims leave that the user has named.
-
-        :raises TooFewOnline: the floor does not let them.
-        """
         action = self.request.action
         named: Sequence[str] = action.candidate_inputs.candidates or ()
         if action.action in (actions.CLUSTER_REPLACE_NODES, actions.NODE_DELETE):
@@ -199,7 +188,6 @@ class NodeRemoval:
     def _trimmed(
         self, outcome: Outcome, floor: Floor, victims: Sequence[str], kept: Sequence[str]
     ) -> Outcome:
-        """Return the outcome with fewer victims; a plan by place for all of them is dropped."""
         leaving = set(kept)
         spared = [node_id for node_id in victims if node_id not in leaving]
         data = outcome.data or self.state.data
@@ -213,14 +201,9 @@ class NodeRemoval:
         )
 
     def _warnings_of_connections(self, data: Mapping[str, Any]) -> list[str]:
-        """Return a warning if the engine breaks connections to members that leave.
-
-        :raises InvalidInput: the grace period in the data is malformed.
-        """
         return [] if not self._drains or ActionData(data).deletion.grace_period else [UNDRAINED]
 
     def _warnings_of_monitor(self, pool: Pool) -> list[str]:
-        """Return a warning if the pool of a floor has lost its health monitor."""
         members = self.state.cloud.pool_members.get(pool.pool_id, ())
         is_lost = any(member.get('operating_status') == NO_MONITOR for member in members)
         if not (self.properties.health_monitor and is_lost):

@@ -63,8 +63,6 @@ _ALWAYS_CREATING = (actions.CLUSTER_SCALE_OUT, actions.CLUSTER_ADD_NODES)
 
 
 class LoadBalancing(Policy[LoadBalancingProperties]):
-    """Keep the members of a pool equal to the nodes of a cluster."""
-
     name = LOAD_BALANCING
     versions = VERSIONS
     support_status = {
@@ -157,7 +155,6 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
 
 
 def _created(request: CheckRequest, state: State) -> list[str]:
-    """Return the ids of the nodes that may be new in the pool."""
     action = request.action
     if action.action in actions.OF_A_NODE and action.node:
         return [action.node.id]

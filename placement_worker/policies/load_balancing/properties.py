@@ -196,7 +196,6 @@ class LoadBalancingProperties(Struct, frozen=True, forbid_unknown_fields=True):
         yield from ((path, reason) for path, reason in reasons.items() if reason)
 
     def doubtful_values(self) -> list[str]:
-        """Return a warning for each valid value that is probably a mistake."""
         monitor = self.health_monitor
         if monitor is None or monitor.delay <= _LONGEST_DELAY_S:
             return []
@@ -235,9 +234,5 @@ VERSIONS: Mapping[str, type[LoadBalancingProperties]] = {
 
 
 def type_of(type_name: str) -> type[LoadBalancingProperties] | None:
-    """Return the properties of a policy type, or None if it does not balance load.
-
-    :param type_name: name and version, e.g. senlin.policy.loadbalance-1.4.
-    """
     name, _, version = type_name.rpartition('-')
     return VERSIONS.get(version) if name == LOAD_BALANCING else None
