@@ -29,14 +29,7 @@ from msgspec import Meta, Struct
 from typing_extensions import override
 
 from placement_worker.cloud.embedded.state_machine import StateMachine
-from placement_worker.cloud.ports import (
-    ApiError,
-    Kind,
-    Octavia,
-    Resource,
-    collection,
-    in_octavia,
-)
+from placement_worker.cloud.ports import ApiError, Kind, Octavia, Resource, collection, in_octavia
 
 T = TypeVar('T')
 # Those of octavia_lib/common/constants.py in octavia-lib 3.12.
@@ -176,10 +169,7 @@ class OctaviaSimulator(Octavia):
     @override
     def find(self, kind: Kind, **filters: Any) -> list[Resource]:
         return self._call(
-            'find',
-            kind,
-            lambda state: [item for item in state.all(kind) if _fits(item, filters)],
-            collection(kind),
+            'find', kind, lambda state: [item for item in state.all(kind) if _fits(item, filters)]
         )
 
     @override
@@ -188,42 +178,29 @@ class OctaviaSimulator(Octavia):
             'flavor': self._settings.flavors,
             'availability_zone': self._settings.availability_zones,
         }.get(kind)
-        path = collection(kind, object_id)
         if offered is None:
-            return self._call('show', kind, lambda state: state.get(kind, object_id), path)
-        return self._call('show', kind, lambda _: _offered(kind, object_id, offered), path)
+            return self._call('show', kind, lambda state: state.get(kind, object_id), object_id)
+        return self._call('show', kind, lambda _: _offered(kind, object_id, offered), object_id)
 
     @override
     def create(self, kind: Kind, body: Resource) -> Resource:
-        return self._call(
-            'create',
-            kind,
-            lambda state: state.create(kind, body, self._subnets),
-            collection(kind),
-        )
+        return self._call('create', kind, lambda state: state.create(kind, body, self._subnets))
 
     @override
     def delete(self, kind: Kind, object_id: str, *, cascade: bool = False) -> None:
         self._call(
-            'delete',
-            kind,
-            lambda state: state.delete(kind, object_id, cascade=cascade),
-            collection(kind, object_id),
+            'delete', kind, lambda state: state.delete(kind, object_id, cascade=cascade), object_id
         )
 
     @override
     def members(self, pool_id: str) -> list[Resource]:
         found = self._settings.member_status
-        path = f'pools/{pool_id}/members'
-        return self._call('members', None, lambda state: state.members(pool_id, found), path)
+        return self._call('members', None, lambda state: state.members(pool_id, found), pool_id)
 
     @override
     def create_member(self, pool_id: str, member: Resource) -> Resource:
         return self._call(
-            'create_member',
-            None,
-            lambda state: state.create_member(pool_id, member),
-            f'pools/{pool_id}/members',
+            'create_member', None, lambda state: state.create_member(pool_id, member), pool_id
         )
 
     @override
@@ -234,7 +211,7 @@ class OctaviaSimulator(Octavia):
             'update_members',
             None,
             lambda state: state.update_members(pool_id, members, additive_only=additive_only),
-            f'pools/{pool_id}/members',
+            pool_id,
         )
 
     @override
@@ -243,15 +220,17 @@ class OctaviaSimulator(Octavia):
             'delete_member',
             None,
             lambda state: state.delete_member(pool_id, member_id),
-            f'pools/{pool_id}/members/{member_id}',
+            pool_id,
+            member_id,
         )
 
     def _call(
-        self, call: Call, kind: Kind | None, act: Callable[[StateMachine], T], path: str
+        self, call: Call, kind: Kind | None, act: Callable[[StateMachine], T], *ids: str
     ) -> T:
         """Make a call, or fail if a fault applies to it.
 
-        :param path: that of the request in Octavia's API.
+        :param kind: None for members.
+        :param ids: those in the path of the request.
         """
         with self._store.changing() as state:
             machine = StateMachine(
@@ -262,6 +241,7 @@ class OctaviaSimulator(Octavia):
                 return _faulty(fault, machine, act)
             except ApiError as exc:
                 error = exc
+        path = collection(kind, *ids) if kind else '/'.join(('pools', ids[0], 'members', *ids[1:]))
         # Inside the block this would discard the changes of the call.
         raise ApiError(
             in_octavia(_METHODS.get(call, 'GET'), path, error), error.status, error.retry_after_s

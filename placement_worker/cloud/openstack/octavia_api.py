@@ -12,14 +12,7 @@ from typing_extensions import override
 
 from placement_worker.cloud.openstack import error_translation
 from placement_worker.cloud.openstack.sessions import Session
-from placement_worker.cloud.ports import (
-    ApiError,
-    Kind,
-    Octavia,
-    Resource,
-    collection,
-    in_octavia,
-)
+from placement_worker.cloud.ports import ApiError, Kind, Octavia, Resource, collection, in_octavia
 from placement_worker.errors import ServiceFailed, ServiceRefused
 
 _UNAUTHORIZED = 401
