@@ -50,6 +50,12 @@ def at(node: Json, address: str) -> Json:
     return {**node, 'details': {'addresses': {'private': [{'addr': address, 'version': 4}]}}}
 
 
+def owner(member: Any) -> str:
+    """Return the node in the tags of a member."""
+    [tag] = [tag for tag in member.tags if ':node=' in tag]
+    return str(tag.rpartition('=')[2])
+
+
 def operator_sets(openstack: Cloud, web: Cluster, address: str, **values: Any) -> None:
     """Change a member as an operator does."""
     octavia = openstack.connect('demo').load_balancer
@@ -72,11 +78,11 @@ def test_two_policies_follow_one_cluster(openstack: Cloud, web: Cluster, batch: 
         assert set(node['data']['lb_members']) == {'second'}
 
     old = next(iter(members(openstack, web)))
-    owner = next(
+    holder = next(
         node for node in web.nodes if node['data']['lb_member'] == members(openstack, web)[old].id
     )
-    recreated = at({**owner, 'data': {**owner['data'], 'recovery': 'RECREATE'}}, '10.0.250.7')
-    web.nodes = [recreated if one is owner else one for one in web.nodes]
+    recreated = at({**holder, 'data': {**holder['data'], 'recovery': 'RECREATE'}}, '10.0.250.7')
+    web.nodes = [recreated if one is holder else one for one in web.nodes]
     healed = web.check('AFTER', 'NODE_RECOVER', node=recreated)
     assert healed['action']['data']['status'] == 'OK'
     for port in (8080, 8443):
@@ -121,15 +127,14 @@ def test_members_are_taken_over_repaired_and_moved(
     assert len(updates(seen)) == (1 if batch else 5)
     found = members(openstack, web)
     state = {
-        address: (one.weight, one.is_admin_state_up, one.tags[-1].rpartition('=')[2])
-        for address, one in found.items()
+        address: (one.weight, one.is_admin_state_up, owner(one)) for address, one in found.items()
     }
     assert state['10.0.250.11'] == (1, True, new[0])
     assert state['10.0.250.12'][:2] == (0, False)
     assert state['10.0.250.13'] == (1, True, new[1])
     assert state['10.0.250.99'] == (1, True, mover['id'])
     recorded = {one['id']: one['data']['lb_member'] for one in web.nodes}
-    assert recorded == {one.tags[-1].rpartition('=')[2]: one.id for one in found.values()}
+    assert recorded == {owner(one): one.id for one in found.values()}
 
     octavia = openstack.connect('demo').load_balancer
     [balancer] = remaining(openstack, web.name)['loadbalancers']
