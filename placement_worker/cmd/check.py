@@ -23,14 +23,14 @@ from placement_worker.cmd.request_files import (
     FilesCommand,
     check_request_of,
     completed,
+    decided,
     request_of,
 )
 from placement_worker.contract import codec
 from placement_worker.contract.caller import Caller
-from placement_worker.contract.codec import SchemaError
 from placement_worker.contract.model import BindReply, BindRequest, CheckReply, CheckRequest
 from placement_worker.contract.rpc import Limits
-from placement_worker.formats import documents, paths
+from placement_worker.formats import documents
 from placement_worker.formats.documents import MAX_PROBLEMS, Document
 from placement_worker.formats.text import counted, escaped, listed, shortened
 from placement_worker.handlers.in_process import InProcessCaller
@@ -84,19 +84,11 @@ class Check(FilesCommand):
     ) -> int:
         request = check_request_of(caller, document.data, args.explain)
         self.note_misspellings(request, document)
-        reply = caller.policy_check(request)
+        reply = decided(caller, request)
         self.write_result(args.format, reply, output.check_lines(reply, request, self.paint))
         if args.format == 'table':
             self.note_shipped_cloud(args, path)
-        self._note_place(reply, document)
         return _status(reply)
-
-    def _note_place(self, reply: CheckReply, document: Document) -> None:
-        # The reason of a failed check may name an input.
-        reason = str(reply.action.data['reason'])
-        path = paths.named_in(reason)
-        if path and path[:2] == ('action', 'inputs'):
-            self.write_invalid(document.invalid([SchemaError(path, reason)]), document)
 
     def _check_lines(self, caller: Caller, args: argparse.Namespace) -> Iterator[int]:
         for path in args.files:

@@ -7,6 +7,7 @@ import io
 import itertools
 import json
 import logging
+import os
 import sys
 from collections.abc import Mapping
 from importlib import metadata
@@ -152,11 +153,13 @@ class PlacementPolicy(app.App):
             words = list(itertools.takewhile(lambda word: not word.startswith('-'), argv[1:]))
             argv = [*argv[:1], *words] if words or not argv[1:] else argv[1:]
         # cliff's method reports an unknown command in several lines, on the standard output.
+        words = argv[1:] if argv[0] == 'help' and len(argv) > 1 else argv
         try:
-            self.command_manager.find_command(argv)
+            self.command_manager.find_command(words)
         except ValueError:
-            print(f'{self.NAME}: {self._unknown_command(argv)}', file=self.stderr)
-            return INVALID
+            if words is argv or not self._is_group(words):
+                print(f'{self.NAME}: {self._unknown_command(words)}', file=self.stderr)
+                return INVALID
         lists_types = argv[:2] == ['type', 'list']
         self._plugin_messages.shows_all = lists_types or self.options.verbose_level > 0
         try:
@@ -174,6 +177,9 @@ class PlacementPolicy(app.App):
     def run(self, argv: list[str]) -> int:
         status: int = super().run(argv or ['help'])
         return status
+
+    def _is_group(self, words: list[str]) -> bool:
+        return any(name.startswith(f'{" ".join(words)} ') for name, _ in self.command_manager)
 
     def _unknown_command(self, argv: list[str]) -> str:
         groups = {name.partition(' ')[0] for name, _ in self.command_manager if ' ' in name}
@@ -228,6 +234,8 @@ def main() -> int:
 def _suit_any_locale() -> None:
     """Read standard input as UTF-8, and escape output that the locale cannot encode."""
     codecs.register_error(JSON_ESCAPES, _escape)
+    if sys.stdout is None:  # the caller has closed it, as `>&-` of a shell does
+        sys.stdout = open(os.devnull, 'w', encoding='utf-8')  # noqa: SIM115  # until the exit
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(encoding='utf-8', errors='strict')
     if isinstance(sys.stdout, io.TextIOWrapper):

@@ -14,7 +14,7 @@ from typing_extensions import override
 from placement_worker.cmd import output, plan_changes
 from placement_worker.cmd.output import Paint, Style
 from placement_worker.cmd.plan_changes import Changes, PlaceChange, PoolChange, Victim
-from placement_worker.cmd.request_files import FilesCommand, check_request_of
+from placement_worker.cmd.request_files import FilesCommand, check_request_of, decided
 from placement_worker.contract.caller import Caller
 from placement_worker.contract.model import CheckRequest
 from placement_worker.formats.documents import Document
@@ -45,7 +45,7 @@ class Plan(FilesCommand):
         request = check_request_of(caller, document.data, 'full')
         self.note_misspellings(request, document)
         request = msgspec.structs.replace(request, dry_run=True)
-        changes = plan_changes.compare(request, caller.policy_check(request))
+        changes = plan_changes.compare(request, decided(caller, request))
         self.write_result(args.format, changes, plan_lines(changes, self.paint))
         if args.format == 'table':
             self.note_shipped_cloud(args, path)

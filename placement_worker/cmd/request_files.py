@@ -18,9 +18,9 @@ from placement_worker.cmd import file_errors, output, targets
 from placement_worker.cmd.base import INVALID, OK, SOME_ERROR, Command
 from placement_worker.contract import actions, codec, document_kinds, inputs
 from placement_worker.contract.caller import Caller
-from placement_worker.contract.model import CheckRequest, ProfileContext
-from placement_worker.formats import documents
-from placement_worker.formats.documents import Document, Invalid
+from placement_worker.contract.model import CheckReply, CheckRequest, ProfileContext
+from placement_worker.formats import documents, paths
+from placement_worker.formats.documents import Document
 from placement_worker.formats.text import did_you_mean, listed, nearest, shortened
 from placement_worker.handlers.in_process import InProcessCaller
 from placement_worker.handlers.request_validation import KNOWN_STATUSES, meant_status
@@ -90,10 +90,6 @@ class FilesCommand(Command):
         self.write_details(error)
         return self.error_status
 
-    def write_invalid(self, error: Invalid, document: Document) -> None:
-        self.write_error(file_errors.headline(error, document))
-        self.write_details(error)
-
     def note_shipped_cloud(self, args: argparse.Namespace, path: str) -> None:
         """Note once that the reply is about the shipped cloud, unless the user chose a cloud."""
         if not self._cloud_noted and targets.uses_shipped_cloud(args, path):
@@ -131,6 +127,19 @@ def completed(caller: Caller, request: CheckRequest, explain: str | None) -> Che
             described = inputs.describe_unknown(action.action, unknown, declared)
             raise errors.InvalidRequest(f'{described} - at `$.action.inputs`')
     return structs.replace(request, explain=explain) if explain else request
+
+
+def decided(caller: Caller, request: CheckRequest) -> CheckReply:
+    """Return the reply to a request.
+
+    :raises InvalidRequest: a policy cannot read an input of the action.
+    """
+    reply = caller.policy_check(request)
+    reason = str(reply.action.data['reason'])
+    path = paths.named_in(reason)
+    if path and path[:2] == ('action', 'inputs'):
+        raise errors.InvalidRequest(reason)
+    return reply
 
 
 def misspellings(request: CheckRequest, document: object) -> Iterator[str]:

@@ -135,6 +135,15 @@ def test_command_with_a_closed_pipe_ends_silently(tmp_path):
     assert (done.returncode, done.stdout.count('\n'), done.stderr) == (141, 1, '')
 
 
+def test_command_with_a_closed_output_ends_silently():
+    """A caller that closes the output gets the exit status, and nothing on standard error."""
+    command = f'{shlex.quote(sys.executable)} -m placement_worker type list >&-'
+
+    done = subprocess.run(['bash', '-c', command], capture_output=True, check=False)
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, b'', b'')
+
+
 @pytest.mark.parametrize(('options', 'shown'), [((), False), (('--debug',), True)])
 def test_error_of_a_command_with_debug_has_a_traceback(program, options, shown):
     """With --debug, the traceback of an error is above the line that describes the error."""

@@ -30,15 +30,17 @@ FAILING = request('CLUSTER_SCALE_OUT', [zone_policy('gone')])
 CORRECT = '; correct the file and try again'
 
 
-def test_check_of_a_wrong_input_shows_its_line(program):
-    """The reply of a policy has only a path, so the command finds the line in the file."""
+@pytest.mark.parametrize(('command', 'failed'), [('check', 2), ('plan', 1)])
+def test_wrong_input_is_an_error_of_the_file(program, command, failed):
+    """A value that only a policy can refuse is reported once, with its line, like other values."""
     wrong = request('CLUSTER_SCALE_OUT', [zone_policy('a')], inputs={'count': 'seven'})
 
-    status, _, err = program('check', 'f', '--cloud', 'c', c=CLOUD, f=wrong)
+    status, out, err = program(command, 'f', '--cloud', 'c', c=CLOUD, f=wrong)
 
     first, line, _ = err.splitlines()
-    assert status == 1
+    assert (status, out) == (failed, '')
     assert re.search(r' f:1:\d+: Expected `int`, got `"seven"` - at `\$\.action\.inputs', first)
+    assert first.endswith(CORRECT)
     assert '"seven"' in line
 
 

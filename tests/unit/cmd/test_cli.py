@@ -111,6 +111,7 @@ def test_output_with_characters_that_the_locale_lacks_is_escaped(tmp_path, form)
         (['--zzz', '--help'], 'Unknown command "--zzz".'),
         (['parked', 'd', '7'], 'Unknown command "parked d". Did you mean "parked drop"?'),
         (['va', 'f'], 'Unknown command "va". Did you mean "validate"?'),
+        (['help', 'va'], 'Unknown command "va". Did you mean "validate"?'),
         (['valdate', 'f'], 'Unknown command "valdate". Did you mean "validate"?'),
         (
             ['parked', 'x'],
@@ -143,6 +144,14 @@ def test_help_behind_other_arguments_is_that_of_the_command(run, arguments):
     name = ' '.join(arguments[: 2 if arguments[0] == 'cordon' else 1])
     assert (status, err) == (0, '')
     assert out.startswith(f'usage: placement-policy {name} ')
+
+
+def test_help_of_a_group_lists_its_commands(run):
+    """The words of a group are no unknown command."""
+    status, out, err = run('help', 'cordon')
+
+    assert (status, err) == (0, '')
+    assert out.split()[-6:] == ['cordon', 'add', 'cordon', 'list', 'cordon', 'remove']
 
 
 @pytest.mark.parametrize(
