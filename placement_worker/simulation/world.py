@@ -217,13 +217,15 @@ def is_load_balancing(binding: Binding) -> bool:
 
 
 def _with_property(binding: Binding, key: str, values: Mapping[str, int]) -> Binding:
-    properties = {
+    changed = {
         name: [
-            {**place, key: values[place['name']]} if place.get('name') in values else place
+            {**place, key: values[place['name']]} if place['name'] in values else place
             for place in places
         ]
         for name, places in binding.spec.properties.items()
+        if name in ('zones', 'regions')
     }
+    properties = {**binding.spec.properties, **changed}
     return structs.replace(binding, spec=structs.replace(binding.spec, properties=properties))
 
 

@@ -13,7 +13,7 @@ from placement_worker.simulation.world import (
     ClusterNodes,
     without_evacuated,
 )
-from tests.factories import NOW, deletion_policy, region_policy, zone_policy
+from tests.factories import NOW, deletion_policy, region_policy, spreading, zone_policy
 from tests.unit.simulation.conftest import held, ideals
 
 
@@ -59,7 +59,8 @@ def test_nodes_of_the_region_of_the_profile_stand_there_and_fail_there(run):
 def test_play_with_new_weights_and_caps_applies_them_to_later_steps(run):
     """New weights and caps apply to the following steps, and to the named places only."""
     weights = run(
-        [{'scale_out': 4}, {'weights': {'a': 300}}, {'scale_out': 6}], [zone_policy('a', 'b')]
+        [{'scale_out': 4}, {'weights': {'a': 300}}, {'scale_out': 6}],
+        [spreading(zone_policy('a', 'b'))],
     )[-1]
     caps = run(
         [{'caps': {'R1': 1}}, {'scale_out': 4}],
