@@ -17,7 +17,9 @@ from placement_worker.cmd.base import OK, LocalCommand
 from placement_worker.cmd.output import Paint
 from placement_worker.formats.text import counted, escaped
 from placement_worker.policies.registry import Registry
-from placement_worker.simulation.run import History, Moment, Record, moments
+from placement_worker.simulation.greedy import greedy_registry
+from placement_worker.simulation.history import History
+from placement_worker.simulation.run import Moment, Record, moments
 from placement_worker.simulation.scenario import Scenario, load_scenario
 
 UNEXPECTED = 1
@@ -81,9 +83,10 @@ class Simulate(LocalCommand):
         scenario = load_scenario(args.scenario)
         explained = args.explained if args.report else 0
         history = History(explained)
-        for moment in moments(
-            scenario, Registry.installed(), explained, compared=bool(args.compare)
-        ):
+        registries = [Registry.installed()]
+        if args.compare:
+            registries.append(greedy_registry(registries[0]))
+        for moment in moments(scenario, registries, explained):
             history.add(moment)
             number, length = moment.worker.number, scenario.length
             self.progress.detail = f', step {number}/{length}'
@@ -114,7 +117,7 @@ class Simulate(LocalCommand):
         from placement_worker.simulation import report  # noqa: PLC0415
 
         if args.plot:
-            report.write_picture(scenario, history, args.plot)
+            Path(args.plot).write_text(report.picture(scenario, history), encoding='utf-8')
         if args.report:
             Path(args.report).write_text(report.page(scenario, history), encoding='utf-8')
         if args.format == 'table':

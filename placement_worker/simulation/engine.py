@@ -5,11 +5,11 @@ as a request of Senlin. Its clocks are simulated: a measured time would make two
 """
 
 import itertools
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any
 
 import msgspec
-from msgspec import structs
+from msgspec import Struct, structs
 
 from placement_worker.contract import actions, rpc
 from placement_worker.contract.action_data import CREATION, DELETION, ActionData
@@ -20,6 +20,7 @@ from placement_worker.contract.model import (
     BindRequest,
     CheckReply,
     CheckRequest,
+    Decision,
     Explain,
     Node,
     Phase,
@@ -37,28 +38,34 @@ from placement_worker.planning import sizing, victims
 from placement_worker.policies.base import Policy
 from placement_worker.policies.registry import Registry
 from placement_worker.simulation.scenario import InvalidScenario, Rebalancing, Scenario
-from placement_worker.simulation.world import PROFILE_TYPE, World, is_load_balancing, placement
+from placement_worker.simulation.world import PROFILE_TYPE, World, is_load_balancing, placement_in
 
 _ANY_SIZE = 2**62  # bytes of a request
 
 
-class Checked(NamedTuple):
+class Check(Struct, frozen=True):
     """A checked phase of an action, and what the engine did between its phases.
 
-    `refused`: the number of nodes for which the cloud had no room.
+    :ivar refused: the number of nodes for which the cloud had no room.
+    :ivar grace_period_s: the time that the engine waits before it deletes the nodes.
     """
 
+    action: str
     phase: Phase
-    reply: CheckReply
-    created: int = 0
-    deleted: int = 0
-    refused: int = 0
+    status: str
+    reason: str
+    created: int
+    deleted: int
+    refused: int
+    grace_period_s: int
+    decisions: list[Decision]
+    warnings: list[str] = []
 
 
 class Engine:
     """Change the cluster of a world as the real chain of policies decides.
 
-    :ivar world: the world that the engine changes.
+    :ivar explain: whether the decisions of an action explain each node and place.
     """
 
     def __init__(self, scenario: Scenario, registry: Registry) -> None:
@@ -73,6 +80,7 @@ class Engine:
             for i, binding in enumerate(scenario.policies)
         ]
         self.world = world = World(scenario, policies)
+        self.explain: Explain = 'none'
         self._scenario = scenario
         self._actions = 0
         self._endpoints = Endpoints(
@@ -88,37 +96,39 @@ class Engine:
         )
         world.policies = [self._attached(binding) for binding in policies]
 
-    def check(self, action: str, inputs: Mapping[str, Any], explain: Explain) -> Iterator[Checked]:
+    def run(self, action: str, inputs: Mapping[str, Any]) -> list[Check]:
         """Check an action; run it if the check is OK, and check new nodes that need a member."""
         self.world.probe_members()
         before = Action(self._next_id(), action, inputs=dict(inputs))
-        reply = self._decided('BEFORE', before, explain)
-        if reply.action.data['status'] != 'OK':
-            yield Checked('BEFORE', reply)
-            return
-        made, deleted = self._run(before, reply.action.data)
-        created = [node_id for node_id in made if self._has_server(node_id)]
-        yield Checked('BEFORE', reply, len(created), deleted, len(made) - len(created))
+        reply = self._decided('BEFORE', before)
+        if not _goes_on(reply):
+            return [_check(before, 'BEFORE', reply)]
+        new, deleted = self._changed(before, reply.action.data)
+        created = [node_id for node_id in new if self._has_server(node_id)]
+        checks = [_check(before, 'BEFORE', reply, len(created), deleted, len(new) - len(created))]
         if created and self.world.balances_load:
             creation = {**reply.action.data.get(CREATION, {}), 'nodes': created}
             after = structs.replace(before, data={**reply.action.data, CREATION: creation})
-            yield Checked('AFTER', self._decided('AFTER', after, explain))
+            checks.append(_check(after, 'AFTER', self._decided('AFTER', after)))
+        return checks
 
-    def create_at(self, place: PlaceOfNode, explain: Explain) -> Iterator[Checked]:
+    def create_at(self, place: PlaceOfNode) -> list[Check]:
         """Create a node with a profile that names its place, and check its phases."""
         new = Node(id='new', profile=_profile_at(place))
         before = Action(self._next_id(), actions.NODE_CREATE, node=new)
-        reply = self._ask(rpc.POLICY_CHECK, self._request('BEFORE', before, explain))
-        if reply.action.data['status'] != 'OK':
-            yield Checked('BEFORE', reply)
-            return
-        created = self.world.create_node(placement(place.zone, place.region_name))
-        is_created = self._has_server(created)
-        yield Checked('BEFORE', reply, int(is_created), 0, int(not is_created))
+        reply = self._checked('BEFORE', before, 'none')
+        if not _goes_on(reply):
+            return [_check(before, 'BEFORE', reply)]
+        node_id = self.world.create_node(placement_in(place.zone, place.region_name), {})
+        is_created = self._has_server(node_id)
+        checks = [_check(before, 'BEFORE', reply, int(is_created), 0, int(not is_created))]
         if is_created and self.world.balances_load:
-            node = self.world.nodes.by_id[created]
+            node = self.world.nodes.by_id[node_id]
             after = structs.replace(before, data=reply.action.data, node=node)
-            yield Checked('AFTER', self._decided('AFTER', after, explain))
+            reply = self._checked('AFTER', after, 'none')
+            self.world.store(reply.cluster, reply.nodes)
+            checks.append(_check(after, 'AFTER', reply))
+        return checks
 
     def rebalance(self, options: Rebalancing) -> RebalanceReply:
         """Plan a rebalance of the cluster."""
@@ -130,25 +140,22 @@ class Engine:
         self._actions += 1
         return f'action-{self._scenario.seed}-{self._actions}'
 
-    def _request(self, phase: Phase, action: Action, explain: Explain) -> CheckRequest:
-        world = self.world
-        return CheckRequest(phase, action, world.cluster, list(world.policies), explain=explain)
-
     def _ask(self, method: Method[Q, A], request: Q) -> A:
         encoded = getattr(self._endpoints, method.name)(msgspec.json.encode(request).decode())
         return decoder(method.reply).decode(encoded)
 
-    def _decided(self, phase: Phase, action: Action, explain: Explain) -> CheckReply:
+    def _checked(self, phase: Phase, action: Action, explain: Explain) -> CheckReply:
+        policies = list(self.world.policies)
+        request = CheckRequest(phase, action, self.world.cluster, policies, explain=explain)
+        return self._ask(rpc.POLICY_CHECK, request)
+
+    def _decided(self, phase: Phase, action: Action) -> CheckReply:
         """Return the reply to a check, and store its data of cluster and nodes."""
-        reply = self._ask(rpc.POLICY_CHECK, self._request(phase, action, explain))
+        reply = self._checked(phase, action, self.explain)
         self.world.store(reply.cluster, reply.nodes)
         return reply
 
     def _attached(self, binding: Binding) -> Binding:
-        """Return a policy with the data of its load balancer, if it balances load.
-
-        :raises InvalidScenario: the policy cannot be attached.
-        """
         if not is_load_balancing(binding):
             return binding
         reply = self._ask(rpc.POLICY_ATTACH, BindRequest(self.world.cluster, binding))
@@ -160,7 +167,7 @@ class Engine:
     def _has_server(self, node_id: str) -> bool:
         return self.world.nodes.by_id[node_id].created_at is not None
 
-    def _run(self, action: Action, data: Mapping[str, Any]) -> tuple[list[str], int]:
+    def _changed(self, action: Action, data: Mapping[str, Any]) -> tuple[list[str], int]:
         """Run the action like Senlin's engine: create the listed nodes, delete the candidates.
 
         Without candidates the engine deletes random nodes.
@@ -172,7 +179,7 @@ class Engine:
         size = sizing.size_of(action, ActionData(data), cluster, self._scenario.max_nodes)
         if size.kind == CREATION:
             entries = data.get('placement', {}).get('placements') or [{}] * size.count
-            return [self.world.create_node(entry) for entry in entries], 0
+            return [self.world.create_node(entry, {}) for entry in entries], 0
         chosen = data.get(DELETION, {}).get('candidates')
         if chosen is None:
             order = victims.Members(cluster.nodes, 'RANDOM', action.id).ordered
@@ -181,6 +188,33 @@ class Engine:
             ]
         self.world.nodes.delete(chosen)
         return [], len(chosen)
+
+
+def _goes_on(reply: CheckReply) -> bool:
+    return bool(reply.action.data['status'] == 'OK')
+
+
+def _check(
+    action: Action,
+    phase: Phase,
+    reply: CheckReply,
+    created: int = 0,
+    deleted: int = 0,
+    refused: int = 0,
+) -> Check:
+    data = reply.action.data
+    return Check(
+        action.action,
+        phase,
+        data['status'],
+        data['reason'],
+        created,
+        deleted,
+        refused,
+        data.get(DELETION, {}).get('grace_period', 0) if deleted else 0,
+        reply.decisions,
+        reply.warnings,
+    )
 
 
 def _normalized(binding: Binding, policy: Policy[Any]) -> Binding:

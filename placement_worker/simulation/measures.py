@@ -40,12 +40,12 @@ class Standing(Struct, frozen=True):
 
 def misplaced(standings: Iterable[Standing]) -> float:
     """Return how many nodes would have to be elsewhere for the ideal."""
-    return sum(abs(one.deviation) for one in standings) / 2
+    return sum(abs(place.deviation) for place in standings) / 2
 
 
 def skew(standings: Iterable[Standing]) -> float:
     """Return the maximum deviation minus the minimum deviation, in nodes."""
-    deviations = [one.deviation for one in standings if one.ideal is not None]
+    deviations = [place.deviation for place in standings if place.ideal is not None]
     return max(deviations) - min(deviations) if deviations else 0.0
 
 
@@ -54,35 +54,39 @@ def standings(cluster: Cluster, policies: Sequence[Binding], cloud: Inventory) -
 
     Nodes that were never created are in no place.
     """
-    zones = _listed(policies, ZonePlacement.name, 'zones')
-    regions = _listed(policies, RegionPlacement.name, 'regions')
-    found = Snapshot(cloud, cluster)
+    zones = _places_of(policies, ZonePlacement.name, 'zones')
+    regions = _places_of(policies, RegionPlacement.name, 'regions')
+    snapshot = Snapshot(cloud, cluster)
     created = [node for node in cluster.nodes if node.created_at]
-    counts = Counter(
-        _place(node, found, bool(regions), bool(zones) or not regions) for node in created
-    )
-    shares = _shares(zones, regions, cloud, cluster.profile.region, len(created))
+    by_zone = bool(zones) or not regions
+    counts = Counter(_place(node, snapshot, bool(regions), by_zone) for node in created)
+    ideals = _ideals(zones, regions, cloud, cluster.profile.region, len(created))
     listed = [
-        Standing(name, counts.pop(name, 0), share or 0.0, share is not None)
-        for name, share in shares.items()
+        Standing(name, counts.pop(name, 0), ideal or 0.0, ideal is not None)
+        for name, ideal in ideals.items()
     ]
     others = [
-        Standing(name, counts[name], 0.0 if shares else None, False) for name in sorted(counts)
+        Standing(name, counts[name], 0.0 if ideals else None, False) for name in sorted(counts)
     ]
     return listed + others
 
 
-def _listed(policies: Sequence[Binding], kind: str, key: str) -> dict[str, Place]:
-    specs = [binding.spec for binding in policies if binding.enabled and binding.spec.type == kind]
-    return {place['name']: Place(**place) for spec in specs for place in spec.properties[key]}
+def _places_of(policies: Sequence[Binding], policy_type: str, key: str) -> dict[str, Place]:
+    return {
+        place['name']: Place(**place)
+        for binding in policies
+        if binding.enabled and binding.spec.type == policy_type
+        for place in binding.spec.properties[key]
+    }
 
 
-def _place(node: Node, found: Snapshot, by_region: bool, by_zone: bool) -> str:
-    names = (found.region_of(node) if by_region else None, found.zone_of(node) if by_zone else None)
-    return '/'.join(filter(None, names)) or NO_PLACE
+def _place(node: Node, snapshot: Snapshot, by_region: bool, by_zone: bool) -> str:
+    region = snapshot.region_of(node) if by_region else None
+    zone = snapshot.zone_of(node) if by_zone else None
+    return '/'.join(filter(None, (region, zone))) or NO_PLACE
 
 
-def _shares(
+def _ideals(
     zones: Mapping[str, Place],
     regions: Mapping[str, Place],
     cloud: Inventory,
@@ -120,12 +124,12 @@ def _among(
     usable = [place for name, place in places.items() if available.get(name)]
     shares: dict[str, float] = {}
     while len(shares) < len(usable):
-        open_ones = [place for place in usable if place.name not in shares]
-        left, weight = total - sum(shares.values()), sum(place.weight for place in open_ones)
-        capped = [place for place in open_ones if 0 <= place.cap < left * place.weight / weight]
+        rest = [place for place in usable if place.name not in shares]
+        left, weight = total - sum(shares.values()), sum(place.weight for place in rest)
+        capped = [place for place in rest if 0 <= place.cap < left * place.weight / weight]
         shares.update(
             {place.name: float(place.cap) for place in capped}
-            or {place.name: left * place.weight / weight for place in open_ones}
+            or {place.name: left * place.weight / weight for place in rest}
         )
     return {name: shares.get(name) for name in places}
 
@@ -155,10 +159,9 @@ class Evenness(Struct):
     _ever_even: bool = False
 
     def add(self, number: int, standings: Sequence[Standing]) -> None:
-        """Add the next step."""
         self.last = number
-        self.is_measured |= any(one.ideal is not None for one in standings)
-        if all(abs(one.deviation) < 1 - _TOLERANCE for one in standings):
+        self.is_measured |= any(place.ideal is not None for place in standings)
+        if all(abs(place.deviation) < 1 - _TOLERANCE for place in standings):
             self._add_even(number)
         else:
             self._add_uneven(number, misplaced(standings))

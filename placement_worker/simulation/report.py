@@ -18,15 +18,16 @@ import msgspec
 from placement_worker.errors import PlacementWorkerError
 from placement_worker.formats import text as details
 from placement_worker.formats.text import counted
-from placement_worker.simulation.run import History, Moment, Record
+from placement_worker.simulation.drawing import svg_of
+from placement_worker.simulation.history import History
+from placement_worker.simulation.run import Moment, Record
 from placement_worker.simulation.run_charts import (
     GREEDY,
     WORKER,
     Chart,
-    Steps,
+    StepAxis,
     charts,
-    steps,
-    svg_of,
+    step_axis,
 )
 from placement_worker.simulation.scenario import Scenario
 
@@ -51,7 +52,7 @@ def page(scenario: Scenario, history: History) -> str:
         is_number=details.is_number,
     )  # fmt: skip
     environment.tests['shown'] = details.is_shown_detail
-    axis = steps(history)
+    axis = step_axis(history)
     environment.globals['draw'] = lambda panel: markupsafe.Markup(  # noqa: S704
         svg_of(panel, axis, _PATH_WIDTH)
     )
@@ -75,7 +76,7 @@ def picture(scenario: Scenario, history: History) -> str:
     pieces = [_Piece(_MARGIN, 32, 'title', scenario.title)]
     pieces.append(_Piece(_MARGIN, 32 + _LINE, 'name', f'{history.evenness.verdict}.'))
     bottom = 32.0 + _LINE
-    axis = steps(history)
+    axis = step_axis(history)
     for chart in charts(history):
         bottom += _GAP + _LINE
         pieces.append(_Piece(_MARGIN, bottom, 'heading', chart.heading))
@@ -101,10 +102,6 @@ def check_picture_name(path: str) -> None:
         raise CannotPlot(f'{path}: unknown picture format; use a file name that ends in .svg')
 
 
-def write_picture(scenario: Scenario, history: History, path: str) -> None:
-    Path(path).write_text(picture(scenario, history), encoding='utf-8')
-
-
 def _environment() -> jinja2.Environment:
     return jinja2.Environment(
         loader=jinja2.PackageLoader('placement_worker.simulation', 'page'), autoescape=True,
@@ -118,29 +115,34 @@ def _data(moments: Sequence[Moment]) -> markupsafe.Markup:
     No text in the JSON can end the `script` element that holds it.
     """
     sentences = [
-        [f'Step {moment.worker.number}: {moment.worker.what}.', *map(_sentence, _records(moment))]
+        [
+            f'Step {moment.worker.number}: {moment.worker.what}.',
+            *(label + _sentence(record) for label, record in _labeled(moment)),
+        ]
         for moment in moments
     ]
     return markupsafe.Markup(msgspec.json.encode(sentences).decode().replace('<', '\\u003c'))  # noqa: S704
 
 
-def _records(moment: Moment) -> list[tuple[str, Record]]:
+def _labeled(moment: Moment) -> list[tuple[str, Record]]:
     if not moment.other:
         return [('', moment.worker)]
     return [(f'{WORKER}: ', moment.worker), (f'{GREEDY}: ', moment.other)]
 
 
-def _sentence(side: tuple[str, Record]) -> str:
-    label, record = side
+def _sentence(record: Record) -> str:
     places = ', '.join(
-        f'{one.name} {one.nodes}' + (f' ({one.deviation:+.1f})' if one.ideal is not None else '')
-        for one in record.standings
+        f'{place.name} {place.nodes}'
+        + (f' ({place.deviation:+.1f})' if place.ideal is not None else '')
+        for place in record.standings
     )
     failed = ' A check ended in ERROR.' if record.status == 'ERROR' else ''
     protected = f', {_number(record.protected)} protected' if record.protected else ''
     size = f'{counted(record.size, "node")}{protected}, {_number(record.misplaced)} off their ideal'
-    pools = ''.join(f' {one.policy} has {counted(one.members, "member")}.' for one in record.pools)
-    return f'{label}{size}; {places}.{pools}{failed}'
+    pools = ''.join(
+        f' {pool.policy} has {counted(pool.members, "member")}.' for pool in record.pools
+    )
+    return f'{size}; {places}.{pools}{failed}'
 
 
 def _number(value: float) -> str:
@@ -166,7 +168,7 @@ def _columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _held(record: Record) -> dict[str, int]:
-    return {one.name: one.nodes for one in record.standings}
+    return {place.name: place.nodes for place in record.standings}
 
 
 @dataclass(frozen=True)
@@ -198,7 +200,7 @@ def _legend(entries: Sequence[tuple[str, str]], y: float) -> Iterator[_Piece]:
         x += width
 
 
-def _panels(chart: Chart, axis: Steps, y: float) -> Iterator[_Piece]:
+def _panels(chart: Chart, axis: StepAxis, y: float) -> Iterator[_Piece]:
     count = _PANELS_PER_ROW if len(chart.panels) > 1 else 1
     share = (_WIDTH - 2 * _MARGIN) / count
     width = share - _LEFT - _RIGHT
@@ -217,4 +219,4 @@ def _style() -> tuple[str, dict[str, str]]:
     css = (resources.files(__package__) / 'page' / 'charts.css').read_text(encoding='utf-8')
     colors = dict(re.findall(r'--(\w+): (#\w+);', css))
     rules = css.partition('}')[2]  # the first rule defines the colors
-    return re.sub(r'var\(--(\w+)\)', lambda found: colors[found[1]], rules).strip(), colors
+    return re.sub(r'var\(--(\w+)\)', lambda variable: colors[variable[1]], rules).strip(), colors

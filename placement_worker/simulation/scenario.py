@@ -44,8 +44,8 @@ class InvalidScenario(PlacementWorkerError):
     """The file does not describe a scenario; the message names the path and the cause."""
 
 
-class Failing(Struct, frozen=True, forbid_unknown_fields=True):
-    """Failing nodes: a number or a percentage of those in a zone, a region, or anywhere."""
+class SomeNodes(Struct, frozen=True, forbid_unknown_fields=True):
+    """A number or a percentage of the nodes in a zone, a region, or anywhere."""
 
     count: Count | Percentage = '100%'
     zone: str | None = None
@@ -53,17 +53,13 @@ class Failing(Struct, frozen=True, forbid_unknown_fields=True):
     seed: int = 0
 
 
-class Protecting(Struct, frozen=True, forbid_unknown_fields=True):
-    """Nodes that a user protects: a number or a percentage, as in `Failing`.
+class Protecting(SomeNodes, frozen=True, forbid_unknown_fields=True):
+    """Nodes that a user protects.
 
     :ivar minutes: the simulated time after which the protection ends; each step takes one minute.
         None for a protection without an end.
     """
 
-    count: Count | Percentage = '100%'
-    zone: str | None = None
-    region: str | None = None
-    seed: int = 0
     minutes: Annotated[int, Meta(ge=1)] | None = None
     reason: str = ''
 
@@ -98,7 +94,7 @@ class Cordoning(CordonedPlace, frozen=True, forbid_unknown_fields=True, kw_only=
 
 
 class MemberStatus(Struct, frozen=True, forbid_unknown_fields=True):
-    """The operating status of the pool members of some nodes: a number or a percentage of all."""
+    """The operating status of the pool members of some nodes."""
 
     status: OperatingStatus
     count: Count | Percentage = '100%'
@@ -129,7 +125,7 @@ class Step(Struct, frozen=True, forbid_unknown_fields=True):
     scale_in: Count | None = None
     resize: Count | Resize | None = None
     delete_nodes: Count | None = None
-    fail_nodes: Count | Percentage | Failing | None = None
+    fail_nodes: Count | Percentage | SomeNodes | None = None
     replace_failed: Literal[True] | None = None
     rebalance: Literal[True] | Rebalancing | None = None
     protect: Count | Percentage | Protecting | None = None
@@ -205,11 +201,9 @@ class Scenario(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def length(self) -> int:
-        """The number of steps, with each repetition counted."""
         return _length(self.steps)
 
     def unrolled(self) -> Iterator[Step]:
-        """Yield all steps in order, with repetitions expanded."""
         return _unrolled(self.steps)
 
 

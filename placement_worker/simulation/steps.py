@@ -3,48 +3,28 @@
 A step that needs a decision asks the worker through the engine; the others change the world alone.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from placement_worker.contract import actions
-from placement_worker.contract.action_data import DELETION
-from placement_worker.contract.model import Decision, Explain, Phase, RebalanceStep
+from placement_worker.contract.model import RebalanceStep
 from placement_worker.contract.rpc import POLICY_REBALANCE
 from placement_worker.formats.text import counted
 from placement_worker.policies.base import BEFORE
-from placement_worker.simulation.engine import Checked, Engine
+from placement_worker.simulation.engine import Check, Engine
 from placement_worker.simulation.scenario import (
     CordonedPlace,
     Cordoning,
-    Failing,
     MemberStatus,
     Protecting,
     Rebalancing,
     Resize,
+    SomeNodes,
     Step,
 )
-
-
-class Check(Struct, frozen=True):
-    """One policy check of a step, and the nodes that the engine created and deleted.
-
-    :ivar refused: the number of nodes for which the cloud had no room.
-    :ivar grace_period_s: the time that the engine waits before it deletes the nodes.
-    """
-
-    action: str
-    phase: Phase
-    status: str
-    reason: str
-    created: int
-    deleted: int
-    refused: int
-    grace_period_s: int
-    decisions: list[Decision]
-    warnings: list[str] = []
 
 
 class Taken(Struct, frozen=True):
@@ -58,49 +38,23 @@ class Taken(Struct, frozen=True):
     changes_world: bool = False
 
 
-# Check an action, given by name and inputs, and run it if the check is OK.
-_Ask = Callable[[str, Mapping[str, Any]], list[Check]]
 # Take a step of one kind: the engine, the value of the step, and the seed of its random choices.
-_Take = Callable[[Engine, Any, _Ask, str], Taken]
+_Take = Callable[[Engine, Any, str], Taken]
 
 
-def take(engine: Engine, step: Step, seed: str, explain: Explain) -> Taken:
-    """Take one step.
-
-    :param seed: seed for the random choices of the step.
-    """
-
-    def ask(action: str, inputs: Mapping[str, Any]) -> list[Check]:
-        return [_check(action, checked) for checked in engine.check(action, inputs, explain)]
-
-    return _TAKEN[step.verb](engine, getattr(step, step.verb), ask, seed)
+def take(engine: Engine, step: Step, seed: str) -> Taken:
+    return _TAKEN[step.verb](engine, getattr(step, step.verb), seed)
 
 
-def _check(action: str, checked: Checked) -> Check:
-    data = checked.reply.action.data
-    return Check(
-        action,
-        checked.phase,
-        data['status'],
-        data['reason'],
-        checked.created,
-        checked.deleted,
-        checked.refused,
-        data.get(DELETION, {}).get('grace_period', 0) if checked.deleted else 0,
-        checked.reply.decisions,
-        checked.reply.warnings,
-    )
+def _scale_out(engine: Engine, count: int, _: str) -> Taken:
+    return Taken(f'scale out by {count}', engine.run(actions.CLUSTER_SCALE_OUT, {'count': count}))
 
 
-def _scale_out(_: Engine, count: int, ask: _Ask, __: str) -> Taken:
-    return Taken(f'scale out by {count}', ask(actions.CLUSTER_SCALE_OUT, {'count': count}))
+def _scale_in(engine: Engine, count: int, _: str) -> Taken:
+    return Taken(f'scale in by {count}', engine.run(actions.CLUSTER_SCALE_IN, {'count': count}))
 
 
-def _scale_in(_: Engine, count: int, ask: _Ask, __: str) -> Taken:
-    return Taken(f'scale in by {count}', ask(actions.CLUSTER_SCALE_IN, {'count': count}))
-
-
-def _resize(_: Engine, to: int | Resize, ask: _Ask, __: str) -> Taken:
+def _resize(engine: Engine, to: int | Resize, _: str) -> Taken:
     resize = to if isinstance(to, Resize) else Resize(to)
     if resize.adjustment_type == 'EXACT_CAPACITY':
         what = f'resize to {resize.number}'
@@ -108,38 +62,38 @@ def _resize(_: Engine, to: int | Resize, ask: _Ask, __: str) -> Taken:
         unit = ' %' if resize.adjustment_type.endswith('PERCENTAGE') else ''
         what = f'resize by {resize.number:+d}{unit}'
     inputs = {'adjustment_type': resize.adjustment_type, **msgspec.to_builtins(resize)}
-    return Taken(what, ask(actions.CLUSTER_RESIZE, inputs))
+    return Taken(what, engine.run(actions.CLUSTER_RESIZE, inputs))
 
 
-def _delete_nodes(engine: Engine, count: int, ask: _Ask, seed: str) -> Taken:
+def _delete_nodes(engine: Engine, count: int, seed: str) -> Taken:
     chosen = engine.world.pick(count, seed)
-    checks = ask(actions.CLUSTER_DEL_NODES, {'candidates': chosen}) if chosen else []
+    checks = engine.run(actions.CLUSTER_DEL_NODES, {'candidates': chosen}) if chosen else []
     return Taken(f'delete {counted(len(chosen), "node")} by name', checks)
 
 
-def _fail_nodes(engine: Engine, which: Any, _: _Ask, seed: str) -> Taken:
-    failing = which if isinstance(which, Failing) else Failing(which)
+def _fail_nodes(engine: Engine, which: Any, seed: str) -> Taken:
+    failing = which if isinstance(which, SomeNodes) else SomeNodes(which)
     failed = engine.world.fail(failing, seed)
     verb = 'fails' if failed == 1 else 'fail'
-    return Taken(f'{counted(failed, "node")} {verb}{_in_place(failing)}', [], True)
+    return Taken(f'{counted(failed, "node")} {verb}{_in_place(failing)}', changes_world=True)
 
 
-def _in_place(which: Failing | Protecting) -> str:
+def _in_place(which: SomeNodes) -> str:
     place = '/'.join(filter(None, (which.region, which.zone)))
     return f' in {place}' if place else ''
 
 
-def _protect(engine: Engine, which: Any, _: _Ask, seed: str) -> Taken:
+def _protect(engine: Engine, which: Any, seed: str) -> Taken:
     protecting = which if isinstance(which, Protecting) else Protecting(which)
     count = engine.world.protect(protecting, seed)
     verb = 'is' if count == 1 else 'are'
     end = f' for {counted(protecting.minutes, "minute")}' if protecting.minutes else ''
     reason = f' ({protecting.reason})' if protecting.reason else ''
     what = f'{counted(count, "node")} {verb} protected{_in_place(protecting)}{end}{reason}'
-    return Taken(what, [], True)
+    return Taken(what, changes_world=True)
 
 
-def _replace_failed(engine: Engine, _: bool, ask: _Ask, __: str) -> Taken:
+def _replace_failed(engine: Engine, _: bool, __: str) -> Taken:
     """Create as many nodes as have failed, then delete the failed ones.
 
     In this order the failed nodes are evidence of a shortage when their replacements are placed.
@@ -147,84 +101,84 @@ def _replace_failed(engine: Engine, _: bool, ask: _Ask, __: str) -> Taken:
     failed = engine.world.nodes.failed
     if not failed:
         return Taken('replace failed nodes: there are none')
-    checks = ask(actions.CLUSTER_SCALE_OUT, {'count': len(failed)})
+    checks = engine.run(actions.CLUSTER_SCALE_OUT, {'count': len(failed)})
     if checks[0].status == 'OK':
-        checks += ask(actions.CLUSTER_DEL_NODES, {'candidates': failed})
+        checks += engine.run(actions.CLUSTER_DEL_NODES, {'candidates': failed})
     return Taken(f'replace {counted(len(failed), "failed node")}', checks)
 
 
-def _rebalance(engine: Engine, which: Any, ask: _Ask, _: str) -> Taken:
+def _rebalance(engine: Engine, which: Any, _: str) -> Taken:
     """Plan a rebalance, and take its steps until a check or the creation of a node fails."""
     plan = engine.rebalance(which if isinstance(which, Rebalancing) else Rebalancing())
     reason = plan.reason.removesuffix('.')
     checks = [Check(POLICY_REBALANCE.name, BEFORE, plan.status, plan.reason, 0, 0, 0, 0, [])]
     for step in plan.steps:
-        checks += _created(engine, step, ask)
-        if all(check.status == 'OK' and not check.refused for check in checks):
+        checks += _created(engine, step)
+        if _succeeded(checks):
             victims = [victim.id for victim in step.delete]
-            checks += ask(actions.CLUSTER_DEL_NODES, {'candidates': victims})
-        if any(check.status != 'OK' or check.refused for check in checks):
+            checks += engine.run(actions.CLUSTER_DEL_NODES, {'candidates': victims})
+        if not _succeeded(checks):
             break
     return Taken(f'rebalance: {reason[:1].lower()}{reason[1:]}', checks)
 
 
-def _created(engine: Engine, step: RebalanceStep, ask: _Ask) -> list[Check]:
+def _created(engine: Engine, step: RebalanceStep) -> list[Check]:
     """Create the nodes of a step by a scale-out, or else one by one with profiles."""
     if step.scale_out:
-        return ask(actions.CLUSTER_SCALE_OUT, {'count': len(step.create)})
-    return [
-        _check(actions.NODE_CREATE, checked)
-        for place in step.create
-        for checked in engine.create_at(place, 'none')
-    ]
+        return engine.run(actions.CLUSTER_SCALE_OUT, {'count': len(step.create)})
+    return [check for place in step.create for check in engine.create_at(place)]
 
 
-def _member_status(engine: Engine, wanted: MemberStatus, _: _Ask, seed: str) -> Taken:
+def _succeeded(checks: Sequence[Check]) -> bool:
+    return all(check.status == 'OK' and not check.refused for check in checks)
+
+
+def _member_status(engine: Engine, wanted: MemberStatus, seed: str) -> Taken:
     members = counted(engine.world.set_member_status(wanted, seed), 'member')
-    return Taken(f'{members} in operating status {wanted.status}', [], True)
+    return Taken(f'{members} in operating status {wanted.status}', changes_world=True)
 
 
 def _zone(available: bool) -> _Take:
-    def taken(engine: Engine, name: str, _: _Ask, __: str) -> Taken:
+    def taken(engine: Engine, name: str, _: str) -> Taken:
         engine.world.cloud.set_zone(name, available)
         if available:
             engine.world.cloud.set_capacity(name, has_room=True)
-        return Taken(f'zone {name} {"is back" if available else "is lost"}', [], True)
+        return Taken(f'zone {name} {"is back" if available else "is lost"}', changes_world=True)
 
     return taken
 
 
-def _exhaust(engine: Engine, name: str, _: _Ask, __: str) -> Taken:
+def _exhaust(engine: Engine, name: str, _: str) -> Taken:
     engine.world.cloud.set_capacity(name, has_room=False)
-    return Taken(f'zone {name} is out of capacity', [], True)
+    return Taken(f'zone {name} is out of capacity', changes_world=True)
 
 
-def _cordon(engine: Engine, which: Cordoning, _: _Ask, __: str) -> Taken:
+def _cordon(engine: Engine, which: Cordoning, _: str) -> Taken:
     added = engine.world.cordon(which)
     end = f' for {counted(which.minutes, "minute")}'
     reason = f' ({which.reason})' if which.reason else ''
     verb = 'cordoned and evacuated' if which.evacuate else 'cordoned'
-    return Taken(f'{added.place} is {verb}{end}{reason}', [], True)
+    return Taken(f'{added.place} is {verb}{end}{reason}', changes_world=True)
 
 
-def _uncordon(engine: Engine, which: CordonedPlace, _: _Ask, __: str) -> Taken:
+def _uncordon(engine: Engine, which: CordonedPlace, _: str) -> Taken:
     engine.world.uncordon(which)
     place = ' of '.join(
         f'{kind} {name}' for kind, name in (('zone', which.zone), ('region', which.region)) if name
     )
-    return Taken(f'{place} is open again', [], True)
+    return Taken(f'{place} is open again', changes_world=True)
 
 
 def _region(known: bool) -> _Take:
-    def taken(engine: Engine, name: str, _: _Ask, __: str) -> Taken:
+    def taken(engine: Engine, name: str, _: str) -> Taken:
         engine.world.cloud.set_region(name, known)
-        return Taken(f'region {name} {"is back" if known else "is lost"}', [], True)
+        return Taken(f'region {name} {"is back" if known else "is lost"}', changes_world=True)
 
     return taken
 
 
 def _properties(key: str, plural: str) -> _Take:
-    def taken(engine: Engine, values: Mapping[str, int], _: _Ask, __: str) -> Taken:
+    def taken(engine: Engine, values: Mapping[str, int], _: str) -> Taken:
         engine.world.set_property(key, values)
         return Taken(
             f'{plural}: {", ".join(f"{name} {value}" for name, value in values.items())}', [], True

@@ -11,22 +11,21 @@ import random
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from types import MappingProxyType
+from operator import attrgetter
 from typing import Any
 
 from msgspec import Struct, structs
 from typing_extensions import override
 
-from placement_worker.cloud.embedded.inventory import Inventory, Region
+from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.embedded.octavia_simulator import OperatingStatus, Settings
-from placement_worker.cloud.ports import Cloud, Clouds, OctaviaSettings
+from placement_worker.cloud.ports import OctaviaSettings
 from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.contract.model import (
     Address,
     Binding,
     Cluster,
     ClusterPatch,
-    Credentials,
     Data,
     Node,
     NodeMetadata,
@@ -43,14 +42,14 @@ from placement_worker.planning.places import Cordon, cordons_in_force
 from placement_worker.policies.load_balancing.attachment import StoredLoadBalancer
 from placement_worker.policies.region_placement import RegionPlacement
 from placement_worker.policies.zone_placement import ZonePlacement
+from placement_worker.simulation.changing_cloud import ChangingCloud
 from placement_worker.simulation.scenario import (
     CordonedPlace,
     Cordoning,
-    Failing,
     MemberStatus,
     Protecting,
     Scenario,
-    regions_of,
+    SomeNodes,
 )
 
 TICK = datetime.timedelta(minutes=1)  # the simulated time of a step
@@ -59,7 +58,6 @@ _FAILED: OperatingStatus = 'ERROR'  # the status of a failed node, and of its me
 _NO_ROOM = 'No valid host was found. There are not enough hosts available.'
 _DEFAULT_CIDR = {4: '10.0.0.0/8', 6: 'fd00::/64'}
 _RESERVED = 10  # the first addresses of a subnet: gateway, DHCP, load balancers
-_NO_DATA: Mapping[str, Any] = MappingProxyType({})
 
 
 class World:
@@ -70,7 +68,7 @@ class World:
     """
 
     def __init__(self, scenario: Scenario, policies: Sequence[Binding]) -> None:
-        self.cloud = ChangingCloud(_without_delays(scenario.inventory))
+        self.cloud = ChangingCloud(scenario.inventory)
         self.policies = policies
         self.nodes = ClusterNodes(scenario.cluster.name, scenario.inventory, scenario.start)
         self.now = scenario.start.astimezone(datetime.UTC)
@@ -80,7 +78,7 @@ class World:
         self._cordons: list[Cordon] = []
         for start in scenario.cluster.nodes:
             for _ in range(start.count):
-                self.create_node(placement(start.zone, start.region), start.data)
+                self.create_node(placement_in(start.zone, start.region), start.data)
 
     @property
     def cluster(self) -> Cluster:
@@ -99,22 +97,23 @@ class World:
         )
 
     def store(self, cluster: ClusterPatch | None, nodes: Mapping[str, NodePatch]) -> None:
-        """Store the data of a reply."""
         if cluster:
             self._cluster_data = cluster.data
         for node_id, patch in nodes.items():
             self.nodes.change([node_id], data=patch.data)
 
-    def create_node(self, placed: Mapping[str, str], data: Mapping[str, Any] = _NO_DATA) -> str:
+    def create_node(self, placement: Mapping[str, str], data: Mapping[str, Any]) -> str:
         """Create a node, in ERROR if its place has no room, and return its id.
 
         :param data: the data of the node besides its place.
         """
-        region = placed.get('region_name') or self._described.region
-        has_room = self.cloud.has_room(region, placed.get('zone'))
-        return self.nodes.create(placed, self.now, has_room=has_room, data=data).id
+        region = placement.get('region_name') or self._described.region
+        has_room = self.cloud.has_room(region, placement.get('zone'))
+        if placement:
+            data = {**data, 'placement': dict(placement)}
+        return self.nodes.create(data, self.now, has_room).id
 
-    def fail(self, which: Failing, seed: str) -> int:
+    def fail(self, which: SomeNodes, seed: str) -> int:
         """Make healthy nodes fail, and return their number."""
         chosen = self._some(which, seed, except_ids=self.nodes.failed)
         self.nodes.change(chosen, status=_FAILED)
@@ -122,7 +121,6 @@ class World:
 
     @property
     def protected(self) -> Collection[str]:
-        """The ids of the nodes that are protected now."""
         return victims.protections_in_force(self.nodes.by_id.values(), {}, self.now)
 
     def protect(self, which: Protecting, seed: str) -> int:
@@ -133,18 +131,16 @@ class World:
         self.nodes.change(chosen, metadata=metadata)
         return len(chosen)
 
-    def _some(
-        self, which: Failing | Protecting, seed: str, except_ids: Collection[str]
-    ) -> list[str]:
+    def _some(self, which: SomeNodes, seed: str, except_ids: Collection[str]) -> list[str]:
         """Return the ids of some nodes of a place; the seed chooses them."""
-        found = Snapshot(self.cloud.inventory, self.cluster)
+        snapshot = Snapshot(self.cloud.inventory, self.cluster)
         excepted = set(except_ids)
         eligible = [
             node.id
             for node in self.nodes.by_id.values()
             if node.id not in excepted
-            and which.zone in (None, found.zone_of(node))
-            and which.region in (None, found.region_of(node))
+            and which.zone in (None, snapshot.zone_of(node))
+            and which.region in (None, snapshot.region_of(node))
         ]
         return _sample(eligible, which.count, f'{seed}/{which.seed}')
 
@@ -155,10 +151,9 @@ class World:
     @property
     def cordons(self) -> Sequence[Cordon]:
         """The cordons in force now, by place."""
-        return sorted(self.cordons_at(self.now), key=lambda one: one.place)
+        return sorted(self.cordons_at(self.now), key=attrgetter('place'))
 
     def cordons_at(self, now: datetime.datetime) -> Sequence[Cordon]:
-        """Return the cordons in force at a time."""
         return cordons_in_force(self._cordons, now)
 
     def cordon(self, which: Cordoning) -> Cordon:
@@ -175,13 +170,14 @@ class World:
         return added
 
     def uncordon(self, place: CordonedPlace) -> None:
-        """Remove the cordon of a place, if it has one."""
-        at = place.zone, place.region
-        self._cordons = [one for one in self.cordons if (one.zone, one.region) != at]
+        self._cordons = [
+            cordon
+            for cordon in self.cordons
+            if (cordon.zone, cordon.region) != (place.zone, place.region)
+        ]
 
     @property
     def balances_load(self) -> bool:
-        """Whether the cluster has a load-balancing policy."""
         return any(map(is_load_balancing, self.policies))
 
     def set_member_status(self, wanted: MemberStatus, seed: str) -> int:
@@ -206,13 +202,11 @@ class World:
         ]
 
 
-def placement(zone: str | None, region: str | None) -> dict[str, str]:
-    """Return the placement of a node in a place, as the data of an action has it."""
+def placement_in(zone: str | None, region: str | None) -> dict[str, str]:
     return {key: name for key, name in (('region_name', region), ('zone', zone)) if name}
 
 
 def is_load_balancing(binding: Binding) -> bool:
-    """Return whether a policy has to be attached before it is checked."""
     return binding.enabled and binding.spec.type == LOAD_BALANCING
 
 
@@ -244,10 +238,6 @@ class ClusterNodes:
     """
 
     def __init__(self, cluster_name: str, inventory: Inventory, start: datetime.datetime) -> None:
-        """Start without nodes.
-
-        :param start: the time at which the profile was created.
-        """
         self.by_id: dict[str, Node] = {}
         self._cluster_name = cluster_name
         self._subnets = {
@@ -259,17 +249,9 @@ class ClusterNodes:
 
     @property
     def failed(self) -> list[str]:
-        """The ids of the failed nodes."""
         return [node.id for node in self.by_id.values() if node.status == _FAILED]
 
-    def create(
-        self,
-        placement: Mapping[str, str],
-        now: datetime.datetime,
-        *,
-        has_room: bool,
-        data: Mapping[str, Any] = _NO_DATA,
-    ) -> Node:
+    def create(self, data: Mapping[str, Any], now: datetime.datetime, has_room: bool) -> Node:
         """Create a node; without room for it in the cloud, it is in ERROR and has no server."""
         self._serial += 1
         node = Node(
@@ -277,7 +259,7 @@ class ClusterNodes:
             name=f'{self._cluster_name}-{self._serial}',
             index=self._serial,
             profile_created_at=self._start,
-            data={**data, **({'placement': dict(placement)} if placement else {})},
+            data=dict(data),
             updated_at=now,
         )
         if has_room:
@@ -290,14 +272,12 @@ class ClusterNodes:
         return node
 
     def delete(self, node_ids: Iterable[str]) -> None:
-        """Delete nodes, and release their addresses."""
         for node_id in node_ids:
             details = self.by_id.pop(node_id).details
             for network, addresses in (details.addresses if details else {}).items():
                 self._subnets[network].released.extend(addresses)
 
     def change(self, node_ids: Iterable[str], **fields: Any) -> None:
-        """Set fields of nodes."""
         for node_id in node_ids:
             self.by_id[node_id] = structs.replace(self.by_id[node_id], **fields)
 
@@ -317,132 +297,7 @@ class _Subnet:
         return [self.released.popleft()] if self.released else []
 
 
-class ChangingCloud(Clouds):
-    """The embedded cloud, which loses and regains zones, regions and capacity.
-
-    :ivar inventory: what the cloud shows now.
-    """
-
-    def __init__(self, inventory: Inventory) -> None:
-        self.inventory = inventory
-        self._whole = inventory  # with the lost regions
-        self._lost_regions: set[str] = set()
-        self._exhausted: set[str] = set()
-        self._ever_available = _available(inventory)
-
-    @override
-    def acting_for(self, credentials: Credentials, project: str | None) -> Cloud:
-        return self.inventory
-
-    @override
-    def acting_as_service(self) -> Cloud:
-        return self.inventory
-
-    @property
-    def outages(self) -> list[str]:
-        """The zones and regions that are unavailable now but were before, and exhausted zones."""
-        lost = self._lost_regions | (self._ever_available - _available(self._whole))
-        return sorted(lost | {f'{zone} (no capacity)' for zone in self._exhausted})
-
-    def set_capacity(self, name: str, has_room: bool) -> None:
-        """Set whether a zone has room for new nodes; `name` is that of `set_zone`."""
-        self._exhausted = self._exhausted - {name} if has_room else self._exhausted | {name}
-
-    def has_room(self, region: str | None, zone: str | None) -> bool:
-        """Return whether a zone has room for a new node; no zone stands for any zone."""
-        return self._exhausted.isdisjoint({zone, f'{region}/{zone}'})
-
-    def set_zone(self, name: str, available: bool) -> None:
-        """Set whether Nova reports a zone as available.
-
-        :param name: a zone of one region (`RegionOne/az1`), or a zone of all regions.
-        """
-        whole = self._whole
-        regions = whole.region_map
-        if isinstance(regions, dict):
-            regions = {
-                key: structs.replace(
-                    region, zones=_with_zone(region.zones, name.removeprefix(f'{key}/'), available)
-                )
-                if region.zones
-                else region
-                for key, region in regions.items()
-            }
-        zones = _with_zone(whole.zone_list, name, available)
-        self._show(whole.changed(zone_list=zones, region_map=regions))
-
-    def set_region(self, name: str, known: bool) -> None:
-        """Set whether Keystone knows a region."""
-        self._lost_regions = self._lost_regions - {name} if known else self._lost_regions | {name}
-        self._show(self._whole)
-
-    def set_member_statuses(self, by_address: Mapping[str, OperatingStatus]) -> None:
-        """Set what the health monitors of pools find; other members are ONLINE."""
-        settings = structs.replace(self._whole.load_balancer, member_status=dict(by_address))
-        self._show(self._whole.changed(load_balancer=settings))
-
-    def _show(self, whole: Inventory) -> None:
-        self._whole = whole
-        self._ever_available |= _available(whole)
-        regions, lost = whole.region_map, self._lost_regions
-        if isinstance(regions, dict):
-            regions = {name: region for name, region in regions.items() if name not in lost}
-        else:
-            regions = [name for name in regions if name not in lost]
-        self.inventory = whole.changed(region_map=regions)
-
-
-def _available(inventory: Inventory) -> set[str]:
-    """Return the names of the available zones; zones of one region include its name."""
-    of_regions = {
-        f'{name}/{zone}': available
-        for name, region in regions_of(inventory).items()
-        for zone, available in (region.zones or {}).items()
-    }
-    zones = {**inventory.zone_list, **of_regions}
-    return {zone for zone, available in zones.items() if available}
-
-
-def _with_zone(zones: dict[str, bool], zone: str, available: bool) -> dict[str, bool]:
-    return {**zones, zone: available} if zone in zones else zones
-
-
-def _without_delays(inventory: Inventory) -> Inventory:
-    """Return the cloud with load balancers in memory that change at once."""
-    settings = structs.replace(inventory.load_balancer, pending_s=0, state=None)
-    return structs.replace(inventory, load_balancer=settings)
-
-
-def without_evacuated(inventory: Inventory, cordons: Sequence[Cordon]) -> Inventory:
-    """Return the part of a cloud that keeps nodes: all but the places that are evacuated.
-
-    Evacuated regions are unknown there, and evacuated zones unavailable.
-    """
-    cordons = [one for one in cordons if one.evacuate]
-    if not cordons:
-        return inventory
-    shared = inventory.zone_list
-    opened = {
-        name: Region(_open(shared if region.zones is None else region.zones, name, cordons))
-        for name, region in regions_of(inventory).items()
-        if not any(one.covers(name, None) for one in cordons)
-    }
-    zones = _open(shared, inventory.home_region, cordons)
-    return inventory.changed(zone_list=zones, region_map=opened)
-
-
-def _open(
-    zones: Mapping[str, bool], region: str | None, cordons: Sequence[Cordon]
-) -> dict[str, bool]:
-    return {
-        name: is_available and not any(one.covers(region, name) for one in cordons)
-        for name, is_available in zones.items()
-    }
-
-
 class PoolState(Struct, frozen=True):
-    """The pool of a load-balancing policy after a step."""
-
     policy: str
     members: int
 
@@ -469,7 +324,6 @@ class BalancedPools(Listener):
         return updates
 
     def set_status(self, node_ids: Iterable[str], status: OperatingStatus) -> None:
-        """Set the operating status of the members of nodes."""
         self._statuses |= dict.fromkeys(node_ids, status)
 
     def probed(
@@ -481,19 +335,19 @@ class BalancedPools(Listener):
 
         :param nodes: the existing nodes by id.
         """
-        kept = ((node_id, one) for node_id, one in self._statuses.items() if node_id in nodes)
-        self._statuses = dict(kept)
-        found = self._statuses | dict.fromkeys(failed, _FAILED)
+        self._statuses = {
+            node_id: status for node_id, status in self._statuses.items() if node_id in nodes
+        }
+        statuses = self._statuses | dict.fromkeys(failed, _FAILED)
         return {
             address: status
-            for node_id, status in found.items()
+            for node_id, status in statuses.items()
             for address in _addresses(nodes[node_id])
         }
 
     def states(
         self, policies: Sequence[Binding], cloud: Inventory, region: str | None
     ) -> list[PoolState]:
-        """Return the pools of the attached policies."""
         pools = [
             (binding.name or binding.id, stored.pool_id)
             for binding in policies

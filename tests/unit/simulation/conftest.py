@@ -4,10 +4,12 @@ import json
 
 import pytest
 
+from placement_worker.simulation.engine import Check
+from placement_worker.simulation.greedy import greedy_registry
+from placement_worker.simulation.history import History
 from placement_worker.simulation.measures import Standing
-from placement_worker.simulation.run import History, Record, moments, play
+from placement_worker.simulation.run import Record, moments, play
 from placement_worker.simulation.scenario import load_scenario
-from placement_worker.simulation.steps import Check
 from tests.factories import deletion_policy, region_policy, zone_policy
 
 ZONES = {'zones': {'a': True, 'b': True, 'c': True}}
@@ -18,7 +20,8 @@ def played(scenario, registry, *, compared=True, explained=1000):
     """Play a scenario, or the shipped scenario of that name, and return its history."""
     scenario = load_scenario(scenario) if isinstance(scenario, str) else scenario
     history = History(explained)
-    for moment in moments(scenario, registry, explained, compared=compared):
+    registries = [registry, greedy_registry(registry)] if compared else [registry]
+    for moment in moments(scenario, registries, explained):
         history.add(moment)
     return history
 
@@ -94,10 +97,11 @@ def record(number, **more):
 
 def held(record):
     """Return the number of nodes of each place."""
-    return {one.name: one.nodes for one in record.standings}
+    return {place.name: place.nodes for place in record.standings}
 
 
 def ideals(record):
     return {
-        one.name: None if one.ideal is None else round(one.ideal, 3) for one in record.standings
+        place.name: None if place.ideal is None else round(place.ideal, 3)
+        for place in record.standings
     }

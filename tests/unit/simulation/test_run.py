@@ -11,17 +11,10 @@ from placement_worker import errors
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.handlers.service import Endpoints
 from placement_worker.policies.registry import Registry
+from placement_worker.simulation.greedy import greedy_registry
+from placement_worker.simulation.history import MOST_MARKS, POINTS, History, Outage, Timeline
 from placement_worker.simulation.measures import Standing
-from placement_worker.simulation.run import (
-    MOST_MARKS,
-    POINTS,
-    History,
-    Moment,
-    Outage,
-    Timeline,
-    greedy_registry,
-    play,
-)
+from placement_worker.simulation.run import Moment, play
 from tests.factories import deletion_policy, region_policy, request, spreading, zone_policy
 from tests.unit.policies.good_policy import Good
 from tests.unit.simulation.conftest import ZONES, record
@@ -75,7 +68,7 @@ def test_play_of_a_policy_that_fails_names_step_type_and_package(load, policy, e
     scenario = load([{'fail_nodes': 1}, {'scale_out': 1}], [good])
 
     with pytest.raises(errors.WorkerFailed) as raised:
-        list(play(scenario, Registry([(f'{Good.name}-1.0', policy)])))
+        list(play(scenario, Registry([(f'{Good.name}-1.0', policy)]), 0))
 
     assert str(raised.value) == f'{error} (in {Good.name}-1.0, a plugin of {__name__})'
 
@@ -122,7 +115,7 @@ def test_moments_of_a_run_are_evenly_spaced(steps):
 
 def test_moments_of_a_long_run_include_the_worst_step():
     """The worst step of a run is drawn even if the steps around it are not."""
-    history = History()
+    history = History(0)
     for number in range(5001):
         deviation = 7.0 if number == 3333 else 0.0
         history.add(Moment(record(number, standings=[Standing('a', 10, 10 - deviation, True)])))
@@ -145,7 +138,7 @@ def test_history_keeps_decisions_of_the_first_steps_only():
 
 def test_totals_include_every_step():
     """The totals include steps that the history does not keep."""
-    history = History()
+    history = History(0)
     history.add(Moment(record(0), record(0)))
     failed = record(1, status='ERROR', as_expected=False, misplaced=1.0)
     history.add(Moment(record(1, misplaced=3.0), failed))
@@ -159,7 +152,7 @@ def test_totals_include_every_step():
 
 def test_places_are_unique_and_in_order():
     """Each place is named once, in the order of its first appearance."""
-    history = History()
+    history = History(0)
     standings = [[Standing(name, 1, None, True) for name in names] for names in ('ba', 'bc', 'd')]
     history.add(Moment(record(0, standings=standings[0]), record(0, standings=standings[1])))
     history.add(Moment(record(1, standings=standings[2])))
@@ -170,10 +163,10 @@ def test_places_are_unique_and_in_order():
 @pytest.mark.parametrize(
     ('outages', 'cordons', 'periods'),
     [
-        (['', 'a', 'a', '', ''], '', [Outage('a', 1, 2)]),
-        (['a', 'ab', 'b'], '', [Outage('a', 0, 1), Outage('b', 1, 2)]),
-        (['a', '', 'a'], '', [Outage('a', 0, 0), Outage('a', 2, 2)]),
-        (['', 'a'], 'a', [Outage('a', 0, 1, True), Outage('a', 1, 1)]),
+        (['', 'a', 'a', '', ''], '', [Outage('a', 1, 2, False)]),
+        (['a', 'ab', 'b'], '', [Outage('a', 0, 1, False), Outage('b', 1, 2, False)]),
+        (['a', '', 'a'], '', [Outage('a', 0, 0, False), Outage('a', 2, 2, False)]),
+        (['', 'a'], 'a', [Outage('a', 0, 1, True), Outage('a', 1, 1, False)]),
     ],
 )
 def test_outages_of_each_place_have_a_first_and_a_last_step(outages, cordons, periods):

@@ -7,15 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement_worker.simulation.run import MOST_MARKS, Timeline
+from placement_worker.simulation.drawing import Frame, svg_of
+from placement_worker.simulation.history import MOST_MARKS, Timeline
 from placement_worker.simulation.run_charts import (
     FLAGS_NAMED,
-    Frame,
     Panel,
-    Scale,
-    Steps,
+    StepAxis,
     charts,
-    svg_of,
+    ticks_over,
 )
 from tests.factories import deletion_policy, zone_policy
 from tests.unit.simulation.conftest import played, record
@@ -92,7 +91,7 @@ def test_more_places_than_colors_share_the_last_one(load, registry, count, other
 
 
 def frame(numbers):
-    return Frame(numbers, Scale([0, 10]), width=100, height=144)
+    return Frame(numbers, [0, 10], width=100, height=144)
 
 
 @pytest.mark.parametrize(
@@ -109,7 +108,7 @@ def frame(numbers):
 )
 def test_scale_over_values_has_round_ticks_around_them(lowest, highest, ticks):
     """The ticks are round numbers, begin below all values and end above them."""
-    assert Scale.over(lowest, highest, 5).ticks == ticks
+    assert ticks_over(lowest, highest, 5) == ticks
 
 
 @given(st.floats(-1e6, 1e6), st.floats(-1e6, 1e6), st.sampled_from([3, 5]))
@@ -117,7 +116,7 @@ def test_scale_over_any_values_contains_them_with_few_ticks(one, other, count):
     """Every value is between the first and the last tick, and there are few ticks."""
     lowest, highest = sorted((round(one, 3), round(other, 3)))
 
-    ticks = Scale.over(lowest, highest, count).ticks
+    ticks = ticks_over(lowest, highest, count)
 
     assert ticks[0] <= min(lowest, 0) + 1e-6
     assert ticks[-1] >= max(highest, 0) - 1e-6
@@ -132,19 +131,13 @@ def test_column_of_a_step_between_columns_is_between_them(number, column):
     assert frame([0, 4, 8, 9]).column(number) == column
 
 
-@pytest.mark.parametrize(('columns', 'between'), [(5, 1), (17, 2), (130, 20), (601, 100)])
-def test_columns_between_ticks_leave_at_most_the_asked_ticks(columns, between):
-    """A chart of any length has at most the given number of ticks."""
-    assert frame(range(columns)).columns_between_ticks(12) == between
-
-
 # The drawing
 
 
 def drawn(columns=4, timeline=None, **fields):
     """Return a panel as an element; by default it has neither columns nor lines."""
-    panel = {'title': 'T', 'described': 'D', 'scale': Scale([0, 5, 10]), 'height': 144, **fields}
-    axis = Steps(range(columns), timeline or Timeline())
+    panel = {'title': 'T', 'described': 'D', 'ticks': [0, 5, 10], **fields}
+    axis = StepAxis(range(columns), timeline or Timeline())
     return ElementTree.fromstring(svg_of(Panel('id', **panel), axis, 100))  # noqa: S314
 
 
@@ -184,13 +177,13 @@ def test_svg_with_too_many_flags_omits_all():
 )
 def test_svg_of_large_values_shortens_their_ticks(ticks, texts):
     """The text of a tick fits into the margin."""
-    assert [one.text for one in classes(drawn(scale=Scale(ticks)), 'tick')][:2] == texts
+    assert [one.text for one in classes(drawn(ticks=ticks), 'tick')][:2] == texts
 
 
 @pytest.mark.parametrize('columns', [1, 17, 81, 130, 601])
 def test_svg_of_any_length_has_few_numbers_for_narrow_charts(columns):
     """A narrow chart shows two to six numbers of steps, and a wide one at most twelve."""
-    panel = svg_of(Panel('id', 'T', 'D', Scale([0, 1]), 144), Steps(range(columns), Timeline()), 9)
+    panel = svg_of(Panel('id', 'T', 'D', [0, 1]), StepAxis(range(columns), Timeline()), 9)
 
     numbers = re.findall(r'class="tick( fine)?"[^>]*"middle"', panel)
     assert len(numbers) <= 12

@@ -128,6 +128,6 @@ def test_load_of_several_documents_is_refused(tmp_path):
 @pytest.mark.parametrize('name', shipped_scenarios())
 def test_shipped_scenarios_end_as_they_expect(name, registry):
     """Each step of the shipped scenarios ends as it expects."""
-    records = list(play(load_scenario(name), registry))
+    records = list(play(load_scenario(name), registry, 0))
 
     assert all(record.as_expected for record in records)

@@ -76,7 +76,7 @@ def test_play_with_a_refused_deletion_keeps_failed_nodes_and_replacements(load):
     policy = {'id': 'guard', 'spec': {'type': 'test.guard', 'version': '1.0'}}
     steps = [{'scale_out': 3}, {'fail_nodes': 1}, {'replace_failed': True, 'expect': 'ERROR'}]
 
-    *_, record = play(load(steps, [policy]), Registry([('test.guard-1.0', Guard)]))
+    *_, record = play(load(steps, [policy]), Registry([('test.guard-1.0', Guard)]), 0)
 
     assert (record.size, record.failed) == (4, 1)
     assert [check.status for check in record.checks] == ['OK', 'ERROR']
@@ -206,7 +206,7 @@ def test_play_of_a_rebalance_stops_at_the_first_failing_check(load, registry):
     guard = {'id': 'guard', 'spec': {'type': 'test.guard', 'version': '1.0'}}
     scenario = load([*UNEVEN, {'rebalance': True}], [zone_policy('a', 'b', 'c'), guard])
 
-    *_, record = play(scenario, guarded)
+    *_, record = play(scenario, guarded, 0)
 
     assert [check.status for check in record.checks] == ['OK', 'OK', 'ERROR']
     assert record.size == 7

@@ -5,14 +5,10 @@ import pytest
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.contract.model import Address, Node, ServerDetails
 from placement_worker.planning.places import Cordon
+from placement_worker.simulation.changing_cloud import ChangingCloud, without_evacuated
 from placement_worker.simulation.run import play
 from placement_worker.simulation.scenario import START, InvalidScenario
-from placement_worker.simulation.world import (
-    BalancedPools,
-    ChangingCloud,
-    ClusterNodes,
-    without_evacuated,
-)
+from placement_worker.simulation.world import BalancedPools, ClusterNodes
 from tests.factories import NOW, deletion_policy, region_policy, spreading, zone_policy
 from tests.unit.simulation.conftest import held, ideals
 
@@ -96,19 +92,19 @@ def test_nodes_have_addresses_of_the_subnet_and_leave_them_to_later_ones():
     """Each node has its own address; a full subnet gives those of deleted nodes to new ones."""
     cluster = nodes(cidr='192.0.2.0/28')
 
-    first, second, *_ = [cluster.create({}, START, has_room=True) for _ in range(4)]
-    late = cluster.create({}, START, has_room=True)
+    first, second, *_ = [cluster.create({}, START, True) for _ in range(4)]
+    late = cluster.create({}, START, True)
     cluster.delete([second.id])
 
     assert first.details.addresses == {'n': [Address('192.0.2.11', 4)]}
     assert second.details.addresses == {'n': [Address('192.0.2.12', 4)]}
     assert late.details.addresses == {'n': []}
-    assert cluster.create({}, START, has_room=True).details == second.details
+    assert cluster.create({}, START, True).details == second.details
 
 
 def test_addresses_of_a_subnet_of_version_6_have_that_version():
     """A subnet of IPv6 without a range of its own has addresses of version 6."""
-    node = nodes(ip_version=6).create({}, START, has_room=True)
+    node = nodes(ip_version=6).create({}, START, True)
 
     assert node.details.addresses == {'n': [Address('fd00::b', 6)]}
 
@@ -117,7 +113,7 @@ def test_create_without_room_returns_a_failed_node_without_a_server():
     """A node for which the cloud has no room stays in the cluster in ERROR."""
     cluster = nodes()
 
-    node = cluster.create({}, START, has_room=False)
+    node = cluster.create({}, START, False)
 
     assert (node.status, node.created_at, node.details, node.data) == ('ERROR', None, None, {})
     assert node.status_reason.startswith('No valid host was found.')
@@ -254,7 +250,7 @@ def test_nodes_at_the_start_become_members_when_the_policy_is_attached(load, reg
     """The nodes of the scenario are members before the first step."""
     cluster = {'nodes': [{'count': 4, 'zone': 'a'}]}
 
-    start, _ = play(load([{'scale_in': 1}], cluster=cluster, **balanced), registry)
+    start, _ = play(load([{'scale_in': 1}], cluster=cluster, **balanced), registry, 0)
 
     assert members(start) == [4]
     assert start.updates > 0
@@ -277,7 +273,7 @@ def test_policy_that_cannot_be_attached_is_refused_before_the_first_step(load, r
     balanced['cloud']['subnets'] = {}
 
     with pytest.raises(InvalidScenario, match=r'Policy lb cannot be attached: .*sub'):
-        next(play(load([{'scale_out': 1}], **balanced), registry))
+        next(play(load([{'scale_out': 1}], **balanced), registry, 0))
 
 
 def test_disabled_policy_has_no_pool(run, balanced):

@@ -1,0 +1,149 @@
+"""What a report needs of a run: its totals, its verdict, and a bounded sample of its steps."""
+
+from msgspec import Struct, structs
+
+from placement_worker.simulation.measures import Evenness
+from placement_worker.simulation.run import Moment, Record
+
+MOST_MARKS = 80  # flags or outages that a chart and its legend can show
+POINTS = 600  # columns of a chart
+
+
+class History:
+    """The moments of a run; a longer run keeps every second, fourth, eighth and so on."""
+
+    def __init__(self, explained: int) -> None:
+        """Start without moments; keep the decisions of the first `explained` steps."""
+        self.worker, self.other = Totals(), Totals()
+        self.evenness, self.other_evenness = Evenness(), Evenness()
+        self.timeline = Timeline()
+        self.explained: list[Moment] = []
+        self.stride = 1
+        self._room = explained
+        self._kept: list[Moment] = []
+        self._last: Moment | None = None
+        self._worst: Moment | None = None
+
+    def add(self, moment: Moment) -> None:
+        self.worker.add(moment.worker)
+        self.evenness.add(moment.worker.number, moment.worker.standings)
+        self.timeline.add(moment.worker)
+        if moment.other:
+            self.other.add(moment.other)
+            self.other_evenness.add(moment.other.number, moment.other.standings)
+        if 0 < moment.worker.number <= self._room:
+            self.explained.append(moment)
+        self._last = Moment(_bare(moment.worker), moment.other and _bare(moment.other))
+        if self.evenness.worst_step == moment.worker.number:
+            self._worst = self._last
+        if moment.worker.number % self.stride == 0:
+            self._kept.append(self._last)
+        if len(self._kept) > POINTS:
+            self._kept = self._kept[::2]
+            self.stride *= 2
+
+    @property
+    def moments(self) -> list[Moment]:
+        """The moments to draw, without decisions; they include the first, last and worst one."""
+        moments = filter(None, [*self._kept, self._worst, self._last])
+        by_number = {moment.worker.number: moment for moment in moments}
+        return [by_number[number] for number in sorted(by_number)]
+
+    @property
+    def places(self) -> list[str]:
+        records = [
+            record for moment in self.moments for record in (moment.worker, moment.other) if record
+        ]
+        return list(dict.fromkeys(place.name for record in records for place in record.standings))
+
+    @property
+    def pools(self) -> list[str]:
+        """The policies that balance load; they are the same at each moment."""
+        return [pool.policy for pool in self.moments[-1].worker.pools]
+
+
+def _bare(record: Record) -> Record:
+    return structs.replace(record, checks=[])
+
+
+class Totals(Struct):
+    """The totals over all steps of a run.
+
+    :ivar refused: the number of nodes for which the cloud had no room.
+    :ivar worst: the maximum of `measures.misplaced` over the steps, in nodes.
+    :ivar misplaced: the sum of `measures.misplaced` over the steps, in nodes.
+    """
+
+    steps: int = 0
+    checks: int = 0
+    errors: int = 0
+    unexpected: int = 0
+    created: int = 0
+    deleted: int = 0
+    refused: int = 0
+    updates: int = 0
+    worst: float = 0.0
+    misplaced: float = 0.0
+
+    def add(self, record: Record) -> None:
+        self.steps += record.number > 0
+        self.checks += len(record.checks)
+        self.errors += record.status == 'ERROR'
+        self.unexpected += not record.as_expected
+        self.created += sum(check.created for check in record.checks)
+        self.deleted += sum(check.deleted for check in record.checks)
+        self.refused += sum(check.refused for check in record.checks)
+        self.updates += record.updates
+        self.worst = max(self.worst, record.misplaced)
+        self.misplaced += record.misplaced
+
+    @property
+    def mean(self) -> float:
+        return self.misplaced / self.steps if self.steps else 0.0
+
+
+class Outage(Struct):
+    """The steps after which a zone or a region was unavailable or cordoned, `last` included."""
+
+    place: str
+    first: int
+    last: int
+    is_cordon: bool
+
+
+class Flag(Struct, frozen=True):
+    """A step that changed the cloud or a policy."""
+
+    number: int
+    text: str
+
+
+class Timeline:
+    """The outages and flags of a run: the first ones, up to `MOST_MARKS`, and the number of all."""
+
+    def __init__(self) -> None:
+        self.outages: list[Outage] = []
+        self.outage_count = 0
+        self.flags: list[Flag] = []
+        self.flag_count = 0
+        self._lasting: dict[tuple[str, bool], Outage] = {}
+
+    def add(self, record: Record) -> None:
+        if record.changes_world:
+            self.flag_count += 1
+            if len(self.flags) < MOST_MARKS:
+                self.flags.append(Flag(record.number, record.what))
+        closed = [(place, False) for place in record.outages]
+        closed += [(place, True) for place in record.cordons]
+        before, self._lasting = self._lasting, {}
+        for place, is_cordon in closed:
+            outage = before.get((place, is_cordon)) or self._begun(place, is_cordon, record.number)
+            outage.last = record.number
+            self._lasting[place, is_cordon] = outage
+
+    def _begun(self, place: str, is_cordon: bool, number: int) -> Outage:
+        outage = Outage(place, number, number, is_cordon)
+        self.outage_count += 1
+        if len(self.outages) < MOST_MARKS:
+            self.outages.append(outage)
+        return outage
