@@ -16,7 +16,7 @@ import yaml
 from placement_worker.contract.action_data import DELETION, ActionData
 from placement_worker.contract.model import CheckReply, CheckRequest, Cluster, Decision
 from placement_worker.contract.rpc import LOAD_BALANCING
-from placement_worker.decisions.node_history import PLANS
+from placement_worker.decisions.explanations import PLANS
 from placement_worker.errors import InvalidInput
 from placement_worker.formats import text as details
 from placement_worker.formats.text import counted, escaped, escaped_lines

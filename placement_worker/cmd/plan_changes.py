@@ -27,7 +27,7 @@ from placement_worker.contract.action_data import (
 )
 from placement_worker.contract.model import CheckReply, CheckRequest, Cluster, Decision
 from placement_worker.contract.rpc import LOAD_BALANCING
-from placement_worker.decisions import node_history
+from placement_worker.decisions import explanations
 from placement_worker.errors import Rejected
 from placement_worker.planning import sizing
 from placement_worker.planning.placement import NO_KNOWN_PLACE
@@ -196,7 +196,7 @@ def _victims(request: CheckRequest, reply: CheckReply) -> Iterator[Victim]:
         place = _place_name(place_of[node_id]) if node else ''
         reason = row.get('reason', '')
         if not reason or reason == KEPT:
-            reason = node_history.reason_of_choice(node_id, request, reply) or reason
+            reason = explanations.reason_of_choice(node_id, request, reply) or reason
         yield Victim(node_id, row.get('place') or place, reason, node.status if node else '')
 
 
@@ -234,7 +234,7 @@ def _size_of(request: CheckRequest, data: Mapping[str, Any]) -> Size:
 
 
 def _victim_ids(request: CheckRequest, reply: CheckReply) -> Sequence[str]:
-    chosen = node_history.stated_candidates(reply.action.data)
+    chosen = explanations.stated_candidates(reply.action.data)
     if chosen is None and request.action.action == actions.CLUSTER_DEL_NODES:
         chosen = request.action.candidate_inputs.candidates
     return chosen or ()
@@ -349,7 +349,7 @@ def _moves(data: ActionData, size: Size, gone: Counter[Location]) -> _Moves:
             return _Moves(Counter(entries), is_creation, len(entries))
     elif gone:
         return _Moves(gone, is_creation, size.count)
-    return _Moves(node_history.planned_by_place(data.change(size.kind)), is_creation)
+    return _Moves(explanations.planned_by_place(data.change(size.kind)), is_creation)
 
 
 def _changed(

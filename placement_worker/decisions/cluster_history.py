@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-import msgspec
 from msgspec import Struct, structs
 
 from placement_worker.cloud.snapshot import Location, stated_place
@@ -19,7 +18,6 @@ from placement_worker.contract.action_data import CREATION, ActionData, Placemen
 from placement_worker.contract.model import (
     Action,
     Binding,
-    BindReply,
     CheckReply,
     CheckRequest,
     Cluster,
@@ -28,16 +26,15 @@ from placement_worker.contract.model import (
     in_utc,
 )
 from placement_worker.decisions import records
-from placement_worker.decisions.node_history import unnamed_victims
+from placement_worker.decisions.explanations import unnamed_victims
 from placement_worker.decisions.records import (
     MALFORMED,
-    DecodedEntry,
+    BindingRecord,
+    CheckRecord,
     Entry,
     InvalidLine,
-    check_of,
-    data_of_action,
+    circumstances,
 )
-from placement_worker.errors import InvalidRequest
 from placement_worker.policies.base import BEFORE
 
 
@@ -73,25 +70,18 @@ def latest_clusters(paths: Sequence[str]) -> Iterator[LatestCluster | InvalidLin
     :raises Damaged: a log cannot be decompressed.
     """
     latest: dict[str, _Line] = {}
-    for path in paths:
-        for number, found in records.entries(path, [msgspec.json.encode(rpc.POLICY_CHECK.name)]):
-            try:
-                _keep_latest(latest, _Line(path, number, _entry(found)))
-            except MALFORMED as exc:
-                yield InvalidLine(path, number, str(exc))
-    clusters: list[LatestCluster] = []
-    for line in latest.values():
+    for path, number, line in records.lines_with(paths, [rpc.POLICY_CHECK.name]):
         try:
-            clusters += _existing(line.entry)
+            _keep_latest(latest, _Line(path, number, records.valid(line)))
         except MALFORMED as exc:
-            yield InvalidLine(line.path, line.number, str(exc))
-    yield from sorted(clusters, key=lambda one: (one.cluster.name or '', one.cluster.id))
-
-
-def _entry(found: Entry | InvalidRequest) -> Entry:
-    if isinstance(found, InvalidRequest):
-        raise found
-    return found
+            yield InvalidLine(path, number, str(exc))
+    clusters: list[LatestCluster] = []
+    for path, number, entry in latest.values():
+        try:
+            clusters += _existing(records.check_of(entry))
+        except MALFORMED as exc:
+            yield InvalidLine(path, number, str(exc))
+    yield from sorted(clusters, key=lambda latest: (latest.cluster.name or '', latest.cluster.id))
 
 
 class Summary(Struct, frozen=True, omit_defaults=True):
@@ -100,8 +90,6 @@ class Summary(Struct, frozen=True, omit_defaults=True):
     `action`: its type, or the method of an attachment or detachment. `nodes`: the ids of those that
     the action creates, deletes or acts on. `to_create` and `to_delete`: the numbers of nodes by
     zone, or by region if the zones are not planned. `version` and `host`: those of the worker.
-    `packages`: those of the record. `warnings`: those of the reply. `decisions`: those of the
-    policies.
     """
 
     at: datetime.datetime
@@ -145,24 +133,23 @@ def decisions_about(paths: Sequence[str], name: str) -> DecisionsAbout:
     :raises OSError: a log cannot be read.
     :raises Damaged: a log cannot be decompressed.
     """
-    found = DecisionsAbout([], [])
-    for _, _, entry in records.lines_with(paths, [name]):
+    about = DecisionsAbout([], [])
+    for _, _, line in records.lines_with(paths, [name]):
         try:
-            record = records.decoded(entry)
-            request, reply = record.request, record.reply
-            if isinstance(request, CheckRequest) and isinstance(reply, CheckReply):
-                summary = _of_check(record, request, reply)
-                if request.action.id == name:
-                    found.of_action.append(Check(summary, request, reply))
-            elif isinstance(reply, BindReply):
-                summary = _of_binding(record, reply)
+            record = records.decoded(records.valid(line))
+            if isinstance(record, CheckRecord):
+                summary = _of_check(record)
+                if record.request.action.id == name:
+                    about.of_action.append(Check(summary, record.request, record.reply))
+            else:
+                summary = _of_binding(record)
         except MALFORMED:
             continue
-        if name in (request.cluster.id, request.cluster.name):
-            found.of_cluster.append(summary)
-    found.of_action.sort(key=lambda check: in_utc(check.summary.at))
-    found.of_cluster.sort(key=lambda one: in_utc(one.at))
-    return found
+        if name in (record.request.cluster.id, record.request.cluster.name):
+            about.of_cluster.append(summary)
+    about.of_action.sort(key=lambda check: in_utc(check.summary.at))
+    about.of_cluster.sort(key=lambda summary: in_utc(summary.at))
+    return about
 
 
 class _ClusterId(Excerpt, frozen=True):
@@ -195,44 +182,37 @@ def _keep_latest(latest: dict[str, _Line], line: _Line) -> None:
         latest[head.cluster.id] = line
 
 
-def _existing(entry: Entry) -> Iterator[LatestCluster]:
+def _existing(check: CheckRecord) -> Iterator[LatestCluster]:
     """Yield the cluster of a check, unless the check is that of its deletion.
 
-    :raises InvalidRequest: the request or the reply is not valid any more.
     :raises InvalidInput: the reply has data that no decision has.
     """
-    check, reply = check_of(entry)
-    data = reply.action.data if check.target == BEFORE else {}
-    goes_on = data.get('status') == 'OK'
-    if check.action.action == actions.CLUSTER_DELETE and goes_on:
+    request = check.request
+    goes_on = request.target == BEFORE and check.data['status'] == 'OK'
+    if request.action.action == actions.CLUSTER_DELETE and goes_on:
         return
-    leaving = set(_victims(check.action, data)) if goes_on else set()
-    staying = [node for node in check.cluster.nodes if node.id not in leaving]
+    data = check.data if goes_on else {}
+    leaving = set(_victims(request.action, data)) if goes_on else set()
     yield LatestCluster(
-        entry,
-        check.action.action,
-        structs.replace(check.cluster, nodes=staying),
-        check.policies,
-        _new_places(check.action, data) if goes_on else Counter(),
-        unnamed_victims(check.action.action, data) if goes_on else Counter(),
+        check.entry,
+        request.action.action,
+        structs.replace(
+            request.cluster,
+            nodes=[node for node in request.cluster.nodes if node.id not in leaving],
+        ),
+        request.policies,
+        _new_places(request.action, data) if goes_on else Counter(),
+        unnamed_victims(request.action.action, data),
     )
 
 
 def _victims(action: Action, data: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the ids of the nodes that an action deletes.
-
-    :raises InvalidInput: the data are none of a decision.
-    """
     yield from ActionData(data).deletion.candidates or ()
     if action.action == actions.NODE_DELETE and action.node:
         yield action.node.id
 
 
 def _new_places(action: Action, data: Mapping[str, Any]) -> Counter[Location]:
-    """Return the number of nodes that an action creates, by region and zone.
-
-    :raises InvalidInput: the data are none of a decision.
-    """
     count = ActionData(data).creation.count if CREATION in data else 0
     if action.action == actions.NODE_CREATE:
         count = 1
@@ -241,48 +221,38 @@ def _new_places(action: Action, data: Mapping[str, Any]) -> Counter[Location]:
     return +planned
 
 
-def _of_check(record: DecodedEntry, request: CheckRequest, reply: CheckReply) -> Summary:
-    data = data_of_action(record)
+def _of_check(record: CheckRecord) -> Summary:
+    request, data = record.request, record.data
     goes_on = request.target == BEFORE and data['status'] == 'OK'
     decided = ActionData(data if goes_on else {})
     return Summary(
-        at=record.entry.at,
         action=request.action.action,
         status=data['status'],
         reason=data['reason'],
-        cluster=request.cluster.name or request.cluster.id,
-        version=record.entry.version,
         action_id=request.action.id,
         target=request.target,
         dry_run=request.dry_run,
-        nodes=list(dict.fromkeys(_ids_of_nodes(record, request))),
+        nodes=list(dict.fromkeys(_ids_of_nodes(record))),
         to_create=decided.creation.zones or decided.creation.regions or {},
         to_delete=decided.deletion.zones or decided.deletion.regions or {},
-        request_id=record.entry.request_id,
-        host=record.entry.host,
-        packages=record.entry.packages,
-        warnings=reply.warnings,
-        decisions=reply.decisions,
+        decisions=record.reply.decisions,
+        **circumstances(record),
     )
 
 
-def _of_binding(record: DecodedEntry, reply: BindReply) -> Summary:
+def _of_binding(record: BindingRecord) -> Summary:
+    reply = record.reply
     return Summary(
-        at=record.entry.at,
         action=record.entry.method,
         status=reply.status,
         reason=reply.reason,
-        cluster=record.request.cluster.name or record.request.cluster.id,
-        version=record.entry.version,
-        request_id=record.entry.request_id,
-        host=record.entry.host,
-        packages=record.entry.packages,
-        warnings=reply.warnings,
+        **circumstances(record),
     )
 
 
-def _ids_of_nodes(record: DecodedEntry, check: CheckRequest) -> Iterator[str]:
-    if check.action.node:
-        yield check.action.node.id
-    yield from ActionData(check.action.data).creation.nodes
-    yield from ActionData(data_of_action(record)).deletion.candidates or ()
+def _ids_of_nodes(record: CheckRecord) -> Iterator[str]:
+    action = record.request.action
+    if action.node:
+        yield action.node.id
+    yield from ActionData(action.data).creation.nodes
+    yield from ActionData(record.data).deletion.candidates or ()

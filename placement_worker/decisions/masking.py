@@ -149,23 +149,22 @@ def _text_without_secrets(text: str) -> str:
     return text
 
 
-def _parameter(found: re.Match[str]) -> str:
-    return f'{found[1]}={MASK}' if is_secret(found[1]) else found[0]
+def _parameter(match: re.Match[str]) -> str:
+    return f'{match[1]}={MASK}' if is_secret(match[1]) else match[0]
 
 
-def _basic(found: re.Match[str]) -> str:
+def _basic(match: re.Match[str]) -> str:
     """Mask a user and a password in base64, but not the next word of a sentence."""
     try:
         decoded = base64.b64decode(
-            found[2] + '==', altchars=b'-_' if set(found[2]) & set('-_') else None
+            match[2] + '==', altchars=b'-_' if set(match[2]) & set('-_') else None
         )
     except ValueError:
-        return found[0]
-    return found[1] + MASK if b':' in decoded else found[0]
+        return match[0]
+    return match[1] + MASK if b':' in decoded else match[0]
 
 
 def is_secret(name: str) -> bool:
-    """Return whether a name is that of a secret."""
     text = name.encode(errors='replace')
     bare = _bare(text)
     return any(word in bare for word in _OTHERS) or _holds_password(bare, text)

@@ -77,29 +77,22 @@ class Entry(Wire, frozen=True, kw_only=True):
 
 
 class DecisionLog(Recorder):
-    """A recorder that writes a line of JSON per decision."""
-
     def __init__(
-        self,
-        append: Callable[[bytes], None],
-        host: str | None = None,
-        packages: Mapping[str, Package] | None = None,
+        self, append: Callable[[bytes], None], host: str | None, packages: Mapping[str, Package]
     ) -> None:
-        """Set the destination of the lines; `append` takes one with its end, and must not raise."""
-        self._append = append
-        self._host = host
-        self._packages = packages or {}
-        self._version = metadata.version('placement-worker')
+        """Set the destination of the lines.
+
+        :param append: takes a line with its end, and must not raise.
+        :param packages: those of policy types, as in `Registry.packages`.
+        """
+        self.append = append
+        self.host = host
+        self.packages = packages
+        self.version = metadata.version('placement-worker')
 
     @override
     def begin(self, request_id: str | None, conditions: Conditions) -> Record:
-        about = {
-            'at': conditions.now,
-            'version': self._version,
-            'host': self._host,
-            'request_id': request_id,
-        }
-        return _Line(self._append, about, conditions, self._packages)
+        return _Line(self, request_id, conditions)
 
 
 class LogFile:
@@ -141,11 +134,9 @@ class LogFile:
     def _was_moved(self) -> bool:
         """Return whether the path names another file or none."""
         try:
-            found = os.stat(self._path)
+            return not os.path.samestat(os.stat(self._path), os.fstat(self._descriptor))
         except FileNotFoundError:
             return True
-        opened = os.fstat(self._descriptor)
-        return (found.st_dev, found.st_ino) != (opened.st_dev, opened.st_ino)
 
     def _write(self, line: bytes) -> None:
         # Also if nothing is written: the disk may have cut the line of another process.
@@ -166,12 +157,24 @@ class InvalidLine:
 
 
 @dataclass(frozen=True, slots=True)
-class DecodedEntry:
-    """A record with its request and its reply."""
+class CheckRecord:
+    entry: Entry
+    request: CheckRequest
+    reply: CheckReply
+
+    @property
+    def data(self) -> Mapping[str, Any]:
+        """The data of the action in the reply; status and reason are valid."""
+        return self.reply.action.data
+
+
+@dataclass(frozen=True, slots=True)
+class BindingRecord:
+    """An attachment or a detachment."""
 
     entry: Entry
-    request: CheckRequest | BindRequest
-    reply: CheckReply | BindReply
+    request: BindRequest
+    reply: BindReply
 
 
 def entries(
@@ -216,35 +219,49 @@ def lines_with(
                 yield path, number, entry
 
 
-def decoded(found: Entry | InvalidRequest) -> DecodedEntry:
-    """Return the record of a line, with its request and its reply.
+def valid(entry: Entry | InvalidRequest) -> Entry:
+    """Return the entry of a line.
 
-    :raises InvalidRequest: the line is no record, or its request or reply is not valid any more.
+    :raises InvalidRequest: the line is no record.
     """
-    if isinstance(found, InvalidRequest):
-        raise found
-    if found.method == rpc.POLICY_CHECK.name:
-        return DecodedEntry(found, *check_of(found))
-    return DecodedEntry(
-        found,
-        codec.decode_encoded(bytes(found.request), BindRequest),
-        codec.decode(found.reply, BindReply, at='$.reply'),
-    )
+    if isinstance(entry, InvalidRequest):
+        raise entry
+    return entry
 
 
-def check_of(entry: Entry) -> tuple[CheckRequest, CheckReply]:
-    """Return the request and the reply of a check.
+def decoded(entry: Entry) -> CheckRecord | BindingRecord:
+    """Return an entry with its request and its reply.
 
     :raises InvalidRequest: the request or the reply is not valid any more.
     """
+    if entry.method == rpc.POLICY_CHECK.name:
+        return check_of(entry)
+    return BindingRecord(
+        entry,
+        codec.decode_encoded(bytes(entry.request), BindRequest),
+        codec.decode(entry.reply, BindReply, at='$.reply'),
+    )
+
+
+def check_of(entry: Entry) -> CheckRecord:
+    """Return the entry of a check with its request and its reply; see `decoded`."""
     reply = codec.decode(entry.reply, CheckReply, at='$.reply')
     codec.decode(reply.action.data, _Outcome, at='$.reply.action.data')
-    return codec.decode_encoded(bytes(entry.request), CheckRequest), reply
+    return CheckRecord(entry, codec.decode_encoded(bytes(entry.request), CheckRequest), reply)
 
 
-def data_of_action(record: DecodedEntry) -> Mapping[str, Any]:
-    """Return the data of the action in the reply to a check."""
-    return record.reply.action.data if isinstance(record.reply, CheckReply) else {}
+def circumstances(record: CheckRecord | BindingRecord) -> dict[str, Any]:
+    """Return the fields that a `node_history.Event` and a `cluster_history.Summary` share."""
+    entry, cluster = record.entry, record.request.cluster
+    return {
+        'at': entry.at,
+        'cluster': cluster.name or cluster.id,
+        'version': entry.version,
+        'request_id': entry.request_id,
+        'host': entry.host,
+        'packages': entry.packages,
+        'warnings': record.reply.warnings,
+    }
 
 
 def _entry(line: bytes) -> Entry | InvalidRequest:
@@ -271,18 +288,9 @@ class _Outcome(Excerpt, frozen=True):
 
 
 class _Line(Record):
-    """The record of a decision, written as a line when the decision ends."""
-
-    def __init__(
-        self,
-        append: Callable[[bytes], None],
-        about: Mapping[str, Any],
-        conditions: Conditions,
-        packages: Mapping[str, Package],
-    ) -> None:
-        self._append = append
-        self._packages = packages
-        self._about = about
+    def __init__(self, log: DecisionLog, request_id: str | None, conditions: Conditions) -> None:
+        self._log = log
+        self._request_id = request_id
         self._answers: list[Answer] = []
         self._clock: list[float] = []
         self._left_s: list[float] = []
@@ -304,15 +312,17 @@ class _Line(Record):
         try:
             line = self._line(method, request, reply)
         except Exception as exc:  # the cloud has been changed, so the caller needs the reply
-            request_id = self._about['request_id']
-            LOG.error('Failed to record the decision of request %s: %s', request_id, exc)
+            LOG.error('Failed to record the decision of request %s: %s', self._request_id, exc)
         else:
-            self._append(line + b'\n')
+            self._log.append(line + b'\n')
 
     def _line(self, method: str, request: Request, reply: Reply) -> bytes:
         settings = self._conditions.octavia_settings
         entry = {
-            **self._about,
+            'at': self._conditions.now,
+            'version': self._log.version,
+            'host': self._log.host,
+            'request_id': self._request_id,
             'max_nodes': self._conditions.max_nodes,
             'driving': {name: getattr(settings, name) for name in _OCTAVIA_SETTINGS},
             'method': method,
@@ -322,7 +332,7 @@ class _Line(Record):
             'left_s': self._left_s,
             'reply': reply,
             'cordons': self._conditions.cordons,
-            'packages': _packages_of(request, self._packages) if self._packages else [],
+            'packages': _packages_of(request, self._log.packages),
         }
         return masked(msgspec.json.encode(entry))
 
@@ -341,8 +351,8 @@ def _noting(read: Callable[[], float], readings: list[float]) -> Callable[[], fl
 
 def _packages_of(request: Request, packages: Mapping[str, Package]) -> list[str]:
     bound = [request.policy] if isinstance(request, BindRequest) else request.policies
-    used = {packages.get(one.spec.type_name) for one in bound if one.enabled}
-    return sorted(f'{one.name} {one.version}' for one in used if one)
+    used = {packages.get(policy.spec.type_name) for policy in bound if policy.enabled}
+    return sorted(f'{package.name} {package.version}' for package in used if package)
 
 
 def _replayable(request: Request) -> dict[str, Any]:

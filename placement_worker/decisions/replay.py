@@ -107,9 +107,9 @@ def _compared(was: Any, now: Any, at: str) -> Iterator[Difference]:
             yield from _compared(was.get(key, _ABSENT), now.get(key, _ABSENT), f'{at}.{key}')
     elif isinstance(was, list) and isinstance(now, list):
         for i in range(max(len(was), len(now))):
-            one = was[i] if i < len(was) else _ABSENT
-            other = now[i] if i < len(now) else _ABSENT
-            yield from _compared(one, other, f'{at}[{i}]')
+            item_was = was[i] if i < len(was) else _ABSENT
+            item_now = now[i] if i < len(now) else _ABSENT
+            yield from _compared(item_was, item_now, f'{at}[{i}]')
     elif was != now or type(was) is not type(now):
         yield Difference(at, was, now)
 
@@ -151,13 +151,12 @@ class _Replay(Recorder, Record):
         pass  # nothing to keep: the caller compares the reply
 
 
-def _readings(what: str, recorded: list[float]) -> Callable[[], float]:
-    """Return a function that returns the recorded readings one after the other."""
+def _readings(subject: str, recorded: list[float]) -> Callable[[], float]:
     remaining = iter(recorded)
 
     def read() -> float:
         for value in remaining:
             return value
-        raise NotRecorded(f'The {what} is read more often than in the recorded decision')
+        raise NotRecorded(f'The {subject} is read more often than in the recorded decision')
 
     return read

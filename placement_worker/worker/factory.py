@@ -279,7 +279,7 @@ def create_recorder(
     """
     path = conf.decision_log.file
     try:
-        return DecisionLog(LogFile(path).append, conf.worker.host, packages) if path else None
+        return DecisionLog(LogFile(path).append, conf.worker.host, packages or {}) if path else None
     except OSError as exc:
         remedy = (
             'name a file in that folder'

@@ -56,7 +56,7 @@ def test_check_command_of_all_cases_gives_the_expected_replies(tmp_path, capsys)
 def test_replay_of_all_cases_gives_the_same_replies(tmp_path, registry):
     """Each recorded case is replayed with the same bytes."""
     log = tmp_path / 'decisions.jsonl'
-    recorder = DecisionLog(LogFile(str(log)).append)
+    recorder = DecisionLog(LogFile(str(log)).append, None, {})
     for case in CASES:
         Endpoints(
             Inventory.parse(case['cloud'], 'case'), registry, WorkerSettings(recorder=recorder)

@@ -84,7 +84,9 @@ def test_warnings_absent_from_the_reply_of_an_older_worker_are_none():
 def test_warnings_stay_the_same_on_replay(registry):
     """A decision with a warning is replayed to the byte, as is one that an older worker logged."""
     lines = []
-    endpoints = Endpoints(Inventory(), registry, WorkerSettings(recorder=DecisionLog(lines.append)))
+    endpoints = Endpoints(
+        Inventory(), registry, WorkerSettings(recorder=DecisionLog(lines.append, None, {}))
+    )
     reply = endpoints.policy_check(asked(SCALE_IN, inputs={'count': 3}))
     assert reply['warnings'] == [EMPTIED]
     older = json.loads(lines[0])

@@ -32,7 +32,7 @@ def recorded(registry, capsys):
         lines = []
         cloud = Inventory.parse({'zones': zones or {'a': True, 'b': True}}, 'test')
         endpoints = Endpoints(
-            cloud, registry, WorkerSettings(recorder=DecisionLog(lines.append, host))
+            cloud, registry, WorkerSettings(recorder=DecisionLog(lines.append, host, {}))
         )
         for number, asked in enumerate(requests, start=1):
             endpoints.policy_check(asked, f'req-{number}')

@@ -209,7 +209,9 @@ def test_why_of_a_cluster_lists_its_latest_actions_and_the_next_command(run, act
 def test_why_of_a_cluster_without_actions_names_no_command(run, registry):
     """The attachment of a policy belongs to no action that could be shown."""
     lines = []
-    endpoints = Endpoints(Inventory(), registry, WorkerSettings(recorder=DecisionLog(lines.append)))
+    endpoints = Endpoints(
+        Inventory(), registry, WorkerSettings(recorder=DecisionLog(lines.append, None, {}))
+    )
     endpoints.policy_attach(bind(deletion_policy()), 'req-1')
 
     status, out, _ = run('why', 'web', '--log', 'log', log=lines[0].decode())

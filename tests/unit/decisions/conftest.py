@@ -27,7 +27,7 @@ def decide(registry):
 
     def decided(asked, cloud=None, method='policy_check', registry=registry, **more):
         lines = []
-        recorder = DecisionLog(lines.append)
+        recorder = DecisionLog(lines.append, None, {})
         clouds = cloud or Inventory.parse(CLOUD, 'test')
         reply = getattr(
             Endpoints(clouds, registry, WorkerSettings(recorder=recorder, **more)), method
@@ -45,7 +45,7 @@ def recorded(lab):
         lab,
         Registry.installed(),
         WorkerSettings(
-            recorder=DecisionLog(lines.append),
+            recorder=DecisionLog(lines.append, None, {}),
             octavia_settings=lambda: OctaviaSettings(
                 lab.batch_members, sleep=lab.clock.sleep, clock=lab.clock
             ),

@@ -9,17 +9,14 @@ import resource
 import threading
 
 import msgspec
-import pytest
 
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.ports import OctaviaSettings
 from placement_worker.contract.model import CheckRequest, Package
 from placement_worker.decisions.records import (
-    MALFORMED,
     DecisionLog,
     Entry,
     LogFile,
-    decoded,
     entries,
 )
 from placement_worker.errors import InvalidRequest
@@ -65,7 +62,7 @@ def test_record_that_cannot_be_encoded_is_reported_and_raises_nothing(caplog):
     asked = msgspec.convert(request('NODE_CREATE', []), CheckRequest)
 
     conditions = Conditions(Inventory(), OctaviaSettings(), 1, NOW, left_s=lambda: math.inf)
-    record = DecisionLog(lines.append).begin('req-1', conditions)
+    record = DecisionLog(lines.append, None, {}).begin('req-1', conditions)
     record.end('policy_check', asked, deep)
 
     assert lines == []
@@ -78,7 +75,7 @@ def test_record_names_the_packages_of_the_policies_with_their_versions(registry)
     packages = {'test.good-1.0': Package('acme', '2.1'), 'test.good-1.1': Package('later', '1')}
     own = type('Own', (Good,), {'interface': (2, 0)})
     types = Registry([*registry.types.items(), ('test.good-1.0', own)])
-    log = DecisionLog(lines.append, packages=packages)
+    log = DecisionLog(lines.append, None, packages)
     worker = Endpoints(
         Inventory.parse({'zones': {'a': True}}, 'test'), types, WorkerSettings(recorder=log)
     )
@@ -168,12 +165,6 @@ def test_append_to_a_full_disk_damages_no_line_but_its_own(tmp_path):
         b'cut ',
         *(b'1', b'2', b'3', b'4'),
     ]
-
-
-def test_decoded_damaged_line_raises_its_error():
-    """The error of a line that is no record is one of those that readers report."""
-    with pytest.raises(MALFORMED, match='no record'):
-        decoded(InvalidRequest('no record'))
 
 
 def test_entries_of_plain_and_compressed_logs_report_malformed_lines(decide, tmp_path):

@@ -288,7 +288,7 @@ def test_decision_with_cordons_is_replayed_with_the_recorded_ones():
         asked,
         cordon(zone='b', region='R1', reason='password=secret \u202e', evacuate=True),
         cordon(zone='a', until=NOW),
-        recorder=DecisionLog(lines.append),
+        recorder=DecisionLog(lines.append, None, {}),
     )
 
     entry = codec.decode_encoded(lines[0], Entry)
