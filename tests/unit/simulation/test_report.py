@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
@@ -9,6 +10,7 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 
+from placement_worker.policies.registry import Registry
 from placement_worker.simulation import report
 from placement_worker.simulation.scenario import VERBS, load_scenario, shipped_scenarios
 from tests.factories import region_policy, spreading, zone_policy
@@ -41,40 +43,34 @@ class Elements(HTMLParser):
         self.found.append((tag, dict(attrs)))
 
 
-@pytest.fixture
-def page_of(registry):
-    """Return a function that returns the page of a scenario, or of a shipped one by name."""
+@cache
+def shipped(name):
+    """Return a shipped scenario and its history, compared with the greedy rule."""
+    return load_scenario(name), played(name, Registry.installed())
 
-    def page(scenario, **options):
-        scenario = load_scenario(scenario) if isinstance(scenario, str) else scenario
-        return report.page(scenario, played(scenario, registry, **options))
 
-    return page
+def page_of(scenario, **options):
+    return report.page(scenario, played(scenario, Registry.installed(), **options))
 
 
 @pytest.fixture(scope='module', params=shipped_scenarios())
-def shipped(request, registry):
-    """Play each shipped scenario once and return its name and its history."""
-    return request.param, played(request.param, registry)
-
-
-@pytest.fixture(scope='module')
-def page(shipped):
-    name, history = shipped
-    return report.page(load_scenario(name), history)
+def page(request):
+    return report.page(*shipped(request.param))
 
 
 def test_page_is_well_formed_and_its_references_resolve(page):
     """Elements are closed in order, ids are unique, and each reference has a target."""
     attributes = [attributes for _, attributes in Elements(page).found]
-    ids = [one['id'] for one in attributes if 'id' in one]
+    ids = [element['id'] for element in attributes if 'id' in element]
     references = [
         name
-        for one in attributes
+        for element in attributes
         for key in ('aria-labelledby', 'aria-describedby', 'for')
-        for name in one.get(key, '').split()
+        for name in element.get(key, '').split()
     ]
-    references += [one['href'][1:] for one in attributes if one.get('href', '').startswith('#')]
+    references += [
+        element['href'][1:] for element in attributes if element.get('href', '').startswith('#')
+    ]
 
     assert len(ids) == len(set(ids))
     assert set(references) <= set(ids)
@@ -84,12 +80,14 @@ def test_page_has_no_external_resource(page):
     """The page works offline, and its policy forbids external resources."""
     attributes = [attributes for _, attributes in Elements(page).found]
     keys = ('src', 'href', 'action', 'data', 'srcset')
-    addresses = [one[key] for one in attributes for key in keys if key in one]
+    addresses = [element[key] for element in attributes for key in keys if key in element]
 
     assert [address for address in addresses if not address.startswith(('#', 'data:,'))] == []
     assert re.findall(r'url\((?!#)|@import|https?:', page) == []
     (policy,) = [
-        one['content'] for one in attributes if one.get('http-equiv') == 'Content-Security-Policy'
+        element['content']
+        for element in attributes
+        if element.get('http-equiv') == 'Content-Security-Policy'
     ]
     assert policy.startswith("default-src 'none';")
 
@@ -111,32 +109,15 @@ def test_page_explains_each_step_and_describes_each_chart(page):
         assert re.search(rf'<desc id="{description}">[^<]+</desc>', page)
 
 
-def test_page_begins_with_the_verdict(page_of):
-    """The verdict on both rules is above the facts and the charts."""
-    page = page_of('zone-outage')
-
-    verdict = '<p class="verdict">Worst: 12 nodes off at step 11; even again at step 15.</p>'
-    assert page.index(verdict) < page.index('<dl class="facts">')
-    assert 'greedy rule:</b> worst: 12 nodes off at step 11; even again at step 15.</p>' in page
-
-
-def test_page_of_an_unexpected_outcome_says_so_at_the_top(load, page_of):
-    """Steps that did not end as expected are announced above the charts."""
-    page = page_of(load([{'scale_out': 1, 'expect': 'ERROR'}]))
-
-    sentence = '<p class="bad">1 of 1 steps did not end as the scenario expects.</p>'
-    assert page.index(sentence) < page.index('<dl class="facts">')
-
-
-def test_page_without_comparison_does_not_mention_the_greedy_rule(page_of):
+def test_page_without_comparison_does_not_mention_the_greedy_rule():
     """The page mentions the greedy rule only in a comparison."""
-    page = page_of('zone-outage', compared=False)
+    page = page_of(load_scenario('zone-outage'), compared=False)
 
     assert 'greedy' not in page
     assert page.count('<figure>') == 3
 
 
-def test_page_and_picture_with_markup_in_names_escape_it(load, page_of, registry, balanced):
+def test_page_and_picture_with_markup_in_names_escape_it(load, registry, balanced):
     """Names that look like markup stay text."""
     balancing = {**balanced['policies'][2], 'name': EVIL}
     policies = [{**zone_policy('a', EVIL), 'name': EVIL}, balancing]
@@ -152,7 +133,7 @@ def test_page_and_picture_with_markup_in_names_escape_it(load, page_of, registry
     assert '<script' not in report.picture(scenario, played(scenario, registry))
 
 
-def test_page_of_a_long_run_names_the_omitted_steps(load, page_of):
+def test_page_of_a_long_run_names_the_omitted_steps(load):
     """The page of a long run names the steps that it draws and explains."""
     scenario = load([{'repeat': 700, 'steps': [{'scale_out': 1}, {'scale_in': 1}]}])
 
@@ -171,6 +152,17 @@ CAPPED['spec']['properties']['regions'][0]['cap'] = 0
 @pytest.mark.parametrize(
     ('scenario', 'texts'),
     [
+        (
+            'zone-outage',
+            [
+                '<p class="verdict">Worst: 12 nodes off at step 11; even again at step 15.</p>',
+                'greedy rule:</b> worst: 12 nodes off at step 11; even again at step 15.</p>',
+            ],
+        ),
+        (
+            {'steps': [{'scale_out': 1, 'expect': 'ERROR'}]},
+            ['<p class="bad">1 of 1 steps did not end as the scenario expects.</p>'],
+        ),
         (
             'load-balancer',
             [
@@ -227,25 +219,26 @@ CAPPED['spec']['properties']['regions'][0]['cap'] = 0
             ],
         ),
     ],
-    ids=['load balancer', 'shortage', 'infeasible', 'skewed', 'protected'],
+    ids=['verdict', 'unexpected', 'load balancer', 'shortage', 'infeasible', 'skewed', 'protected'],
 )
-def test_page_explains_what_happened_in_each_step(load, page_of, scenario, texts):
+def test_page_explains_what_happened_in_each_step(load, scenario, texts):
     """The numbers and the decisions include all that the policies did and why."""
-    page = page_of(scenario if isinstance(scenario, str) else load(**scenario))
+    named = isinstance(scenario, str)
+    page = report.page(*shipped(scenario)) if named else page_of(load(**scenario))
 
     assert [text for text in texts if text not in page] == []
     assert '.;' not in page
 
 
-def test_manual_shows_each_shipped_scenario_and_its_picture(shipped):
+@pytest.mark.parametrize('name', shipped_scenarios())
+def test_manual_shows_each_shipped_scenario_and_its_picture(name):
     """Each picture in the manual is the output of `simulate NAME --compare greedy --plot FILE`."""
-    name, history = shipped
     picture = (DOC / 'images' / f'{name}.svg').read_text(encoding='utf-8')
 
     assert f'``{name}``' in TEXT
     assert f'.. image:: images/{name}.svg' in TEXT
     assert len(picture) < 200_000
-    assert picture == report.picture(load_scenario(name), history)
+    assert picture == report.picture(*shipped(name))
 
 
 def test_picture_is_well_formed_and_needs_neither_a_browser_nor_a_network():

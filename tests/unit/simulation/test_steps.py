@@ -1,4 +1,4 @@
-"""The kinds of steps."""
+"""The kinds of steps, played by the worker and the simulated engine."""
 
 import msgspec
 import pytest
@@ -13,17 +13,64 @@ from tests.unit.simulation.conftest import REGIONS, held
 
 # Steps after which one of three zones is empty.
 UNEVEN = [{'lose_zone': 'a'}, {'scale_out': 6}, {'restore_zone': 'a'}]
+MOVE = ['CLUSTER_SCALE_OUT', 'CLUSTER_DEL_NODES']
 
 
-def test_play_of_a_resize_accepts_the_inputs_of_senlin(run):
-    """A resize accepts the inputs of CLUSTER_RESIZE."""
-    by_percent = {'adjustment_type': 'CHANGE_IN_PERCENTAGE', 'number': 50}
-    too_much = {'adjustment_type': 'CHANGE_IN_CAPACITY', 'number': 9, 'max_size': 7}
+def view(record):
+    """Return the attributes of a record, its nodes by place, and the actions that it checked."""
+    return {
+        **{name: getattr(record, name) for name in record.__struct_fields__},
+        'held': held(record),
+        'actions': [check.action for check in record.checks],
+        'last': record.checks and (record.checks[-1].reason, record.checks[-1].refused),
+    }
 
-    records = run([{'scale_out': 4}, {'resize': by_percent}, {'resize': too_much}])
 
-    assert [record.size for record in records] == [4, 6, 7]
-    assert [record.what for record in records[1:]] == ['resize by +50 %', 'resize by +9']
+@pytest.mark.parametrize(
+    ('steps', 'expected'),
+    [
+        ([{'scale_out': 4},
+          {'resize': {'adjustment_type': 'CHANGE_IN_PERCENTAGE', 'number': 50}}],
+         {'what': 'resize by +50 %', 'size': 6}),
+        ([{'scale_out': 6},
+          {'resize': {'adjustment_type': 'CHANGE_IN_CAPACITY', 'number': 9, 'max_size': 7}}],
+         {'what': 'resize by +9', 'size': 7}),
+        ([{'scale_out': 6}, {'delete_nodes': 2}],
+         {'what': 'delete 2 nodes by name', 'size': 4, 'actions': ['CLUSTER_DEL_NODES'],
+          'changes_world': False}),
+        # Replacements are created in usable zones, then the failed nodes are deleted.
+        ([{'scale_out': 6}, {'lose_zone': 'a'}, {'fail_nodes': {'zone': 'a'}},
+          {'replace_failed': True}],
+         {'held': {'a': 0, 'b': 3, 'c': 3}, 'failed': 0, 'actions': MOVE}),
+        ([{'scale_out': 1}, {'replace_failed': True}], {'actions': [], 'size': 1}),
+        # Failed nodes stay if their replacements cannot be planned.
+        ([{'scale_out': 3}, {'fail_nodes': 1}, *({'lose_zone': zone} for zone in 'abc'),
+          {'replace_failed': True, 'expect': 'ERROR'}],
+         {'size': 3, 'failed': 1, 'actions': MOVE[:1]}),
+        ([{'scale_out': 6}, {'protect': 1}],
+         {'what': '1 node is protected', 'protected': 1, 'changes_world': True}),
+        ([{'scale_out': 6}, {'protect': '50%'}, {'resize': 0}], {'size': 3, 'protected': 3}),
+        ([{'scale_out': 6}, {'protect': {'zone': 'b'}}],
+         {'what': '2 nodes are protected in b', 'protected': 2}),
+        ([{'scale_out': 2}, {'protect': 2}, {'protect': '100%'}],
+         {'what': '0 nodes are protected', 'protected': 2}),
+        ([*UNEVEN, {'rebalance': True}],
+         {'what': 'rebalance: 2 moves in 2 steps', 'held': {'a': 2, 'b': 2, 'c': 2},
+          'actions': ['policy_rebalance', *MOVE * 2]}),
+        ([*UNEVEN, {'rebalance': {'max_surge': 2}}], {'what': 'rebalance: 2 moves in 1 step'}),
+        ([*UNEVEN, {'rebalance': {'min_age_s': 3600}}],
+         {'what': 'rebalance: no move leads to better counts'}),
+        # A node that could not be created replaces no other one, so its victim stays.
+        ([*UNEVEN, {'exhaust': 'a'}, {'rebalance': True}],
+         {'held': {'a': 0, 'b': 3, 'c': 3}, 'actions': ['policy_rebalance', MOVE[0]],
+          'last': ('Completed policy checking.', 1)}),
+    ],
+)  # fmt: skip
+def test_step_changes_the_cluster_and_is_described(run, steps, expected):
+    """A step has its effect on the cluster, its description, and the checks that it needs."""
+    seen = view(run(steps)[-1])
+
+    assert {key: seen[key] for key in expected} == expected
 
 
 @pytest.mark.parametrize(
@@ -38,17 +85,6 @@ def test_play_of_failing_nodes_fails_the_given_number(run, which, failed):
     record = run([{'scale_out': 20}, {'fail_nodes': which}])[-1]
 
     assert (record.failed, record.size) == (failed, 20)
-
-
-def test_play_replaces_failed_nodes_in_usable_zones(run):
-    """Replacements are created in usable zones, then the failed nodes are deleted."""
-    failing = [{'lose_zone': 'a'}, {'fail_nodes': {'zone': 'a'}}]
-
-    record = run([{'scale_out': 6}, *failing, {'replace_failed': True}])[-1]
-
-    assert (held(record), record.failed) == ({'a': 0, 'b': 3, 'c': 3}, 0)
-    actions_of = [check.action for check in record.checks]
-    assert actions_of == ['CLUSTER_SCALE_OUT', 'CLUSTER_DEL_NODES']
 
 
 def test_play_without_policies_replaces_only_failed_nodes(run):
@@ -82,39 +118,14 @@ def test_play_with_a_refused_deletion_keeps_failed_nodes_and_replacements(load):
     assert [check.status for check in record.checks] == ['OK', 'ERROR']
 
 
-def test_play_with_a_refused_creation_deletes_no_failed_node(run):
-    """Failed nodes stay if their replacements cannot be planned."""
-    lost = [{'lose_zone': zone} for zone in 'abc']
-    steps = [{'scale_out': 3}, {'fail_nodes': 1}, *lost, {'replace_failed': True}]
+def test_member_status_changes_the_cloud_without_a_check(run, balanced):
+    """The health monitors of a share of the members report the status."""
+    step = {'member_status': {'status': 'DRAINING', 'count': '50%'}}
 
-    record = run([*steps[:-1], {**steps[-1], 'expect': 'ERROR'}])[-1]
+    seen = view(run([{'scale_out': 6}, step], **balanced)[-1])
 
-    assert (record.size, record.failed, len(record.checks)) == (3, 1, 1)
-
-
-def test_play_without_failed_nodes_needs_no_check(run):
-    """The replacement of failed nodes needs no check if none has failed."""
-    assert run([{'scale_out': 1}, {'replace_failed': True}])[-1].checks == []
-
-
-@pytest.mark.parametrize(
-    ('step', 'what', 'actions_of'),
-    [
-        ({'delete_nodes': 2}, 'delete 2 nodes by name', ['CLUSTER_DEL_NODES']),
-        (
-            {'member_status': {'status': 'DRAINING', 'count': '50%'}},
-            '3 members in operating status DRAINING',
-            [],
-        ),
-    ],
-)
-def test_step_has_a_description_and_the_checks_that_it_needs(run, balanced, step, what, actions_of):
-    """A step names the number of its nodes, and a change of the cloud needs no check."""
-    record = run([{'scale_out': 6}, step], **balanced)[-1]
-
-    assert record.what == what
-    assert [check.action for check in record.checks] == actions_of
-    assert record.changes_world is not bool(actions_of)
+    assert (seen['what'], seen['checks']) == ('3 members in operating status DRAINING', [])
+    assert seen['changes_world']
 
 
 def test_play_spares_protected_nodes_until_their_protection_ends(run):
@@ -144,60 +155,12 @@ def test_play_opens_a_place_before_its_cordon_ends(run):
     assert held(records[3])['a'] == 2
 
 
-@pytest.mark.parametrize(
-    ('which', 'what', 'protected'),
-    [
-        (1, '1 node is protected', 1),
-        ('50%', '3 nodes are protected', 3),
-        ({'zone': 'b'}, '2 nodes are protected in b', 2),
-    ],
-)
-def test_play_protects_the_given_nodes_without_an_end(run, which, what, protected):
-    """A step protects a number, a percentage, or all nodes of a place."""
-    records = run([{'scale_out': 6}, {'protect': which}, {'resize': 0}, {'protect': '100%'}])
-
-    assert (records[1].what, records[1].protected) == (what, protected)
-    assert records[2].size == protected
-    assert records[3].what == '0 nodes are protected'
-
-
-def test_play_of_a_rebalance_moves_nodes_to_a_zone_that_is_back(run):
-    """After an outage a rebalance leads to the best counts, by scale-outs and named deletions."""
-    record = run([*UNEVEN, {'rebalance': True}])[-1]
-
-    assert held(record) == {'a': 2, 'b': 2, 'c': 2}
-    assert (record.what, record.size) == ('rebalance: 2 moves in 2 steps', 6)
-    assert [check.action for check in record.checks] == [
-        'policy_rebalance',
-        *['CLUSTER_SCALE_OUT', 'CLUSTER_DEL_NODES'] * 2,
-    ]
-
-
-def test_play_of_a_rebalance_respects_its_options(run):
-    """A surge of two nodes needs one step; nodes below the minimum age stay."""
-    at_once = run([*UNEVEN, {'rebalance': {'max_surge': 2}}])[-1]
-    too_young = run([*UNEVEN, {'rebalance': {'min_age_s': 3600}}])[-1]
-
-    assert at_once.what == 'rebalance: 2 moves in 1 step'
-    assert too_young.what == 'rebalance: no move leads to better counts'
-
-
 def test_play_of_a_rebalance_without_a_plan_is_an_error(run):
     """A cluster at its maximum size cannot be rebalanced, and keeps its nodes."""
     record = run([*UNEVEN, {'rebalance': True}], cluster={'max_size': 6})[-1]
 
     assert (record.status, record.size) == ('ERROR', 6)
     assert record.checks[-1].reason.startswith('The cluster has 6 nodes, and its max_size is 6')
-
-
-def test_play_of_a_rebalance_into_an_exhausted_zone_deletes_no_node(run):
-    """A node that could not be created replaces no other one, so its victim stays."""
-    records = run([*UNEVEN, {'exhaust': 'a'}, {'rebalance': True}])
-
-    assert held(records[-1]) == held(records[-2])
-    tried = [check.action for check in records[-1].checks]
-    assert tried == ['policy_rebalance', 'CLUSTER_SCALE_OUT']
-    assert records[-1].checks[-1].refused == 1
 
 
 def test_play_of_a_rebalance_stops_at_the_first_failing_check(load, registry):

@@ -109,17 +109,6 @@ def test_addresses_of_a_subnet_of_version_6_have_that_version():
     assert node.details.addresses == {'n': [Address('fd00::b', 6)]}
 
 
-def test_create_without_room_returns_a_failed_node_without_a_server():
-    """A node for which the cloud has no room stays in the cluster in ERROR."""
-    cluster = nodes()
-
-    node = cluster.create({}, START, False)
-
-    assert (node.status, node.created_at, node.details, node.data) == ('ERROR', None, None, {})
-    assert node.status_reason.startswith('No valid host was found.')
-    assert cluster.failed == ['n1']
-
-
 # The cloud
 
 
