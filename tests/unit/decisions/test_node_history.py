@@ -45,19 +45,11 @@ def test_created_node_has_the_plan_of_its_action(decide, history):
 
 
 def test_created_node_has_no_plan_of_a_dry_run(decide, history):
-    """A dry run changes nothing: it is no second plan of the node, and no event of a victim."""
+    """A dry run changes nothing: it is no second plan of the node."""
     planned, created = growth(decide, nodes(a=2, b=1), ['n3'])
     tried, _ = growth(decide, nodes(a=2, b=1), ['n3'], dry_run=True)
 
     assert [event.event for event in history('n3', [tried, planned, created])] == ['placed']
-    assert history('n1', [decide(shrinking(1, *nodes(a=2), dry_run=True))[0]]) == []
-
-
-def test_node_is_found_by_its_name(decide, history):
-    """A name works like an id."""
-    line, _ = decide(shrinking(1, node(1, 'a', name='web-1'), node(2, 'a', name='web-2')))
-
-    assert [event.node for event in history('web-2', [line])] == ['n2']
 
 
 def test_lines_without_the_node_are_not_decoded(decide, history):
@@ -75,6 +67,72 @@ def test_two_created_nodes_of_the_same_name_have_an_event_each(decide, history):
 
     places = [(event.node, event.text) for event in found]
     assert places == [('n1', 'in zone a'), ('n2', 'in zone b')]
+
+
+SHRUNK = [node(1, 'a'), node(2, 'a', name='web-2'), node(3, 'b', status='ERROR')]
+PROTECTED = {'protected': {'until': '2999-01-01', 'reason': 'batch job'}}
+BY_NAME = {'inputs': {'candidates': ['n12']}}
+
+
+@pytest.mark.parametrize(
+    ('asked', 'name', 'events'),
+    [
+        # A log without explanations is explained by deciding again.
+        (shrinking(2, *SHRUNK), 'n3', [('chosen', 'rank 1 (unhealthy) among 2 victims')]),
+        (shrinking(2, *SHRUNK), 'n1', [('chosen', 'rank 2 (oldest in a) among 2 victims')]),
+        (shrinking(2, *SHRUNK), 'web-2', [('spared', 'rank 3 (oldest) after 2 victims')]),
+        # A protected node has no rank.
+        (shrinking(1, *nodes(a=2), node(3, 'a', data=PROTECTED)), 'n3',
+         [('spared', 'protected until 2999-01-01 (batch job)')]),
+        # Each node may have been the victim of the engine.
+        *((request('CLUSTER_SCALE_IN', [zone_policy('a', 'b')], nodes(a=2, b=1),
+                   inputs={'count': 1}), name,
+           [('unnamed', '1 victim without a name (a: 1): no policy chose, so the engine did')])
+          for name in ('n1', 'n3')),
+        # A failure is an event of the nodes that its reason names, and of no other.
+        (shrinking(1, *nodes(a=2), data={'deletion': {'candidates': ['n9']}}), 'n1', []),
+        (request('NODE_CREATE', [zone_policy('gone')], node=node(9)), 'n9',
+         [('failed', 'No availability zone found available.')]),
+        *((request('CLUSTER_DEL_NODES', [deletion_policy()],
+                   [node(1), node(12, data={'protected': True})], **BY_NAME), name, events)
+          for name, events in (
+              ('n1', []),
+              ('n12', [('failed', 'Protected nodes must not be deleted: n12 is protected; '
+                        'remove their protection first')]))),
+        # A dry run changes nothing.
+        (shrinking(1, *nodes(a=2), dry_run=True), 'n1', []),
+    ],
+)  # fmt: skip
+def test_check_is_an_event_of_the_nodes_that_it_concerns(decide, history, asked, name, events):
+    """A check is an event of each victim, spared, protected and failed node, with the reason."""
+    line, _ = decide(asked)
+
+    assert [(event.event, event.text) for event in history(name, [line])] == events
+
+
+@pytest.mark.parametrize(
+    ('name', 'attempts', 'events'),
+    [
+        ('n4', 1, ['chosen', '1 failed attempt in zone a, the latest at 2026-01-01T11:59:00Z']),
+        ('n4', 2, ['chosen', '2 failed attempts in zone a, the latest at 2026-01-01T11:59:00Z']),
+        ('n1', 1, ['chosen']),
+        ('n5', 1, ['spared']),
+    ],
+)
+def test_deleted_node_has_the_record_of_its_failure(decide, history, name, attempts, events):
+    """A node that found no room is listed with the record that replaces it; others are not."""
+    policies = [redistributing(zone_policy('a', 'b')), deletion_policy()]
+    members = [*nodes(a=1), refused(4, 'a'), refused(5, 'b'), refused(6, 'b')]
+    failures = [{'zone': 'a', 'at': '2026-01-01T11:50:00Z', 'attempts': 1}][: attempts - 1]
+    asked = request('CLUSTER_DEL_NODES', policies, members, inputs={'candidates': ['n1', 'n4']})
+    asked['cluster']['data'] = {'placement_failures': failures}
+
+    line, _ = decide(asked, now=lambda: NOW)
+
+    seen = [
+        event.text if event.event == 'recorded' else event.event for event in history(name, [line])
+    ]
+    assert seen == events
 
 
 @pytest.mark.parametrize(
@@ -100,34 +158,6 @@ def test_edited_record_is_an_invalid_line(decide, history, change, error):
     assert invalid.number == 1
     assert error in invalid.error
     assert event.event == 'chosen'
-
-
-def test_rebalance_is_no_event_of_its_nodes(decide, history):
-    """A plan alone does nothing to a node; the checks of its steps are events."""
-    cluster = request('', [], nodes(a=2))['cluster']
-    line, reply = decide(
-        {'cluster': cluster, 'policies': [zone_policy('a', 'b')]}, method='policy_rebalance'
-    )
-
-    assert len(reply['steps']) == 1
-    assert history('n1', [line]) == []
-
-
-@pytest.mark.parametrize(('attempts', 'words'), [(1, '1 failed attempt'), (2, '2 failed attempts')])
-def test_deleted_node_has_the_record_of_its_failure(decide, history, attempts, words):
-    """A node that found no room is listed with the record that replaces it; others are not."""
-    policies = [redistributing(zone_policy('a', 'b')), deletion_policy()]
-    members = [*nodes(a=1), refused(4, 'a'), refused(5, 'b'), refused(6, 'b')]
-    failures = [{'zone': 'a', 'at': '2026-01-01T11:50:00Z', 'attempts': 1}][: attempts - 1]
-    asked = request('CLUSTER_DEL_NODES', policies, members, inputs={'candidates': ['n1', 'n4']})
-    asked['cluster']['data'] = {'placement_failures': failures}
-    line, _ = decide(asked, now=lambda: NOW)
-
-    others = [event.event for name in ('n1', 'n5') for event in history(name, [line])]
-    assert others == ['chosen', 'spared']
-    chosen, recorded = history('n4', [line])
-    assert (chosen.event, recorded.event) == ('chosen', 'recorded')
-    assert recorded.text == f'{words} in zone a, the latest at 2026-01-01T11:59:00Z'
 
 
 def test_created_node_with_malformed_placement_is_placed_nowhere(decide, history):
@@ -173,45 +203,6 @@ def test_member_of_a_repaired_node_joins_without_a_failure(history):
     assert event.event == 'joined'
 
 
-def test_failed_check_counts_if_it_names_the_node(decide, history):
-    """A failure is an event of the nodes that its reason names, and of no other."""
-    line, _ = decide(shrinking(1, *nodes(a=2), data={'deletion': {'candidates': ['n9']}}))
-
-    assert history('n1', [line]) == []
-
-    failed = request('NODE_CREATE', [zone_policy('gone')], node=node(9))
-    (event,) = history('n9', [decide(failed)[0]])
-    assert (event.event, event.text) == ('failed', 'No availability zone found available.')
-
-    members = [node(1), node(12, data={'protected': True})]
-    named = {'inputs': {'candidates': ['n12']}}
-    line, _ = decide(request('CLUSTER_DEL_NODES', [deletion_policy()], members, **named))
-    assert history('n1', [line]) == []
-    assert [event.event for event in history('n12', [line])] == ['failed']
-
-
-def test_victim_and_spared_node_have_rank_and_reason(decide, history):
-    """A log without explanations is explained by deciding again."""
-    members = [node(1, 'a'), node(2, 'a'), node(3, 'b', status='ERROR')]
-    line, _ = decide(shrinking(2, *members))
-
-    (first,), (second,), (third,) = (history(name, [line]) for name in ('n3', 'n1', 'n2'))
-
-    assert (first.event, first.text) == ('chosen', 'rank 1 (unhealthy) among 2 victims')
-    assert (second.event, second.text) == ('chosen', 'rank 2 (oldest in a) among 2 victims')
-    assert (third.event, third.text) == ('spared', 'rank 3 (oldest) after 2 victims')
-    assert {row['name'] for row in third.places} == {'a', 'b'}
-
-
-def test_victim_of_a_missing_policy_has_its_rank_in_the_list(decide, history):
-    """A decision that cannot be made again still names its victims and the policy."""
-    line, _ = decide(shrinking(1, *nodes(a=2)))
-
-    (event,) = history('n1', [line.replace(b'policy.deletion', b'policy.removed')])
-
-    assert event.text == 'rank 1 (chosen by deletion: Candidates generated) among 1 victim'
-
-
 def test_node_spared_by_a_health_floor_has_its_rank_and_the_floor(history):
     """The event of a victim that a health floor spares has the rank that it had, and the pool."""
     lab = Lab()
@@ -228,18 +219,6 @@ def test_node_spared_by_a_health_floor_has_its_rank_and_the_floor(history):
     ]
 
 
-def test_protected_node_is_spared_with_end_and_reason(decide, history):
-    """A protected node has no rank, so its event has the protection."""
-    data = {'protected': {'until': '2999-01-01', 'reason': 'batch job'}}
-    line, _ = decide(shrinking(1, *nodes(a=2), node(3, 'a', data=data)))
-
-    (event,) = history('n3', [line])
-
-    assert (event.event, event.text) == ('spared', 'protected until 2999-01-01 (batch job)')
-    unknown = 'The place of 1 of 3 nodes is unknown; the plan does not count them: n3'
-    assert event.warnings == [unknown]
-
-
 @pytest.mark.parametrize('rows', [5, [5], [{'rank': 1}], [{'id': 5, 'rank': 1}]])
 def test_victim_in_a_record_with_edited_rows_has_its_rank(decide, history, rows):
     """Rows of a record that cannot be decided again are skipped if they name no node."""
@@ -252,15 +231,36 @@ def test_victim_in_a_record_with_edited_rows_has_its_rank(decide, history, rows)
     assert event.text == 'rank 1 among 1 victim'
 
 
-@pytest.mark.parametrize('name', ['n1', 'n3'])
-def test_deletion_without_a_deletion_policy_says_that_the_engine_chose(decide, history, name):
-    """Each node of the cluster may have been the victim, so it has an event with the places."""
-    asked = request(
-        'CLUSTER_SCALE_IN', [zone_policy('a', 'b')], nodes(a=2, b=1), inputs={'count': 1}
-    )
-    line, _ = decide(asked)
+def test_event_has_the_circumstances_of_its_decision(decide, history):
+    """An operator learns which request and policies decided, with which warnings and plan."""
+    line, _ = decide(shrinking(1, *nodes(a=2), node(3, name='web-3')))
 
-    (event,) = history(name, [line])
+    (event,) = history('web-3', [line])
 
-    assert (event.event, event.node) == ('unnamed', name)
-    assert event.text == '1 victim without a name (a: 1): no policy chose, so the engine did'
+    assert (event.node, event.cluster, event.request_id, event.action_id) == (
+        'n3', 'web', 'req-1', 'act-1',
+    )  # fmt: skip
+    assert event.policies[1] == 'deletion (senlin.policy.deletion-1.1): Candidates generated'
+    unknown = 'The place of 1 of 3 nodes is unknown; the plan does not count them: n3'
+    assert event.warnings == [unknown]
+    assert [row['name'] for row in event.places] == ['a', 'b', '-']
+
+
+def test_victim_of_a_missing_policy_has_its_rank_in_the_list(decide, history):
+    """A decision that cannot be made again still names its victims and the policy."""
+    line, _ = decide(shrinking(1, *nodes(a=2)))
+
+    (event,) = history('n1', [line.replace(b'policy.deletion', b'policy.removed')])
+
+    assert event.text == 'rank 1 (chosen by deletion: Candidates generated) among 1 victim'
+
+
+def test_rebalance_is_no_event_of_its_nodes(decide, history):
+    """A plan alone does nothing to a node; the checks of its steps are events."""
+    cluster = request('', [], nodes(a=2))['cluster']
+    asked = {'cluster': cluster, 'policies': [zone_policy('a', 'b')]}
+
+    line, reply = decide(asked, method='policy_rebalance')
+
+    assert len(reply['steps']) == 1
+    assert history('n1', [line]) == []
