@@ -129,9 +129,6 @@ class Snapshot:
     def regions_of(self, nodes: Sequence[Node]) -> Counter[str | None]:
         return Counter({name: len(members) for name, members in self.by_region(nodes).items()})
 
-    def zones_of(self, nodes: Sequence[Node]) -> Counter[str | None]:
-        return Counter({name: len(members) for name, members in self.by_zone(nodes).items()})
-
     def by_region(self, nodes: Sequence[Node]) -> dict[str | None, Sequence[Node]]:
         """Return nodes by region, located by the rules of `region_of`."""
         located = self.by_place(nodes, by_zone=False)
@@ -185,9 +182,9 @@ class Snapshot:
         region, places = self.named_region_of(node), self._stated_places
         if region not in self._servers:
             self._servers[region] = self.servers_of(
-                one
-                for one in self._cluster.nodes
-                if places[one.id][1] is None and self.named_region_of(one) == region
+                member
+                for member in self._cluster.nodes
+                if places[member.id][1] is None and self.named_region_of(member) == region
             )
         return self._servers[region]
 
@@ -200,10 +197,10 @@ class Snapshot:
         for node in nodes:
             if node.physical_id:
                 ids[self.named_region_of(node)].append(node.physical_id)
-        found: dict[str, ServerDetails] = {}
+        servers: dict[str, ServerDetails] = {}
         for region, server_ids in ids.items():
-            found.update(self._cloud.servers(region, server_ids))
-        return found
+            servers.update(self._cloud.servers(region, server_ids))
+        return servers
 
 
 def stated_place(node: Node) -> Location:
@@ -227,10 +224,12 @@ def without_host(zone: str) -> str:
     return zone.partition(':')[0]
 
 
-def in_words(place: Location) -> str:
+def place_in_words(place: Location) -> str:
     return ' '.join(filter(None, place)) or 'unknown'
 
 
 def counts_in_words(places: Mapping[Location, int]) -> list[str]:
     """Return the numbers of nodes by place, e.g. "RegionOne az1: 2"."""
-    return [f'{name}: {nodes}' for name, nodes in sorted((in_words(p), places[p]) for p in places)]
+    return [
+        f'{name}: {nodes}' for name, nodes in sorted((place_in_words(p), places[p]) for p in places)
+    ]

@@ -73,7 +73,7 @@ class TimeBudget:
     The time starts to elapse when the budget is created.
 
     :ivar seconds: the whole budget.
-    :ivar clock: a function that returns the time in seconds.
+    :ivar clock: returns the time in seconds.
     """
 
     def __init__(
@@ -82,7 +82,6 @@ class TimeBudget:
         clock: Callable[[], float],
         expires_in_s: Callable[[], float] = lambda: math.inf,
     ) -> None:
-        """Start the budget; `expires_in_s` returns the seconds until the request expires."""
         self.clock = clock
         self._limit_s = limit_s
         self._expires_in_s = expires_in_s
@@ -93,9 +92,9 @@ class TimeBudget:
         return max(self._ends - self.clock(), 0.0)
 
     def check_expiry(self) -> None:
-        """Check that the request has not expired; then its sender waits no longer.
+        """Check that the sender of the request still waits.
 
-        :raises RequestExpired: it has.
+        :raises RequestExpired: it does not.
         """
         if self._expires_in_s() <= 0:
             raise RequestExpired('Request expired')

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 import msgspec
 from typing_extensions import override
 
-from placement_worker.cloud.snapshot import Location, counts_in_words, in_words
+from placement_worker.cloud.snapshot import Location, counts_in_words, place_in_words
 from placement_worker.cmd import output
 from placement_worker.cmd.base import INVALID, OK, SOME_ERROR, LocalCommand
 from placement_worker.cmd.output import Paint
@@ -391,7 +391,7 @@ def _no_cluster(clusters: Sequence[LatestCluster], args: argparse.Namespace) -> 
         names = listed(map(_cluster_name, clusters))
         return f'No check of cluster {args.cluster} in the logs; their clusters are {names}'
     places = {place for cluster in clusters for place in (*cluster.places, *cluster.new_places)}
-    words = listed(sorted(map(in_words, places)))
+    words = listed(sorted(map(place_in_words, places)))
     return f'No such cluster has nodes in this place; the logs have nodes in {words}'
 
 

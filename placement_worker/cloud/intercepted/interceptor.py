@@ -46,8 +46,6 @@ class Hook(Protocol):
 
 
 class InterceptedClouds(ports.Clouds):
-    """Clouds whose calls pass through a hook."""
-
     def __init__(self, clouds: ports.Clouds, hook: Hook) -> None:
         self._clouds = clouds
         self._hook = hook
@@ -64,8 +62,6 @@ class InterceptedClouds(ports.Clouds):
 
 
 class InterceptedCloud(ports.Cloud):
-    """A cloud whose calls pass through a hook."""
-
     def __init__(self, cloud: ports.Cloud, hook: Hook) -> None:
         self._cloud = cloud
         self._hook = hook
@@ -126,8 +122,6 @@ class InterceptedCloud(ports.Cloud):
 
 
 class InterceptedOctavia(ports.Octavia):
-    """Octavia in one region, with calls that pass through a hook."""
-
     def __init__(self, octavia: ports.Octavia, region: str | None, hook: Hook) -> None:
         self._octavia = octavia
         self._region = region

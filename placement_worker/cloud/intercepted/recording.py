@@ -22,7 +22,7 @@ from placement_worker.errors import PlacementWorkerError, Rejected
 
 T = TypeVar('T')
 # Methods -> the types of their responses; those of Octavia's API are plain data.
-_KINDS: Mapping[str, Any] = {
+_RESPONSES: Mapping[str, Any] = {
     'home_region': str | None,
     'load_balancer_region': str | None,
     'zones': dict[str, bool],
@@ -99,7 +99,7 @@ class _Replay(Hook):
             raise _error(answer.failure)
         if call.method in _OPENING:
             return make()
-        return cast('T', decoder(_KINDS.get(call.method, Any)).decode(answer.answer))
+        return cast('T', decoder(_RESPONSES.get(call.method, Any)).decode(answer.answer))
 
 
 class _NoCloud:
@@ -138,6 +138,6 @@ def _error(failure: Failure) -> Exception:
     """Return the error of the cloud; an unknown class becomes `Rejected`."""
     if failure.type == ApiError.__name__:
         return ApiError(failure.reason, **failure.details)
-    kind = getattr(errors, failure.type, None)
-    known = isinstance(kind, type) and issubclass(kind, Rejected)
-    return (kind if known else Rejected)(failure.reason, failure.details)  # type: ignore[misc]
+    error = getattr(errors, failure.type, None)
+    known = isinstance(error, type) and issubclass(error, Rejected)
+    return (error if known else Rejected)(failure.reason, failure.details)  # type: ignore[misc]

@@ -210,10 +210,12 @@ class ProjectCloud(Cloud):
         wanted = frozenset(server_ids)
         if not wanted:
             return {}
-        found = self._shared_servers(region, wanted)
+        servers = self._shared_servers(region, wanted)
         return {
-            server_id: ServerDetails(found[server_id].availability_zone, found[server_id].addresses)
-            for server_id in wanted & found.keys()
+            server_id: ServerDetails(
+                servers[server_id].availability_zone, servers[server_id].addresses
+            )
+            for server_id in wanted & servers.keys()
         }
 
     @override
@@ -243,18 +245,18 @@ class ProjectCloud(Cloud):
         """List servers of the project, with as few requests as possible."""
         key = ('servers', self._api.region_name(region))
         call = _Call(partial(self._list_servers, region, wanted))
-        found = self._share(key, call)
+        listed = self._share(key, call)
         missing = frozenset(
             server_id
             for server_id in wanted
-            if server_id not in found or not found[server_id].is_complete
+            if server_id not in listed or not listed[server_id].is_complete
         )
         if call.was_made or not missing:
-            return found
+            return listed
         # The shared listing may be incomplete or stale: another check chose where it stops, and
         # it may have started before these servers were created.
         lookup = partial(self._list_servers, region, missing)
-        return {**found, **self._share((*key, missing), lookup)}
+        return {**listed, **self._share((*key, missing), lookup)}
 
     def _share(self, key: tuple[Hashable, ...], lookup: Callable[[], T], cache_s: float = 0) -> T:
         """Share a lookup with all checks of the project.
@@ -285,8 +287,8 @@ class ProjectCloud(Cloud):
         base = self._api.endpoint('compute', region)
         if base is None:
             return {}
-        found = self._api.get(self._compute(region), f'{base}/os-availability-zone', _Zones)
-        return {zone.zone_name: zone.zone_state.available for zone in found.zones}
+        reply = self._api.get(self._compute(region), f'{base}/os-availability-zone', _Zones)
+        return {zone.zone_name: zone.zone_state.available for zone in reply.zones}
 
     def _list_servers(self, region: str | None, wanted: frozenset[str]) -> dict[str, _Server]:
         """List the servers of the project by id, the newest first.
@@ -316,7 +318,7 @@ class ProjectCloud(Cloud):
         return Service.lets('Compute', name, 'list availability zones and servers')
 
     def _find(
-        self, region: str | None, what: str, kind: type[_Rows[T]], name_or_id: str
+        self, region: str | None, collection: str, rows_type: type[_Rows[T]], name_or_id: str
     ) -> T | None:
         """Return the network or subnet with this id or name, or None if the region has none.
 
@@ -329,12 +331,12 @@ class ProjectCloud(Cloud):
             base = self._api.endpoint('network', region)
             if base is None:
                 return None
-            url = f'{base.removesuffix("/v2.0")}/v2.0/{what}'
+            url = f'{base.removesuffix("/v2.0")}/v2.0/{collection}'
             for key in ('id', 'name') if _is_id(name_or_id) else ('name', 'id'):
-                rows = rows or self._api.get(service, url, kind, {key: name_or_id}).rows
+                rows = rows or self._api.get(service, url, rows_type, {key: name_or_id}).rows
         if len(rows) > 1:
             raise InvalidInput(
-                f'{len(rows)} {what} have the name `{name_or_id}`{service.where}: '
+                f'{len(rows)} {collection} have the name `{name_or_id}`{service.where}: '
                 'use the id of one of them'
             )
         return rows[0] if rows else None
@@ -353,7 +355,6 @@ class _Call(Generic[T]):
 
 
 def _is_id(text: str) -> bool:
-    """Return whether a text has the form of an id of Neutron."""
     try:
         UUID(text)
     except ValueError:

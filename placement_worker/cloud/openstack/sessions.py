@@ -121,12 +121,12 @@ class Session(keystone.Session):
 
     def _log_in(self) -> AccessInfo:
         try:
-            found = self.plugin.get_access(self)
-            _ = (found.auth_token, found.project_id, found.expires)  # raises if one is missing
+            token = self.plugin.get_access(self)
+            _ = (token.auth_token, token.project_id, token.expires)  # raises if one is missing
         except error_translation.LIBRARY_ERRORS as exc:
             error = error_translation.translate(exc, self.plugin.auth_url)
             raise ApiError(self._redacted(str(error)), error.status, error.retry_after_s) from None
-        return found
+        return token
 
     def _redacted(self, text: str) -> str:
         """Mask the trust id, which Keystone repeats if it does not find the trust."""
