@@ -1,7 +1,7 @@
-"""What the replies of checks say: the reason of each victim, and the rows of plans.
+"""The content of replies to checks for operators: the reason of each victim, the rows of plans.
 
-Replies may come from a decision log, which somebody may have edited: rows and data that no decision
-has are left out or refused, and raise nothing else.
+Replies may come from an edited decision log. Rows that no decision has are left out, and data that
+no decision has raise InvalidInput and nothing else.
 """
 
 from collections import Counter

@@ -131,7 +131,6 @@ class Engine:
         return checks
 
     def rebalance(self, options: Rebalancing) -> RebalanceReply:
-        """Plan a rebalance of the cluster."""
         converted = msgspec.convert(options, RebalanceOptions, from_attributes=True)
         request = RebalanceRequest(self.world.cluster, list(self.world.policies), converted)
         return self._ask(rpc.POLICY_REBALANCE, request)

@@ -1,4 +1,4 @@
-"""What a report needs of a run: its totals, its verdict, and a bounded sample of its steps."""
+"""The history of a run for its report: totals, the verdict, and a bounded sample of the steps."""
 
 from msgspec import Struct, structs
 
@@ -70,8 +70,7 @@ class Totals(Struct):
     """The totals over all steps of a run.
 
     :ivar refused: the number of nodes for which the cloud had no room.
-    :ivar worst: the maximum of `measures.misplaced` over the steps, in nodes.
-    :ivar misplaced: the sum of `measures.misplaced` over the steps, in nodes.
+    :ivar worst: the maximum of `measures.misplaced`, and `misplaced` its sum, in nodes.
     """
 
     steps: int = 0

@@ -137,11 +137,10 @@ def _among(
 class Evenness(Struct):
     """The verdict on a run: how uneven the nodes became, and whether they were even again.
 
-    Nodes are even if no place is a whole node or more off its ideal. Memory is constant.
+    Nodes are even if no place is a whole node or more off its ideal.
 
     :ivar is_measured: whether a place had an ideal, which takes a placement policy.
-    :ivar worst: the maximum of `misplaced` over the uneven steps, in nodes.
-    :ivar worst_step: the first step with that maximum; None if all steps were even.
+    :ivar worst_step: the first step with `worst` nodes misplaced; None if all steps were even.
     :ivar was_even: whether nodes were even before the worst step.
     :ivar even_again: the first even step after the worst one.
     :ivar uneven_later: the number of uneven steps after `even_again`.

@@ -24,17 +24,14 @@ from placement_worker.simulation.world import TICK, PoolState, World
 class Record(Struct, frozen=True):
     """The result of a step: its checks, and the distribution of the nodes afterwards.
 
-    :ivar number: the number of the step; 0 is the start.
+    :ivar number: 0 is the start.
     :ivar status: ERROR if a check ended in ERROR, empty if the step needed no check.
-    :ivar as_expected: whether the checks ended as the step expects.
-    :ivar outages: the zones and regions that are unavailable but were available before, and the
-        zones without capacity.
-    :ivar cordons: the cordoned places in words.
-    :ivar pools: the pools of the load-balancing policies.
-    :ivar updates: the number of updates of load balancers that the step sent to Octavia.
-    :ivar grace_period_s: the longest time that the engine waits before it deletes nodes.
     :ivar misplaced: `measures.misplaced`, in nodes.
     :ivar skew: `measures.skew`, in nodes.
+    :ivar outages: the zones and regions that are unavailable but were available before, and the
+        zones without capacity.
+    :ivar updates: the number of updates of load balancers that the step sent to Octavia.
+    :ivar grace_period_s: the longest time that the engine waits before it deletes nodes.
     """
 
     number: int
