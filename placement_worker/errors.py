@@ -186,6 +186,10 @@ class RequestParked(PlacementWorkerError):
     """The workers that handled the request crashed repeatedly, so it was parked for an operator."""
 
 
+class ReplyTooLarge(PlacementWorkerError):
+    """The request was handled, but the broker does not take a reply of this size."""
+
+
 class WorkerFailed(PlacementWorkerError):
     """The worker failed with an internal error; its log has the traceback."""
 

@@ -45,6 +45,7 @@ _HINTS: Mapping[type[Exception], str] = {
     errors.QueueMismatch: 'correct the queue as the message says',
     errors.WorkerTooOld: 'try again after the upgrade',
     errors.RequestParked: f'run "{_COMMAND} parked list" to see parked requests',
+    errors.ReplyTooLarge: 'ask with a lower explain, or raise max_message_size of the broker',
     errors.ServiceRefused: 'correct the cause and try again',
     errors.CloudUnavailable: 'try again when the service is available',
     errors.ClientClosed: 'run the command again',

@@ -56,6 +56,7 @@ class Caller(ABC):
     :raises BrokerRefused: the broker refuses access.
     :raises WorkerTooOld: the worker has an older version of the contract than the request needs.
     :raises RequestParked: the request crashed several workers; do not send it again.
+    :raises ReplyTooLarge: the broker does not take the reply; ask with less `explain`.
     :raises WorkerFailed: the worker has a bug or a broken plugin.
     :raises ConfigurationError: the transport URL or an option cannot be used.
     """

@@ -155,12 +155,12 @@ class Endpoints:
             if request.reply_to:
                 self._settings.destinations.check(request.reply_to)
             reply = codec.encode(self._check(request, request_id), like=raw)
+            if request.reply_to:
+                self._replies.deliver(request.reply_to, request.expires_at, request_id, reply)
         except Exception as exc:
             self.deliver_error(raw, request_id, exc)
             self._report(rpc.POLICY_CHECK.name, exc, request_id, raw)
             raise
-        if request.reply_to:
-            self._replies.deliver(request.reply_to, request.expires_at, request_id, reply)
         return reply
 
     @_handler(rpc.POLICY_ATTACH)

@@ -2,6 +2,7 @@
 
 import enum
 import logging
+import sys
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -59,10 +60,10 @@ class Reply:
 class Hooks:
     """The functions that a project adds to its servers.
 
-    `send_reply`: publishes a reply to a call, with a confirmation; it may raise `Redeliver`. None
-    lets the driver send replies, without a bound. `on_event`: takes an event and the topic, in the
-    thread of the request. `describe`: returns the beginning of a line of the log that says what a
-    message is about.
+    `send_reply`: publishes a reply to a call, with a confirmation; it may raise `Redeliver`, and
+    the caller gets any other error instead of the reply. None lets the driver send replies, without
+    a bound. `on_event`: takes an event and the topic, in the thread of the request. `describe`:
+    returns the beginning of a line of the log that says what a message is about.
     """
 
     send_reply: Callable[[Reply], object] | None = None
@@ -144,7 +145,10 @@ class LateAckRequest(amqpdriver.AMQPIncomingMessage):
         elif self._has_reply_queue():
             queue = self.reply_q
             name = f'the reply to call {self.msg_id!r} (default exchange, reply queue {queue!r})'
-            self._send(name, reply, failure, is_last=True)
+            try:
+                self._send(name, reply, failure, is_last=True)
+            except Exception:  # the caller must not wait for a reply that cannot be sent
+                self._send(name, None, sys.exc_info(), is_last=True)
         elif self.orig_msg_id:  # `msg_id` of a cast is generated
             wrong = 'Dropped the reply to call %r: expected a reply queue named %s..., got %.80r'
             LOG.warning(wrong, self.msg_id, REPLY_QUEUES, self.reply_q)

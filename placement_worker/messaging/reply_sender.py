@@ -18,14 +18,19 @@ from collections.abc import Callable
 from typing import Any
 
 from amqp import Message, spec
-from amqp.exceptions import ChannelError, MessageNacked, NotFound
+from amqp.exceptions import ChannelError, MessageNacked, NotFound, PreconditionFailed
 from amqp.exceptions import ConnectionError as AMQPConnectionError
 from kombu.connection import Connection
 from typing_extensions import override
 
 from placement_worker.client.transport import BLOCKED, drop
 from placement_worker.contract.model import ReplyTo
-from placement_worker.errors import BrokerRefused, BrokerUnreachable, ConfigurationError
+from placement_worker.errors import (
+    BrokerRefused,
+    BrokerUnreachable,
+    ConfigurationError,
+    ReplyTooLarge,
+)
 from placement_worker.handlers.decision_state import Delivery
 from placement_worker.late_ack.request import Redeliver, Reply, enveloped
 
@@ -78,6 +83,7 @@ class ReplySender:
         A reply that is not the last is tried once, and its failure raised.
 
         :param left_s: seconds until the request expires.
+        :raises ReplyTooLarge: it exceeds the limit of the broker; the caller must get the error.
         :raises Redeliver: the process stops, or the broker is unavailable for too long.
         """
         waiting = _Waiting(reply)
@@ -137,6 +143,8 @@ class ReplySender:
             if isinstance(exc, MessageNacked | NotFound):
                 text = str(exc) or 'the queue rejected the message'
                 raise Refused(text) from exc
+            if isinstance(exc, PreconditionFailed):  # a publication meets no other one
+                raise ReplyTooLarge(f'The broker refused the reply: {exc.reply_text}') from exc
             raise
         with self._lock:
             self._idle.append(channel)

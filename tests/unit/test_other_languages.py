@@ -204,7 +204,7 @@ def test_outcomes_of_the_manual_have_the_classes_of_the_worker_and_none_of_the_c
 
     named = set(re.findall(r'``([A-Z]\w+)``', outcomes()))
 
-    assert refused | {'RequestParked', 'WorkerFailed'} <= named
+    assert refused | {'RequestParked', 'ReplyTooLarge', 'WorkerFailed'} <= named
     assert not named & of_client
 
 

@@ -1,5 +1,6 @@
 """A request: its reply, its end, and the requests in flight."""
 
+import json
 import weakref
 from types import SimpleNamespace
 
@@ -38,6 +39,26 @@ def test_reply_to_a_call_is_published_to_its_reply_queue_before_the_acknowledgem
     assert reply.pop('result')['policy_types'] == []
     assert reply.pop('_unique_id')
     assert reply == {'failure': None, 'ending': True, '_msg_id': 'm1'}
+    assert delivery.settled == ['acknowledged']
+
+
+def test_reply_that_cannot_be_sent_is_replaced_by_its_error(answer):
+    """A caller does not wait for a reply that the broker refuses, e.g. because of its size."""
+    sent = Sent()
+
+    def send(reply):
+        if not sent.attempts:
+            sent.attempts += 1
+            raise ValueError('too large')
+        sent(reply)
+
+    sent.attempts = 0
+    delivery, _ = answer(send, CALL)
+
+    ((queue, reply),) = sent.replies
+    failure = json.loads(reply['failure'])
+    assert (queue, reply['result'], reply['ending']) == ('reply_1', None, True)
+    assert (failure['class'], failure['message']) == ('ValueError', 'too large')
     assert delivery.settled == ['acknowledged']
 
 

@@ -8,8 +8,9 @@ import threading
 import time
 
 import pytest
-from amqp.exceptions import AccessRefused, MessageNacked, NotFound
+from amqp.exceptions import AccessRefused, MessageNacked, NotFound, PreconditionFailed
 
+from placement_worker.errors import ReplyTooLarge
 from placement_worker.late_ack.request import Redeliver, Reply
 from placement_worker.messaging import reply_sender
 from placement_worker.messaging.reply_sender import ReplySender, cast_message
@@ -101,6 +102,17 @@ def test_send_to_a_destination_that_refuses_gives_up_at_the_bound_and_logs_it(
     assert time.monotonic() - began >= 0.3
     assert re.search(r'Dropped the reply after \d+\.\d s: ', caplog.text)
     assert caplog.text.rstrip().endswith(cause)
+
+
+def test_send_of_a_reply_that_is_too_large_raises_at_once(send):
+    """The error names both sizes, as the broker does."""
+    sizes = 'message size 20 is larger than configured max size 10'
+    publisher = Publisher(PreconditionFailed(f'PRECONDITION_FAILED - {sizes}'))
+
+    with pytest.raises(ReplyTooLarge, match=f'^The broker refused the reply: .* {sizes}$'):
+        send(publisher, timeout_s=60, away_s=60)
+
+    assert publisher.attempts == 1
 
 
 @pytest.mark.parametrize('outcome', [REFUSED, AWAY, AccessRefused('not permitted')])
