@@ -7,7 +7,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Self
@@ -158,6 +158,18 @@ class Broker:
         if self._reaper is not None:
             self._reaper.close(keep_folder=True)
             self._reaper = None
+
+    @contextlib.contextmanager
+    def memory_alarm(self) -> Iterator[None]:
+        """Raise a memory alarm during a block, which blocks all connections that publish."""
+        self.control('set_vm_memory_high_watermark', 'absolute', '1')
+        try:
+            yield
+        finally:
+            self.end_memory_alarm()
+
+    def end_memory_alarm(self) -> None:
+        self.control('set_vm_memory_high_watermark', '0.6')
 
     def frozen(self) -> AbstractContextManager[None]:
         """Stop the Erlang VM during a block; its connections stay open."""

@@ -1,17 +1,18 @@
 """Services, computes and workers; a subclass adds the engine that the workers serve."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
 from typing_extensions import override
 
 from placement_worker.client.rpc_client import PolicyClient
-from placement_worker.errors import NoWorkerAnswered
 from tests.broker import LEAN, Broker
 from tests.cloud import computes, installed, virtual_hosts
 from tests.cloud.parallel import at_once
 from tests.cloud.program import RestartableProgram
+from tests.functional.conftest import responds
 from tests.integration import mariadb, seeding
 from tests.integration.deployment import Deployment
 from tests.integration.layout import Layout
@@ -124,17 +125,8 @@ class ComputeCloud(Deployment):
 
     def wait_for_worker(self, name: str) -> None:
         """Return when a worker responds."""
-        client = PolicyClient(self.workers_url, server=name, timeout_s=PROBE_S)
-
-        def responds() -> bool:
-            try:
-                client.get_capabilities()
-            except NoWorkerAnswered:
-                return False
-            return True
-
-        wait_for(responds, START_S)
-        client.close()
+        with closing(PolicyClient(self.workers_url, server=name, timeout_s=PROBE_S)) as client:
+            wait_for(lambda: responds(client), START_S)
 
     def _fill_keystone(self) -> None:
         seeding.fill_keystone(self.connect('admin'), self.in_catalog(), self.layout)

@@ -3,25 +3,35 @@
 import contextlib
 import gc
 import os
+import queue
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 import kombu
+import oslo_messaging
 import pytest
 import yaml
+from oslo_config import cfg
 
 from placement_worker.client.rpc_client import PolicyClient
+from placement_worker.client.transport import connect, transport_url
+from placement_worker.contract.rpc import EXCHANGE
 from placement_worker.errors import NoWorkerAnswered
 from tests import failure_logs
 from tests.broker import Broker
 from tests.functional.engine import Engine, Gate
-from tests.waiting import wait_for
+from tests.waiting import DEADLINE_S, wait_for
 
 HERE = Path(__file__).parent
+CLOUD = {'zones': {'a': True, 'b': True}, 'regions': ['R1']}
+# Where a worker finds the policy `test.policy.slow`.
+PLUGIN = HERE / 'plugin'
 OWN_BROKER = 'PLACEMENT_WORKER_TEST_TRANSPORT_URL'
 START_TIMEOUT_S = 180
 CALL_S = 60
@@ -58,6 +68,55 @@ def broker_url() -> Iterator[str]:
         broker.close()
 
 
+@pytest.fixture
+def channel(broker_url: str) -> Iterator[Any]:
+    """A channel of its own to the broker of the test run."""
+    with amqp(broker_url) as connection:
+        yield connection.channel()
+
+
+def message_count(url: str, queue: str) -> int:
+    with amqp(url) as connection:
+        return int(connection.channel().queue_declare(queue, passive=True).message_count)
+
+
+def run(program: str, *arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run a program of this package until it ends."""
+    command = [str(Path(sys.executable).with_name(program)), *map(str, arguments)]
+    return subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=DEADLINE_S, **options
+    )
+
+
+@contextlib.contextmanager
+def raw_client(worker: 'Worker') -> Iterator[Any]:
+    """A client of oslo.messaging that checks nothing, as in other engines."""
+    connection = connect(cfg.CONF, transport_url(cfg.CONF, worker.url))
+    target = oslo_messaging.Target(exchange=EXCHANGE, topic=worker.topic, version='1.0')
+    yield oslo_messaging.get_rpc_client(connection, target, timeout=CALL_S)
+    connection.cleanup()
+
+
+class StockEngine:
+    """A server of oslo.messaging without this package, which keeps the replies to casts."""
+
+    def __init__(self, url: str, exchange: str, topic: str, server: str) -> None:
+        self.received: queue.SimpleQueue[tuple[str, str]] = queue.SimpleQueue()
+        self._connection = connect(cfg.CONF, transport_url(cfg.CONF, url))
+        target = oslo_messaging.Target(exchange=exchange, topic=topic, server=server)
+        self._server = oslo_messaging.get_rpc_server(self._connection, target, [self])
+        self._server.start()
+
+    @oslo_messaging.expose
+    def policy_checked(self, context: Any, request_id: str, reply: str) -> None:
+        self.received.put((request_id, reply))
+
+    def close(self) -> None:
+        self._server.stop()
+        self._server.wait()
+        self._connection.cleanup()
+
+
 def amqp(url: str) -> kombu.Connection:
     """Return a connection beside the messaging layer, on which a publish waits for the broker.
 
@@ -71,6 +130,7 @@ class Worker:
     """A placement-worker process with topics of its own, its configuration and its log.
 
     `cloud` describes the embedded one; a string is configuration that names another one.
+    `environment` has variables beside those of this process.
     """
 
     def __init__(
@@ -80,11 +140,11 @@ class Worker:
         cloud: object,
         settings: str = '',
         command: Sequence[str] = (str(Path(sys.executable).with_name('placement-worker')),),
-        environment: Mapping[str, str] | None = None,
+        environment: Mapping[str, str] = MappingProxyType({}),
         **options: object,
     ) -> None:
         self.topic = str(options.get('topic', f'test-{os.getpid()}-{time.monotonic_ns()}'))
-        self._command, self._environment = command, environment
+        self._command, self._environment = command, {**os.environ, **environment}
         self.url = url
         self.log = folder / 'worker.log'
         self.stderr = folder / 'stderr'
@@ -182,13 +242,21 @@ Start = Callable[..., Worker]
 
 @pytest.fixture(scope='module')
 def start_worker(broker_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
-    """Start workers and wait until they reply; they end with the module."""
+    """Start workers with the slow policy and wait until they reply; they end with the module."""
     with contextlib.ExitStack() as workers:
 
         def start(
-            cloud: object, settings: str = '', url: str = broker_url, **options: object
+            settings: str = '',
+            *,
+            cloud: object = CLOUD,
+            url: str = broker_url,
+            environment: Mapping[str, str] = MappingProxyType({}),
+            **options: Any,
         ) -> Worker:
-            worker = Worker(tmp_path_factory.mktemp('worker'), url, cloud, settings, **options)  # type: ignore[arg-type]
+            folder, known = tmp_path_factory.mktemp('worker'), {'PYTHONPATH': str(PLUGIN)}
+            worker = Worker(
+                folder, url, cloud, settings, environment={**known, **environment}, **options
+            )
             workers.callback(worker.stop)
             worker.wait_until_ready()
             return worker
@@ -224,5 +292,5 @@ def engine(tmp_path: Path) -> Iterator[Callable[[Worker], Engine]]:
         return engines[-1]
 
     yield make
-    for one in engines:
-        one.close()
+    for made in engines:
+        made.close()

@@ -1,31 +1,20 @@
 """Clients of a broker that blocks publishers, because it is short of memory."""
 
-import subprocess
-import sys
 import time
-from contextlib import closing, contextmanager
+from contextlib import closing
 
 import pytest
 
 from placement_worker.errors import BrokerUnreachable
 from tests.factories import request, zone_policy
+from tests.functional.conftest import run
 from tests.waiting import wait_for
 
-CLOUD = {'zones': {'a': True}}
 # More than the interval of heartbeats: each one restarts the timeout of oslo.messaging.
 TIMEOUT_S = 8
 LATE_S = 2
 ASKED = request('CLUSTER_SCALE_OUT', [zone_policy('a')])
 LARGE = request('CLUSTER_SCALE_OUT', [zone_policy('a')], data={'padding': 'x' * 12 * 2**20})
-
-
-@contextmanager
-def memory_alarm(broker):
-    broker.control('set_vm_memory_high_watermark', 'absolute', '1')
-    try:
-        yield
-    finally:
-        broker.control('set_vm_memory_high_watermark', '0.6')
 
 
 def succeeds(client):
@@ -42,10 +31,10 @@ def test_request_to_a_broker_that_blocks_publishers_ends_with_its_cause(
     start_worker, own_broker, method
 ):
     """A call and a cast end in time although heartbeats arrive; after the alarm, calls succeed."""
-    worker = start_worker(CLOUD, url=own_broker.url)
+    worker = start_worker(url=own_broker.url)
     with closing(worker.client(timeout_s=TIMEOUT_S)) as client:
         client.policy_check(ASKED)
-        with memory_alarm(own_broker):
+        with own_broker.memory_alarm():
             began = time.monotonic()
             with pytest.raises(BrokerUnreachable, match='the broker blocks publishers while'):
                 getattr(client, method)(ASKED)
@@ -60,11 +49,11 @@ def test_large_request_to_a_broker_that_blocks_publishers_ends_with_its_cause(
     start_worker, own_broker
 ):
     """The broker stops reading in the middle of the request, which needs another connection."""
-    worker = start_worker(CLOUD, url=own_broker.url)
+    worker = start_worker(url=own_broker.url)
     with closing(worker.client(timeout_s=TIMEOUT_S)) as client:
         client.policy_check(ASKED)
         with (
-            memory_alarm(own_broker),
+            own_broker.memory_alarm(),
             pytest.raises(BrokerUnreachable, match='the broker blocks publish'),
         ):
             client.policy_check(LARGE)
@@ -74,10 +63,9 @@ def test_large_request_to_a_broker_that_blocks_publishers_ends_with_its_cause(
 @pytest.mark.long
 def test_command_on_a_broker_that_blocks_publishers_prints_one_line(start_worker, own_broker):
     """The messages of the library do not hide the cause and the hint."""
-    worker = start_worker(CLOUD, url=own_broker.url)
-    ping = ['-m', 'placement_worker', 'ping', '--config-file', str(worker.config), '--timeout', '3']
-    with memory_alarm(own_broker):
-        done = subprocess.run([sys.executable, *ping], capture_output=True, text=True, check=False)
+    worker = start_worker(url=own_broker.url)
+    with own_broker.memory_alarm():
+        done = run('placement-policy', 'ping', '--config-file', worker.config, '--timeout', 3)
 
     assert (done.returncode, done.stdout) == (2, '')
     (line,) = done.stderr.splitlines()

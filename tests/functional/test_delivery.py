@@ -15,22 +15,18 @@ import oslo_messaging
 import pytest
 from oslo_config import cfg
 
-from placement_worker.client.transport import connect, transport_url
-from placement_worker.contract.rpc import EXCHANGE
-from placement_worker.errors import NoWorkerAnswered, WorkerFailed
+from placement_worker.errors import WorkerFailed
 from placement_worker.late_ack.server import LateAckServer
 from tests.factories import request, zone_policy
-from tests.functional.conftest import CALL_S, Worker, amqp
+from tests.functional.conftest import CLOUD, Worker, amqp, raw_client, responds
 from tests.functional.engine import repeat, slow
 from tests.malformed_requests import GOOD
 from tests.waiting import DEADLINE_S, wait_for
 
 HERE = Path(__file__).parent
-CLOUD = {'zones': {'a': True, 'b': True}, 'regions': ['R1']}
 KILLS = 15
 # The timeout of calls during which workers start and stop.
 CALLED_S = 300
-PYTHONPATH = {**os.environ, 'PYTHONPATH': str(HERE / 'plugin')}
 
 
 @pytest.fixture
@@ -39,7 +35,7 @@ def start(start_worker, own_broker):
     workers = []
 
     def starting(**options):
-        worker = start_worker(CLOUD, url=own_broker.url, **{'environment': PYTHONPATH, **options})
+        worker = start_worker(url=own_broker.url, **options)
         workers.append(worker)
         return worker
 
@@ -233,12 +229,12 @@ def test_check_without_a_load_balancer_does_not_wait_for_slow_requests(start, ga
         closing(worker.client()) as deciding,
         ThreadPoolExecutor(4) as callers,
     ):
-        slow_ones = [callers.submit(waiting.policy_check, gate.request()) for _ in range(4)]
+        slow_calls = [callers.submit(waiting.policy_check, gate.request()) for _ in range(4)]
         wait_for(lambda: len(gate.begun()) == 2)
         decisions = [deciding.policy_check(decided).action.data['status'] for _ in range(10)]
-        still_waiting = [one for one in slow_ones if not one.done()]
+        still_waiting = [call for call in slow_calls if not call.done()]
         gate.open()
-        answers = [one.result().action.data['status'] for one in slow_ones]
+        answers = [call.result().action.data['status'] for call in slow_calls]
 
     assert decisions == ['OK'] * 10
     assert len(still_waiting) == 4
@@ -298,16 +294,14 @@ def test_handler_that_raises_system_exit_is_reported_and_not_redelivered(start, 
 def test_result_that_cannot_be_serialized_is_reported_at_once(start, how, form):
     """A result or an error that no message can hold reaches the caller as WorkerFailed."""
     worker = start(workers=1)
-    address = transport_url(cfg.CONF, worker.url)
-    connection = connect(cfg.CONF, address)
-    target = oslo_messaging.Target(exchange=EXCHANGE, topic=worker.topic, version='1.0')
-    raw = oslo_messaging.get_rpc_client(connection, target, timeout=CALL_S)
 
-    with pytest.raises(
-        WorkerFailed, match=r'policy_check failed in the worker: (RuntimeError|TypeError)'
+    with (
+        raw_client(worker) as raw,
+        pytest.raises(
+            WorkerFailed, match=r'policy_check failed in the worker: (RuntimeError|TypeError)'
+        ),
     ):
         raw.call({}, 'policy_check', request=form(slow(0, **{how: True})))
-    connection.cleanup()
 
 
 def test_driver_without_late_acknowledgement_logs_a_warning(caplog):
@@ -357,15 +351,8 @@ def test_worker_with_a_mismatched_queue_names_the_command_that_repairs_it(
     own_broker.control(*arguments)
     worker.process = worker.start()
     with closing(worker.client(exchange=exchange, timeout_s=5)) as client:
-        wait_for(lambda: _replies(client))
+        wait_for(lambda: responds(client))
     assert worker.stop() == 0
-
-
-def _replies(client):
-    try:
-        return bool(client.get_capabilities().policy_types)
-    except NoWorkerAnswered:
-        return False
 
 
 @pytest.mark.long
@@ -376,7 +363,7 @@ def test_worker_started_before_its_broker_waits_for_it(own_broker, tmp_path):
     wait_for(lambda: worker.log.exists() and 'No broker responded' in worker.log.read_text())
     own_broker.start()
     with closing(worker.client(timeout_s=5)) as client:
-        wait_for(lambda: _replies(client))
+        wait_for(lambda: responds(client))
     assert worker.stop() == 0
 
 
@@ -431,15 +418,3 @@ def test_invalid_file_at_sighup_keeps_the_configuration_of_each_process(start):
         assert client.policy_check(GOOD).action.data['status'] == 'OK'
     assert worker.children() == pids
     assert 'Traceback' not in worker.log.read_text()
-
-
-def test_killed_process_is_replaced(start):
-    """A process that is killed is replaced, and the worker continues to serve."""
-    worker = start(workers=2)
-    before = worker.children()
-
-    os.kill(before[0], signal.SIGKILL)
-
-    wait_for(lambda: len(worker.children()) == 2 and worker.children() != before)
-    with closing(worker.client()) as client:
-        assert client.policy_check(GOOD).action.data['status'] == 'OK'

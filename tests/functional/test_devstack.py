@@ -5,7 +5,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -14,7 +13,7 @@ import yaml
 
 from placement_worker.client.rpc_client import PolicyClient
 from placement_worker.errors import NoWorkerAnswered
-from tests.broker import Broker, program
+from tests.broker import program
 from tests.devstack.host import REPOSITORY, UNIT, Host, settings_of
 
 pytestmark = pytest.mark.long
@@ -24,7 +23,7 @@ USER, PASSWORD, VHOST = 'stackrabbit', 'rabbit-secret', 'placement'
 
 
 @pytest.fixture
-def host(own_broker: Broker, tmp_path: Path) -> Iterator[Host]:
+def host(own_broker, tmp_path):
     """A host with Senlin and the worker, installed from a copy because pip writes into it."""
     settings = {'RABBIT_PORT': own_broker.port, 'PLACEMENT_WORKER_CLOUD_BACKEND': 'inventory'}
     host = Host(tmp_path, ['senlin', 'placement-worker'], ENABLED_SERVICES='key,rabbit', **settings)
@@ -42,7 +41,7 @@ def host(own_broker: Broker, tmp_path: Path) -> Iterator[Host]:
     host.end_units()
 
 
-def processes(host: Host) -> list[int]:
+def processes(host):
     """Return the processes that use the configuration of the worker."""
     found = []
     for file in Path('/proc').glob('[0-9]*/cmdline'):
@@ -55,16 +54,14 @@ def processes(host: Host) -> list[int]:
     return found
 
 
-def ask(host: Host) -> str:
+def ask(host):
     """Send a request to the worker that senlin.conf names and return the status."""
     url = settings_of(host.senlin_conf)['placement_worker']['transport_url']
     with closing(PolicyClient(url, timeout_s=5)) as client:
         return str(client.policy_check(REQUEST).action.data['status'])
 
 
-def test_stack_unstack_clean_and_stack_again_leave_a_working_worker(
-    host: Host, own_broker: Broker
-) -> None:
+def test_stack_unstack_clean_and_stack_again_leave_a_working_worker(host, own_broker):
     """Each phase undoes or repeats the one before."""
     stacked = host.run('stack')
 

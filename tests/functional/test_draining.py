@@ -96,8 +96,8 @@ class Haproxy:
 
     def _configuration(self):
         servers = [
-            f'    server {one["name"]} {one["address"]}:{one["protocol_port"]}'
-            for one in self._lab.settled()['member']
+            f'    server {member["name"]} {member["address"]}:{member["protocol_port"]}'
+            for member in self._lab.settled()['member']
         ]
         return CONFIGURATION.format(listener=self._listener.fileno(), servers='\n'.join(servers))
 
@@ -135,10 +135,10 @@ def servers():
 @pytest.fixture
 def nodes():
     """Two nodes: address -> server."""
-    started = {one.server_address[0]: one for one in servers()}
+    started = {server.server_address[0]: server for server in servers()}
     yield started
-    for one in started.values():
-        one.delete()
+    for server in started.values():
+        server.delete()
 
 
 def listed(address):
@@ -154,7 +154,7 @@ def cluster(nodes):
     lab = Lab()
     port = next(iter(nodes.values())).server_address[1]
     pool = {'protocol': 'TCP', 'protocol_port': port}
-    return lab, *lab.attached([listed(one) for one in nodes], version='1.4', pool=pool)
+    return lab, *lab.attached([listed(address) for address in nodes], version='1.4', pool=pool)
 
 
 @pytest.fixture
@@ -170,7 +170,7 @@ def test_connection_to_a_removed_member_lives_until_its_node_is_deleted(nodes, c
     lab, policy, members = cluster
     with balancer.connect() as held:
         address = answer(held)
-        victim = next(one['id'] for one in members if one['name'][1:] == address[-1])
+        victim = next(member['id'] for member in members if member['name'][1:] == address[-1])
 
         reply = lab.check(
             request(

@@ -20,7 +20,7 @@ RUN_S = 120
 def worker(start_worker):
     """A worker with the names that the programs use."""
     cloud = yaml.safe_load((EXAMPLES / 'cloud.yaml').read_text())
-    return start_worker(cloud, topic='placement-worker')
+    return start_worker(cloud=cloud, topic='placement-worker')
 
 
 def ended(program, *arguments):

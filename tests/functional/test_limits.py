@@ -16,7 +16,6 @@ from placement_worker.contract.rpc import EXCHANGE
 from tests import hostile_requests
 from tests.functional.conftest import amqp
 from tests.functional.engine import slow
-from tests.functional.test_delivery import CLOUD, PYTHONPATH
 from tests.malformed_requests import GOOD
 from tests.waiting import wait_for
 
@@ -51,6 +50,7 @@ CALL = {
 }
 NO_REPLY_QUEUE = {'_msg_id': 'm', '_reply_q': 'reply_nobody'}
 
+# Bytes, or the message in an envelope.
 BODIES = {
     'nothing': b'',
     'zeros': b'\0' * 1000,
@@ -66,68 +66,56 @@ BODIES = {
     'no version on the envelope': b'{"oslo.message": "{}"}',
     'a version from the future': b'{"oslo.version": "9.0", "oslo.message": "{}"}',
     'a version that is a map': b'{"oslo.version": {}, "oslo.message": "{}"}',
-    'half a message': enveloped('{').encode(),
-    'a list for a message': enveloped([]).encode(),
-    'a number for a message': enveloped('7').encode(),
-    'null for a message': enveloped('null').encode(),
-    'an empty message': enveloped({}).encode(),
+    'half a message': '{',
+    'a list for a message': [],
+    'a number for a message': '7',
+    'null for a message': 'null',
+    'an empty message': {},
     'a message that is a map': b'{"oslo.version": "2.0", "oslo.message": '
     b'{"method": "policy_check"}}',
-    'no method': enveloped({'args': {}}).encode(),
-    'a method that is a number': enveloped({'method': 7}).encode(),
-    'a method that is a list': enveloped({'method': []}).encode(),
-    'a private method': enveloped({**CALL, 'method': '__init__'}).encode(),
-    'an unknown method': enveloped({**CALL, 'method': 'nothing'}).encode(),
-    'no arguments': enveloped({'method': 'policy_check'}).encode(),
-    'arguments in a list': enveloped({**CALL, 'args': []}).encode(),
-    'null for arguments': enveloped({**CALL, 'args': None}).encode(),
-    'other arguments': enveloped({**CALL, 'args': {'question': 1}}).encode(),
-    'too many arguments': enveloped({**CALL, 'args': {'request': {}, 'more': 1}}).encode(),
-    'arguments with reserved names': enveloped(
-        {**CALL, 'args': {'self': 1, 'context': 2}}
-    ).encode(),
-    'a version that is a word': enveloped({**CALL, 'version': 'one'}).encode(),
-    'a version that is a number': enveloped({**CALL, 'version': 1.0}).encode(),
-    'a version with a major number alone': enveloped({**CALL, 'version': '1'}).encode(),
-    'a newer version': enveloped({**CALL, 'version': '2.0'}).encode(),
-    'a namespace': enveloped({**CALL, 'namespace': 'other'}).encode(),
-    'a unique id that is a list': enveloped({**CALL, '_unique_id': []}).encode(),
-    'a unique id that is a number': enveloped({**CALL, '_unique_id': 7}).encode(),
-    'no unique id': enveloped({k: v for k, v in CALL.items() if k != '_unique_id'}).encode(),
-    'an unknown reply queue': enveloped({**CALL, **NO_REPLY_QUEUE}).encode(),
-    'a reply queue that is a number': enveloped({**CALL, '_msg_id': 'm', '_reply_q': 7}).encode(),
-    'a reply queue and no id': enveloped({**CALL, '_reply_q': 'reply_nobody'}).encode(),
-    'an id and no reply queue': enveloped({**CALL, '_msg_id': 'm'}).encode(),
-    'a monitor without a method': enveloped(
-        {'_timeout': 2, '_msg_id': 'm', '_reply_q': 'reply_nobody'}
-    ).encode(),
-    'a monitor of an unknown method': enveloped({**CALL, 'method': 'x', '_timeout': 2}).encode(),
-    'a monitor of words': enveloped({**CALL, '_timeout': 'soon'}).encode(),
-    'a monitor below zero': enveloped({**CALL, '_timeout': -1}).encode(),
-    'a context of lists': enveloped(
-        {**CALL, '_context_request_id': [], '_context_user_id': {}}
-    ).encode(),
-    'a context with line breaks': enveloped({**CALL, '_context_request_id': 'a\nb'}).encode(),
-    'a context of one MiB': enveloped({**CALL, '_context_request_id': 'x' * MIB}).encode(),
-    'a request that is null': enveloped({**CALL, 'args': {'request': None}}).encode(),
-    'a request that is a number': enveloped({**CALL, 'args': {'request': 7}}).encode(),
-    'a request that is not JSON': enveloped({**CALL, 'args': {'request': '{'}}).encode(),
-    'a request with surrogates': enveloped({**CALL, 'args': {'request': '"\ud800"'}}).encode(),
-    'a deeply nested request': enveloped(
-        {**CALL, 'args': {'request': '[' * 100_000 + ']' * 100_000}}
-    ).encode(),
+    'no method': {'args': {}},
+    'a method that is a number': {'method': 7},
+    'a method that is a list': {'method': []},
+    'a private method': {**CALL, 'method': '__init__'},
+    'an unknown method': {**CALL, 'method': 'nothing'},
+    'no arguments': {'method': 'policy_check'},
+    'arguments in a list': {**CALL, 'args': []},
+    'null for arguments': {**CALL, 'args': None},
+    'other arguments': {**CALL, 'args': {'question': 1}},
+    'too many arguments': {**CALL, 'args': {'request': {}, 'more': 1}},
+    'arguments with reserved names': {**CALL, 'args': {'self': 1, 'context': 2}},
+    'a version that is a word': {**CALL, 'version': 'one'},
+    'a version that is a number': {**CALL, 'version': 1.0},
+    'a version with a major number alone': {**CALL, 'version': '1'},
+    'a newer version': {**CALL, 'version': '2.0'},
+    'a namespace': {**CALL, 'namespace': 'other'},
+    'a unique id that is a list': {**CALL, '_unique_id': []},
+    'a unique id that is a number': {**CALL, '_unique_id': 7},
+    'no unique id': {k: v for k, v in CALL.items() if k != '_unique_id'},
+    'an unknown reply queue': {**CALL, **NO_REPLY_QUEUE},
+    'a reply queue that is a number': {**CALL, '_msg_id': 'm', '_reply_q': 7},
+    'a reply queue and no id': {**CALL, '_reply_q': 'reply_nobody'},
+    'an id and no reply queue': {**CALL, '_msg_id': 'm'},
+    'a monitor without a method': {'_timeout': 2, '_msg_id': 'm', '_reply_q': 'reply_nobody'},
+    'a monitor of an unknown method': {**CALL, 'method': 'x', '_timeout': 2},
+    'a monitor of words': {**CALL, '_timeout': 'soon'},
+    'a monitor below zero': {**CALL, '_timeout': -1},
+    'a context of lists': {**CALL, '_context_request_id': [], '_context_user_id': {}},
+    'a context with line breaks': {**CALL, '_context_request_id': 'a\nb'},
+    'a context of one MiB': {**CALL, '_context_request_id': 'x' * MIB},
+    'a request that is null': {**CALL, 'args': {'request': None}},
+    'a request that is a number': {**CALL, 'args': {'request': 7}},
+    'a request that is not JSON': {**CALL, 'args': {'request': '{'}},
+    'a request with surrogates': {**CALL, 'args': {'request': '"\ud800"'}},
+    'a deeply nested request': {**CALL, 'args': {'request': '[' * 100_000 + ']' * 100_000}},
     'lists, 100,000 deep': b'[' * 100_000 + b']' * 100_000,
     'maps, 100,000 deep': b'{"a":' * 100_000 + b'1' + b'}' * 100_000,
-    'a deeply nested message': enveloped('[' * 100_000 + ']' * 100_000).encode(),
+    'a deeply nested message': '[' * 100_000 + ']' * 100_000,
     'a number of 100,000 digits': b'9' * 100_000,
     'not a number': b'NaN',
     'a key 100,000 times': b'{' + b','.join(b'"a":1' for _ in range(100_000)) + b'}',
-    'above the limit of requests': enveloped(
-        {**CALL, 'args': {'request': json.dumps({'a': 'x' * 3 * MIB})}}
-    ).encode(),
-    'above the limit of messages': enveloped(
-        {**CALL, 'args': {'request': 'x' * 20 * MIB}}
-    ).encode(),
+    'above the limit of requests': {**CALL, 'args': {'request': json.dumps({'a': 'x' * 3 * MIB})}},
+    'above the limit of messages': {**CALL, 'args': {'request': 'x' * 20 * MIB}},
 }
 BOMB = zlib.compress(b'x' * 800 * MIB, 9)
 PROPERTIES = {
@@ -149,7 +137,10 @@ PROPERTIES = {
     'a reply to an unknown queue': {'reply_to': 'nobody', 'correlation_id': 'x'},
 }
 MESSAGES = [
-    *((name, body, {}) for name, body in BODIES.items()),
+    *(
+        (name, body if isinstance(body, bytes) else enveloped(body).encode(), {})
+        for name, body in BODIES.items()
+    ),
     *((name, enveloped(CALL).encode(), more) for name, more in PROPERTIES.items()),
     *(
         (f'a bomb of {kind}', BOMB, {'headers': {'compression': kind}})
@@ -160,7 +151,7 @@ MESSAGES = [
 
 @pytest.fixture(scope='module')
 def worker(start_worker):
-    return start_worker(CLOUD, environment=PYTHONPATH, max_request_bytes=2 * MIB, max_deliveries=1)
+    return start_worker(max_request_bytes=2 * MIB, max_deliveries=1)
 
 
 @pytest.fixture
@@ -285,9 +276,7 @@ def test_monitored_call_of_an_unknown_method_leaks_no_thread(worker, client):
 
 def test_malformed_messages_are_all_acknowledged(start_worker, own_broker):
     """No malformed message stays unacknowledged."""
-    worker = start_worker(
-        CLOUD, url=own_broker.url, environment=PYTHONPATH, max_request_bytes=2 * MIB
-    )
+    worker = start_worker(url=own_broker.url, max_request_bytes=2 * MIB)
     publish(worker, MESSAGES)
     with closing(worker.client()) as client:
         answered(client)
@@ -304,7 +293,7 @@ def test_malformed_messages_are_all_acknowledged(start_worker, own_broker):
 
 def test_dead_reply_queues_leave_threads_for_other_calls(start_worker):
     """Replies to dead queues, as many as threads, leave half of the threads to other calls."""
-    worker = start_worker(CLOUD, threads=8, reply_timeout_s=900)  # longer than the calls wait
+    worker = start_worker(threads=8, reply_timeout_s=900)  # longer than the calls wait
     dead = [
         (
             f'dead {n}',
@@ -321,11 +310,11 @@ def test_dead_reply_queues_leave_threads_for_other_calls(start_worker):
 
 def test_large_bodies_of_integers_leak_no_memory(start_worker):
     """Bodies of 10 million integers at any place take at most 50 MiB more when they come again."""
-    worker = start_worker(CLOUD, environment=PYTHONPATH)
+    worker = start_worker()
     integers = ','.join(str(i % 100_000) for i in range(10_000_000))
     with closing(worker.client(timeout_s=120)) as client:
 
-        def send_all() -> None:
+        def send_all():
             for request in (f'[{integers}]', json.dumps({**GOOD, 'x': 0})[:-2] + f'[{integers}]}}'):
                 for place in ('args', '_context_x'):
                     call = {**CALL, 'args': {'request': 0}, place: {'request': 0}}
@@ -345,7 +334,7 @@ def test_hostile_text_in_any_field_is_one_printable_record_each_in_the_log(start
     """No field of a message or a request puts a control character or a forged line into the log
     file.
     """
-    worker = start_worker(CLOUD, environment=PYTHONPATH)
+    worker = start_worker()
     calls = [{**CALL, 'args': {'request': asked}} for _, asked in hostile_requests.requests()]
     calls += [
         {**CALL, 'args': {'request': json.dumps(asked)}} for _, asked in hostile_requests.requests()

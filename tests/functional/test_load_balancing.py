@@ -34,7 +34,7 @@ def cloud(pending_s, **settings):
 
 @pytest.fixture(scope='module')
 def worker(start_worker):
-    return start_worker(cloud(0.2), NOTIFICATIONS, workers=2)
+    return start_worker(NOTIFICATIONS, cloud=cloud(0.2), workers=2)
 
 
 @pytest.fixture
@@ -116,11 +116,11 @@ def test_attach_and_detach_emit_notifications(worker, client):
             'type': 'senlin.policy.loadbalance-1.1',
         },
     }
-    shown = msgspec.to_builtins(reply)
+    decided = msgspec.to_builtins(reply)
     assert end['payload'] == {
-        **shown,
+        **decided,
         'request_id': 'request-41',
-        'cluster': {'id': 'c1', **shown['cluster']},
+        'cluster': {'id': 'c1', **decided['cluster']},
     }
     assert client.policy_detach(bind(named('pol-notified'), MEMBERS)).status == 'OK'
 
@@ -153,7 +153,7 @@ class Kept:
 def test_worker_killed_during_an_attach_leaves_one_load_balancer(start_worker, tmp_path):
     """An attachment whose worker is killed eight times leaves one complete load balancer."""
     path = tmp_path / 'load-balancers.json'
-    worker = start_worker(cloud(1.0, state=str(path)), workers=1, max_deliveries=3 * KILLS)
+    worker = start_worker(cloud=cloud(1.0, state=str(path)), workers=1, max_deliveries=3 * KILLS)
     kept, replies = Kept(path), []
     members = [connected(number) for number in range(1, 21)]
     with closing(worker.client(slow_topic=f'{worker.topic}-slow', slow_timeout_s=300)) as client:
@@ -183,10 +183,8 @@ def test_worker_killed_during_an_attach_leaves_one_load_balancer(start_worker, t
     assert killed >= KILLS // 2
     assert reply.status == 'OK', reply.reason
     made = reply.policy.data['LoadBalancingPolicy']['data']
-    assert [one['id'] for one in kept.all('loadbalancer')] == [made['loadbalancer']]
-    assert [one['id'] for one in kept.all('listener')] == [made['listener']]
-    assert [one['id'] for one in kept.all('pool')] == [made['pool']]
-    assert [one['id'] for one in kept.all('healthmonitor')] == [made['healthmonitor']]
+    for kind in ('loadbalancer', 'listener', 'pool', 'healthmonitor'):
+        assert [part['id'] for part in kept.all(kind)] == [made[kind]]
     assert sorted(member['address'] for member in kept.members()) == sorted(
         f'10.0.0.{n}' for n in range(1, 21)
     )

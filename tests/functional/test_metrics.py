@@ -16,9 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from placement_worker.errors import InvalidRequest, NoWorkerAnswered, RequestParked
 from tests.broker import Broker
 from tests.factories import deletion_policy, node, nodes, request, zone_policy
-from tests.functional.conftest import Worker
 from tests.functional.engine import slow
-from tests.functional.test_delivery import PYTHONPATH
 from tests.ports import free_ports
 from tests.waiting import DEADLINE_S, wait_for
 
@@ -86,9 +84,7 @@ def folder(tmp_path_factory):
 def scraped(start_worker, folder):
     (port,) = free_ports(1)
     settings = f'[metrics]\nport = {port}\nfolder = {folder}'
-    worker = start_worker(
-        CLOUD, settings, environment=PYTHONPATH, workers=2, threads=4, max_deliveries=1
-    )
+    worker = start_worker(settings, cloud=CLOUD, workers=2, threads=4, max_deliveries=1)
     return Scraped(worker, port)
 
 
@@ -251,27 +247,10 @@ def test_port_is_open_in_the_parent_only(scraped):
     assert [pid for pid in scraped.worker.children() if f'socket:[{inode}]' in sockets(pid)] == []
 
 
-def test_port_that_is_taken_ends_the_worker_with_one_line(scraped, tmp_path, broker_url):
-    """A worker whose port is taken names address and port, and leaves no temporary folder."""
-    settings = f'[metrics]\nport = {scraped.port}'
-    other = Worker(
-        tmp_path, broker_url, CLOUD, settings, environment={**os.environ, 'TMPDIR': str(tmp_path)}
-    )
-
-    assert other.process.wait(DEADLINE_S) == 2
-    assert other.stderr.read_text() == (
-        f'placement-worker: [metrics] address 127.0.0.1 and port {scraped.port} cannot be used: '
-        f'Address already in use (read: {other.config})\n'
-    )
-    assert list(tmp_path.glob('placement-worker-metrics-*')) == []
-
-
 def test_worker_that_stops_removes_its_temporary_folder_and_closes_the_port(start_worker, tmp_path):
     """A graceful stop leaves neither the temporary folder nor an open port."""
     (port,) = free_ports(1)
-    worker = start_worker(
-        CLOUD, f'[metrics]\nport = {port}', environment={**os.environ, 'TMPDIR': str(tmp_path)}
-    )
+    worker = start_worker(f'[metrics]\nport = {port}', environment={'TMPDIR': str(tmp_path)})
     wait_for(lambda: len(list(tmp_path.glob('placement-worker-metrics-*/*.db'))) == 3)
 
     assert worker.stop() == 0
@@ -300,7 +279,7 @@ def test_queue_metrics_of_rabbitmq_have_the_names_that_the_alert_rules_use(
 ):
     """RabbitMQ exports messages and consumers per queue, also for queues without consumers."""
     broker, port = watched_broker
-    worker = start_worker(CLOUD, url=broker.url)
+    worker = start_worker(url=broker.url)
 
     def queue_values(what):
         asked = '/metrics/detailed?family=queue_coarse_metrics&family=queue_consumer_count'
@@ -332,7 +311,7 @@ def test_call_that_no_worker_takes_in_time_is_removed_and_counted_by_the_broker(
 ):
     """A call leaves the queue at its timeout, and a cast stays; only the broker counts the call."""
     broker, port = watched_broker
-    worker = start_worker(CLOUD, url=broker.url)
+    worker = start_worker(url=broker.url)
     worker.stop()
 
     def expired():

@@ -14,7 +14,6 @@ from tests.factories import request, zone_policy
 from tests.functional.conftest import amqp
 from tests.waiting import DEADLINE_S, wait_for
 
-CLOUD = {'zones': {'a': True}}
 DRIVER = '[oslo_messaging_notifications]\ndriver = messagingv2\ntopics = {}\n'
 
 
@@ -46,7 +45,7 @@ def audited(start_worker):
 
     def start(url, name, read_url=None, **options):
         topic = f'audit-{name}'
-        worker = start_worker(CLOUD, DRIVER.format(topic), url=url, **options)
+        worker = start_worker(DRIVER.format(topic), url=url, **options)
         return worker, Audit(read_url or url, topic)
 
     return start
@@ -58,11 +57,8 @@ def test_notifications_during_an_alarm_of_the_broker_arrive_after_it(audited, ow
     with closing(worker.client()) as client:
         check(client, 'before')
         wait_for(lambda: audit.ends() == ['before'])
-        own_broker.control('set_vm_memory_high_watermark', 'absolute', '1')
-        try:
+        with own_broker.memory_alarm():
             time.sleep(1)
-        finally:
-            own_broker.control('set_vm_memory_high_watermark', '0.6')
         check(client, 'after')
         wait_for(lambda: audit.ends() == ['before', 'after'])
 

@@ -7,8 +7,6 @@ import amqp
 import pytest
 
 from placement_worker.contract.rpc import EXCHANGE
-from tests.functional.conftest import amqp as amqp_connection
-from tests.functional.test_replies import CLOUD
 from tests.malformed_requests import GOOD
 from tests.waiting import wait_for
 
@@ -17,13 +15,7 @@ TEXT = {'content_type': 'application/json', 'content_encoding': 'utf-8'}
 
 @pytest.fixture(scope='module')
 def worker(start_worker):
-    return start_worker(CLOUD)
-
-
-@pytest.fixture
-def channel(broker_url):
-    with amqp_connection(broker_url) as connection:
-        yield connection.channel()
+    return start_worker()
 
 
 def test_message_with_an_amqp_reply_to_alone_is_refused_and_its_sender_gets_the_cause(
@@ -53,7 +45,7 @@ def test_message_of_another_content_type_is_dropped_with_a_warning(
     start_worker, channel, properties
 ):
     """The log names the property that a message lacks, and the worker handles the next call."""
-    worker = start_worker(CLOUD)
+    worker = start_worker()
 
     channel.basic_publish(
         amqp.Message('{}', **properties), exchange=EXCHANGE, routing_key=worker.topic

@@ -39,7 +39,7 @@ def declare(conf, broker_url):
 def listing(url, queue):
     """List the parked requests as `placement-policy parked list` does."""
     with amqp(url) as connection:
-        return [one.body for one in parking.parked_requests(connection, queue, 10)]
+        return [parked.body for parked in parking.parked_requests(connection, queue, 10)]
 
 
 def publish(url, queue):

@@ -12,6 +12,7 @@ import pytest
 from placement_worker.contract.model import Package
 from placement_worker.errors import PolicyTypeNotFound, WorkerFailed
 from tests.factories import nodes, request, zone_policy
+from tests.functional.conftest import run
 
 EXAMPLE = Path(__file__).parents[2] / 'examples' / 'policy-plugin'
 CLOUD = {'zones': {'a': True, 'b': True}}
@@ -49,30 +50,48 @@ def plugins(tmp_path_factory):
         capture_output=True,
     )
     (folder / 'broken.py').write_text(BROKEN_PY)
-    (folder / 'broken-1.0.dist-info').mkdir()
-    (folder / 'broken-1.0.dist-info' / 'METADATA').write_text(
-        'Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n'
-    )
-    (folder / 'broken-1.0.dist-info' / 'entry_points.txt').write_text(
-        '[placement_worker.policies]\n'
-        'broken.import-1.0 = no_such_module:X\n'
-        'broken.class-1.0 = broken:NotAPolicy\n'
-        'broken.check-1.0 = broken:Raising\n'
-        'broken.old-1.0 = broken:Old\n'
-        'broken.new-1.0 = broken:New\n'
-    )
-    (folder / 'twin-1.0.dist-info').mkdir()
-    (folder / 'twin-1.0.dist-info' / 'METADATA').write_text(
-        'Metadata-Version: 2.1\nName: twin\nVersion: 1.0\n'
-    )
-    (folder / 'twin-1.0.dist-info' / 'entry_points.txt').write_text(
-        '[placement_worker.policies]\n'
-        'broken.new-1.0 = broken:Raising\n'
-        'senlin.policy.deletion-1.0 = broken:Raising\n'
-    )
+    for package, entry_points in ENTRY_POINTS.items():
+        described = folder / f'{package}-1.0.dist-info'
+        described.mkdir()
+        (described / 'METADATA').write_text(
+            f'Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n'
+        )
+        (described / 'entry_points.txt').write_text(f'[placement_worker.policies]\n{entry_points}')
     return folder
 
 
+@pytest.fixture(scope='module')
+def worker(plugins, start_worker):
+    return start_worker(environment={'PYTHONPATH': str(plugins)})
+
+
+@pytest.fixture
+def check(plugins, tmp_path):
+    """Check requests on the command line, one per line."""
+
+    def checking(*options, requests):
+        (tmp_path / 'f').write_text('\n'.join(map(json.dumps, requests)))
+        (tmp_path / 'cloud').write_text(json.dumps(CLOUD))
+        environment = {**os.environ, 'PYTHONPATH': str(plugins)}
+        typed = ('check', *options, '--cloud', 'cloud', 'f')
+        return run('placement-policy', *typed, cwd=tmp_path, env=environment)
+
+    return checking
+
+
+ENTRY_POINTS = {
+    'broken': """
+broken.import-1.0 = no_such_module:X
+broken.class-1.0 = broken:NotAPolicy
+broken.check-1.0 = broken:Raising
+broken.old-1.0 = broken:Old
+broken.new-1.0 = broken:New
+""",
+    'twin': """
+broken.new-1.0 = broken:Raising
+senlin.policy.deletion-1.0 = broken:Raising
+""",
+}
 BROKEN_PY = """
 from msgspec import Struct
 from placement_worker.policies.base import BEFORE, Policy, on
@@ -114,26 +133,9 @@ BROKEN = (
 )
 
 
-def test_example_plugin_works_and_a_broken_one_is_named_on_the_command_line(plugins, tmp_path):
+def test_example_plugin_works_and_a_broken_one_is_named_on_the_command_line(check):
     """The command line uses the example plugin and names a broken one on standard error."""
-    (tmp_path / 'f').write_text(json.dumps(LIMITED))
-    (tmp_path / 'cloud').write_text(json.dumps(CLOUD))
-    environment = {**os.environ, 'PYTHONPATH': str(plugins)}
-    command = [
-        sys.executable,
-        '-m',
-        'placement_worker',
-        'check',
-        '-f',
-        'json',
-        '--cloud',
-        'cloud',
-        'f',
-    ]
-
-    done = subprocess.run(
-        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-    )
+    done = check('-f', 'json', requests=[LIMITED])
 
     first, rest = done.stderr.splitlines()
     assert first in BROKEN
@@ -142,20 +144,15 @@ def test_example_plugin_works_and_a_broken_one_is_named_on_the_command_line(plug
         'for all'
     )
     reply = json.loads(done.stdout)
-    assert [d['reason'] for d in reply['decisions']] == [
+    assert [decision['reason'] for decision in reply['decisions']] == [
         '2 instead of 50 nodes',
         '2 nodes go to 2 zones',
     ]
     assert reply['action']['data']['creation'] == {'count': 2, 'zones': {'a': 1, 'b': 1}}
 
 
-def test_worker_logs_broken_plugins_at_start_and_serves_the_others(
-    plugins, start_worker, monkeypatch
-):
+def test_worker_logs_broken_plugins_at_start_and_serves_the_others(worker):
     """A worker logs broken plugins at start and serves the other types."""
-    monkeypatch.setenv('PYTHONPATH', str(plugins))
-    worker = start_worker(CLOUD)
-
     log = worker.log.read_text()
     for message in BROKEN:
         assert message in log
@@ -163,13 +160,8 @@ def test_worker_logs_broken_plugins_at_start_and_serves_the_others(
         assert client.policy_check(LIMITED).action.data['creation']['count'] == 2
 
 
-def test_worker_names_the_package_of_a_type_at_start_and_to_a_client(
-    plugins, start_worker, monkeypatch
-):
+def test_worker_names_the_package_of_a_type_at_start_and_to_a_client(worker):
     """An operator sees which workers have loaded the new version of a package."""
-    monkeypatch.setenv('PYTHONPATH', str(plugins))
-    worker = start_worker(CLOUD)
-
     assert (
         'Policy types of placement-worker-step-limit 1.0: example.policy.step_limit-1.0'
         in worker.log.read_text()
@@ -179,25 +171,9 @@ def test_worker_names_the_package_of_a_type_at_start_and_to_a_client(
         assert package == Package('placement-worker-step-limit', '1.0')
 
 
-def test_failing_policy_is_reported_and_the_next_line_is_decided(plugins, tmp_path):
+def test_failing_policy_is_reported_and_the_next_line_is_decided(check):
     """An unexpected error of a policy is reported for its line, and the next line is decided."""
-    (tmp_path / 'f').write_text(json.dumps(FAULTY) + '\n' + json.dumps(LIMITED))
-    (tmp_path / 'cloud').write_text(json.dumps(CLOUD))
-    environment = {**os.environ, 'PYTHONPATH': str(plugins)}
-    command = [
-        sys.executable,
-        '-m',
-        'placement_worker',
-        'check',
-        '--lines',
-        '--cloud',
-        'cloud',
-        'f',
-    ]
-
-    done = subprocess.run(
-        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-    )
+    done = check('--lines', requests=[FAULTY, LIMITED])
 
     first, second = map(json.loads, done.stdout.splitlines())
     assert done.returncode == 2
@@ -208,34 +184,25 @@ def test_failing_policy_is_reported_and_the_next_line_is_decided(plugins, tmp_pa
     assert second['action']['data']['status'] == 'OK'
 
 
-def test_failing_policy_in_a_worker_is_reported_without_a_traceback(
-    plugins, start_worker, monkeypatch
-):
+def test_failing_policy_in_a_worker_is_reported_without_a_traceback(worker):
     """The caller gets the error of a policy with its package, and the worker's log has the
     traceback.
     """
-    monkeypatch.setenv('PYTHONPATH', str(plugins))
-    worker = start_worker(CLOUD)
-
     with closing(worker.client()) as client, pytest.raises(WorkerFailed) as failed:
         client.policy_check(FAULTY)
 
     assert str(failed.value) == (
         'policy_check failed in the worker: ZeroDivisionError: division by zero (in '
-        'broken.check-1.0, a plugin of '
-        'broken)'
+        'broken.check-1.0, a plugin of broken)'
     )
     assert 'in broken.check-1.0, a plugin of broken' in worker.log.read_text()
 
 
-def test_request_for_a_type_that_cannot_be_imported_names_package_and_error(
-    plugins, start_worker, monkeypatch
-):
+def test_request_for_a_type_that_cannot_be_imported_names_package_and_error(worker):
     """The engine learns which package provides a type, and why the worker could not import it."""
-    monkeypatch.setenv('PYTHONPATH', str(plugins))
     spec = {'type': 'broken.import', 'version': '1.0'}
 
-    with closing(start_worker(CLOUD).client()) as client, pytest.raises(PolicyTypeNotFound) as no:
+    with closing(worker.client()) as client, pytest.raises(PolicyTypeNotFound) as no:
         client.policy_check(request('CLUSTER_SCALE_OUT', [{'id': 'p', 'spec': spec}]))
 
     assert str(no.value) == (

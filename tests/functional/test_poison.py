@@ -1,10 +1,9 @@
 """Poison messages: requests that crash their processes are parked, and harm no others."""
 
+import functools
 import json
 import re
 import signal
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
@@ -14,10 +13,9 @@ from jsonschema import Draft202012Validator, FormatChecker
 from placement_worker.cmd import types
 from placement_worker.contract.rpc import PARKING_SUFFIX
 from placement_worker.errors import RequestParked
-from tests.functional.conftest import amqp
+from tests.functional.conftest import amqp, run
 from tests.functional.engine import TO, Engine, slow
-from tests.functional.test_delivery import CLOUD, PYTHONPATH
-from tests.waiting import DEADLINE_S, wait_for
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.long
 
@@ -30,9 +28,7 @@ BEYOND_THE_TESTS_S = 3600
 @pytest.fixture(scope='module')
 def poisoned(start_worker, tmp_path_factory):
     """Call a worker with 50 requests and a poison message; return worker, results and runs."""
-    worker = start_worker(
-        CLOUD, environment=PYTHONPATH, workers=2, threads=4, max_deliveries=MAX_DELIVERIES
-    )
+    worker = start_worker(workers=2, threads=4, max_deliveries=MAX_DELIVERIES)
     runs = tmp_path_factory.mktemp('runs') / 'runs'
     poison = {
         **slow(0, runs, 'poison', signal=signal.SIGKILL),
@@ -53,26 +49,12 @@ def poisoned(start_worker, tmp_path_factory):
     ):
         asked = [slow(0.2, runs, f'good-{n}') for n in range(50)]
         asked.insert(10, poison)
-        answers = list(callers.map(lambda one: call(client, one), asked))
+        answers = list(callers.map(functools.partial(call, client), asked))
     return worker, answers, runs.read_text().split()
 
 
 def parked(worker, *arguments):
-    return subprocess.run(
-        [
-            sys.executable,
-            '-m',
-            'placement_worker',
-            'parked',
-            *arguments,
-            '--config-file',
-            worker.config,
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=DEADLINE_S,
-    )
+    return run('placement-policy', 'parked', *arguments, '--config-file', worker.config)
 
 
 def parked_messages(worker):
@@ -80,11 +62,11 @@ def parked_messages(worker):
     with amqp(worker.url) as connection:
         channel = connection.channel()
         queue = f'{worker.topic}{PARKING_SUFFIX}'
-        found = []
+        parked = []
         while (message := channel.basic_get(queue)) is not None:
             body = json.loads(message.body)
-            found.append({'headers': message.headers, 'body': body})
-        return found
+            parked.append({'headers': message.headers, 'body': body})
+        return parked
 
 
 def schema_problems(parked):
@@ -101,9 +83,11 @@ def schema_problems(parked):
         ),
     ]
     return [
-        f'{one.json_path}: {one.message}'
+        f'{problem.json_path}: {problem.message}'
         for described, data in pairs
-        for one in Draft202012Validator(described, format_checker=FormatChecker()).iter_errors(data)
+        for problem in Draft202012Validator(described, format_checker=FormatChecker()).iter_errors(
+            data
+        )
     ]
 
 
@@ -228,7 +212,7 @@ def test_parked_cast_gets_the_error_as_its_reply(poisoned, tmp_path):
 )
 def test_process_that_a_plugin_ends_is_logged_with_its_end(start_worker, ends, end, stack):
     """An operator finds the end of a process in the log, and the policy in the stack of a crash."""
-    worker = start_worker(CLOUD, environment=PYTHONPATH, workers=1, max_deliveries=1)
+    worker = start_worker(workers=1, max_deliveries=1)
 
     with closing(worker.client()) as client, pytest.raises(RequestParked):
         client.policy_check(slow(0, **ends))

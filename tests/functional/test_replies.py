@@ -3,31 +3,24 @@ redirect.
 """
 
 import json
-import os
 import uuid
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
-from pathlib import Path
+from contextlib import closing
 
 import amqp
-import oslo_messaging
 import pytest
-from oslo_config import cfg
 
 from placement_worker import errors
-from placement_worker.client.transport import connect, transport_url
 from placement_worker.contract.model import ReplyTo
 from placement_worker.contract.rpc import EXCHANGE
 from tests.factories import changed
-from tests.functional.conftest import CALL_S
 from tests.functional.conftest import amqp as amqp_connection
+from tests.functional.conftest import message_count, raw_client
 from tests.malformed_requests import GOOD
 from tests.waiting import wait_for
 
-CLOUD = {'zones': {'a': True, 'b': True}, 'regions': ['R1']}
 FULL = {'x-max-length': 1, 'x-overflow': 'reject-publish'}
 REFUSING = 'test-refusing-engine'
-PYTHONPATH = {**os.environ, 'PYTHONPATH': str(Path(__file__).parent / 'plugin')}
 # Replies that are refused for longer than calls and stops may take.
 FOR_LONG = {'reply_timeout_s': 900}
 BLOCKED = 'The broker blocks a connection'
@@ -65,15 +58,9 @@ def call(client, count):
         assert client.policy_check(GOOD).action.data['status'] == 'OK'
 
 
-@pytest.fixture
-def channel(broker_url):
-    with amqp_connection(broker_url) as connection:
-        yield connection.channel()
-
-
 def test_80_casts_whose_reply_queue_rejects_disturb_no_call_and_no_stop(start_worker, channel):
     """A reply queue that rejects holds up neither the calls beside it nor SIGTERM."""
-    worker = start_worker(CLOUD, **FOR_LONG)
+    worker = start_worker(**FOR_LONG)
     full_queue(channel, REFUSING, REFUSING)
     with closing(worker.client()) as client:
         for number in range(80):
@@ -89,7 +76,7 @@ def test_80_casts_whose_reply_queue_rejects_disturb_no_call_and_no_stop(start_wo
 
 def test_a_reply_that_its_queue_rejects_is_dropped_at_the_bound_and_logged(start_worker, channel):
     """The log names request, exchange, topic and cause of a dropped reply."""
-    worker = start_worker(CLOUD, reply_timeout_s=1)
+    worker = start_worker(reply_timeout_s=1)
     full_queue(channel, REFUSING, REFUSING)
     with closing(worker.client()) as client:
         client.cast_check(
@@ -109,7 +96,7 @@ def test_a_reply_that_its_queue_rejects_is_dropped_at_the_bound_and_logged(start
 
 def test_a_reply_waits_for_a_full_queue_and_arrives_when_there_is_room(start_worker, channel):
     """A slow engine whose queue has room again within the bound gets its reply."""
-    worker, queue = start_worker(CLOUD, **FOR_LONG), 'test-slow-engine'
+    worker, queue = start_worker(**FOR_LONG), 'test-slow-engine'
     full_queue(channel, queue, queue)
     with closing(worker.client()) as client:
         client.cast_check(GOOD, ReplyTo(queue, queue, 'policy_checked'), {'request_id': 'patient'})
@@ -125,7 +112,7 @@ def test_a_reply_waits_for_a_full_queue_and_arrives_when_there_is_room(start_wor
 
 def test_callers_whose_reply_queue_rejects_disturb_no_other_call_and_no_stop(start_worker, channel):
     """Replies to calls that the reply queue rejects hold up neither other calls nor SIGTERM."""
-    worker = start_worker(CLOUD, **FOR_LONG)
+    worker = start_worker(**FOR_LONG)
     reply_queue = f'reply_{uuid.uuid4().hex}'
     full_queue(channel, reply_queue)
     with closing(worker.client()) as client:
@@ -140,7 +127,7 @@ def test_replies_that_a_missing_queue_refuses_all_arrive_when_the_queue_returns(
     start_worker, channel
 ):
     """Replies in excess of the threads that may wait outlive a failover of their caller."""
-    worker = start_worker(CLOUD, **FOR_LONG)
+    worker = start_worker(**FOR_LONG)
     reply_queue, count = f'reply_{uuid.uuid4().hex}', 40
     for _ in range(count):
         publish_call(channel, worker.topic, reply_queue)
@@ -156,23 +143,11 @@ def test_replies_that_a_missing_queue_refuses_all_arrive_when_the_queue_returns(
 
 def test_64_callers_that_are_gone_hold_up_no_other_call(start_worker, channel):
     """Replies to callers that are gone, each with a reply queue of its own, hold up no call."""
-    worker = start_worker(CLOUD, **FOR_LONG)
+    worker = start_worker(**FOR_LONG)
     with closing(worker.client()) as client:
         for _ in range(64):
             publish_call(channel, worker.topic, f'reply_{uuid.uuid4().hex}')
         call(client, 10)
-
-
-def test_a_reply_queue_that_comes_back_gets_its_reply(start_worker, channel):
-    """A caller that declares its reply queue again after a failover gets the reply that was waiting
-    for it.
-    """
-    worker, reply_queue = start_worker(CLOUD, **FOR_LONG), f'reply_{uuid.uuid4().hex}'
-    publish_call(channel, worker.topic, reply_queue)
-    wait_for(lambda: 'no queue is bound' in worker.log.read_text())
-    channel.queue_declare(reply_queue, durable=True, auto_delete=False)
-
-    wait_for(lambda: channel.queue_declare(reply_queue, passive=True).message_count == 1)
 
 
 def test_notifications_that_their_queue_rejects_disturb_no_call_and_no_stop(start_worker, channel):
@@ -180,7 +155,7 @@ def test_notifications_that_their_queue_rejects_disturb_no_call_and_no_stop(star
     what was lost.
     """
     topic = f'test-refused-{uuid.uuid4().hex}'
-    worker = start_worker(CLOUD, NOTIFICATIONS.format(topic))
+    worker = start_worker(NOTIFICATIONS.format(topic))
     channel.queue_declare(f'{topic}.info', durable=True, auto_delete=False, arguments=FULL)
     channel.queue_bind(f'{topic}.info', EXCHANGE, f'{topic}.info')
     channel.basic_publish(amqp.Message('full'), exchange='', routing_key=f'{topic}.info')
@@ -225,7 +200,7 @@ def test_no_reply_to_reaches_a_forbidden_place(start_worker, channel):
     arrives there.
     """
     topic = f'test-forbidden-{uuid.uuid4().hex}'
-    worker = start_worker(CLOUD, f'[oslo_messaging_notifications]\ntopics = {topic}\n')
+    worker = start_worker(f'[oslo_messaging_notifications]\ntopics = {topic}\n')
     targets = list(forbidden(worker, topic))
     channel.exchange_declare('test-other', 'topic', durable=True, auto_delete=False)
     spies = set()
@@ -269,15 +244,6 @@ def _to(exchange, topic):
     return {'exchange': exchange, 'topic': topic, 'method': 'policy_checked'}
 
 
-@contextmanager
-def raw_client(worker):
-    """An oslo.messaging client that checks nothing."""
-    connection = connect(cfg.CONF, transport_url(cfg.CONF, worker.url))
-    target = oslo_messaging.Target(exchange=EXCHANGE, topic=worker.topic, version='1.0')
-    yield oslo_messaging.get_rpc_client(connection, target, timeout=CALL_S)
-    connection.cleanup()
-
-
 @pytest.mark.parametrize(
     'reply_to',
     [
@@ -304,7 +270,7 @@ def test_a_call_whose_reply_to_is_not_well_formed_is_refused(reply_to, strict_wo
 
 @pytest.fixture(scope='module')
 def strict_worker(start_worker):
-    return start_worker(CLOUD, reply_to_allowed='test-allowed/replies, test-any', reply_timeout_s=5)
+    return start_worker(reply_to_allowed='test-allowed/replies, test-any', reply_timeout_s=5)
 
 
 def test_with_an_allow_list_a_reply_goes_to_what_it_names_and_nowhere_else(strict_worker, channel):
@@ -323,7 +289,7 @@ def test_with_an_allow_list_a_reply_goes_to_what_it_names_and_nowhere_else(stric
 
 def test_casts_that_do_not_decode_get_the_error_of_a_call(start_worker, channel):
     """A refused cast gets a reply with the cause, as an object and as a string."""
-    worker, queue = start_worker(CLOUD), f'test-refused-casts-{uuid.uuid4().hex}'
+    worker, queue = start_worker(), f'test-refused-casts-{uuid.uuid4().hex}'
     channel.exchange_declare(queue, 'topic', durable=True, auto_delete=False)
     channel.queue_declare(queue, durable=True, auto_delete=False)
     channel.queue_bind(queue, queue, queue)
@@ -365,7 +331,7 @@ def test_a_reply_makes_no_exchange(strict_worker, channel):
 
 def test_a_call_cannot_send_its_reply_to_a_queue_of_the_worker(start_worker, channel):
     """A caller that names the parked queue as its reply queue puts nothing there."""
-    worker = start_worker(CLOUD)
+    worker = start_worker()
     publish_call(channel, worker.topic, f'{worker.topic}-parked')
     wait_for(lambda: 'Dropped the reply' in worker.log.read_text())
 
@@ -394,43 +360,26 @@ def begun_cast(worker, broker, gate, request_id):
     return queue
 
 
-def blocked(broker):
-    """Raise a memory alarm, which blocks all connections that publish."""
-    broker.control('set_vm_memory_high_watermark', 'absolute', '1')
-
-
-def unblocked(broker):
-    broker.control('set_vm_memory_high_watermark', '0.6')
-
-
 @pytest.fixture
 def waiting_cast(start_worker, own_broker, gate):
     """A worker whose reply to a cast meets a memory alarm, and the queue that the reply goes to."""
-    worker = start_worker(CLOUD, url=own_broker.url, environment=PYTHONPATH)
+    worker = start_worker(url=own_broker.url)
     queue = begun_cast(worker, own_broker, gate, 'waiting')
-    blocked(own_broker)
-    try:
+    with own_broker.memory_alarm():
         gate.open()
         wait_for(lambda: BLOCKED in worker.log.read_text())
         yield worker, queue
-    finally:
-        unblocked(own_broker)
-
-
-def message_count(broker, queue):
-    with amqp_connection(broker.url) as connection:
-        return connection.channel().queue_declare(queue, passive=True).message_count
 
 
 @pytest.mark.long
 def test_a_reply_outlives_a_memory_alarm(waiting_cast, own_broker):
     """A reply that a memory alarm holds up goes out once, when the alarm ends."""
     worker, queue = waiting_cast
-    assert message_count(own_broker, queue) == 0
+    assert message_count(own_broker.url, queue) == 0
 
-    unblocked(own_broker)
+    own_broker.end_memory_alarm()
 
-    wait_for(lambda: message_count(own_broker, queue) == 1)
+    wait_for(lambda: message_count(own_broker.url, queue) == 1)
     assert 'Dropped' not in worker.log.read_text()
 
 
@@ -440,13 +389,13 @@ def test_a_memory_alarm_makes_no_stop_wait_and_loses_no_request(
 ):
     """SIGTERM ends a wait for a blocked broker, and another worker gets the request."""
     worker, queue = waiting_cast
-    assert message_count(own_broker, queue) == 0
+    assert message_count(own_broker.url, queue) == 0
 
     assert worker.stop() == 0
-    unblocked(own_broker)
-    start_worker(CLOUD, url=own_broker.url, environment=PYTHONPATH, topic=worker.topic)
+    own_broker.end_memory_alarm()
+    start_worker(url=own_broker.url, topic=worker.topic)
 
-    wait_for(lambda: message_count(own_broker, queue) >= 1)
+    wait_for(lambda: message_count(own_broker.url, queue) >= 1)
 
 
 @pytest.mark.long
@@ -454,14 +403,14 @@ def test_a_reply_outlives_a_restart_of_the_broker(start_worker, own_broker, gate
     """A broker that is away when a reply is due gets it when it is back; the request is not
     forgotten.
     """
-    worker = start_worker(CLOUD, url=own_broker.url, environment=PYTHONPATH, reply_timeout_s=1)
+    worker = start_worker(url=own_broker.url, reply_timeout_s=1)
     queue = begun_cast(worker, own_broker, gate, 'away')
     own_broker.kill()
     gate.open()
     wait_for(lambda: 'Retrying the reply to request away' in worker.log.read_text())
     own_broker.start()
 
-    wait_for(lambda: message_count(own_broker, queue) >= 1)
+    wait_for(lambda: message_count(own_broker.url, queue) >= 1)
     assert 'Dropped' not in worker.log.read_text()
 
 
@@ -470,7 +419,7 @@ def test_stop_after_a_restart_of_the_broker_replies_to_the_request_in_flight(
     start_worker, own_broker, gate
 ):
     """A connection for replies that the restart closed costs a stopping worker no reply."""
-    worker = start_worker(CLOUD, url=own_broker.url, environment=PYTHONPATH)
+    worker = start_worker(url=own_broker.url)
     own_broker.flush()
     own_broker.kill()
     own_broker.start()
@@ -483,13 +432,13 @@ def test_stop_after_a_restart_of_the_broker_replies_to_the_request_in_flight(
 
     assert worker.stop() == 0
     assert 'Requeued' not in worker.log.read_text()
-    assert message_count(own_broker, queue) == 1
+    assert message_count(own_broker.url, queue) == 1
 
 
 @pytest.mark.long
 def test_a_broker_that_is_away_makes_no_stop_wait_for_a_reply(start_worker, own_broker, gate):
     """SIGTERM ends a wait for a broker that is away, and another worker replies when it is back."""
-    worker = start_worker(CLOUD, url=own_broker.url, environment=PYTHONPATH)
+    worker = start_worker(url=own_broker.url)
     queue = begun_cast(worker, own_broker, gate, 'away')
     own_broker.kill()
     gate.open()
@@ -497,6 +446,6 @@ def test_a_broker_that_is_away_makes_no_stop_wait_for_a_reply(start_worker, own_
 
     assert worker.stop() == 0
     own_broker.start()
-    start_worker(CLOUD, url=own_broker.url, environment=PYTHONPATH, topic=worker.topic)
+    start_worker(url=own_broker.url, topic=worker.topic)
 
-    wait_for(lambda: message_count(own_broker, queue) >= 1)
+    wait_for(lambda: message_count(own_broker.url, queue) >= 1)

@@ -17,7 +17,7 @@ from placement_worker.client.rpc_client import PolicyClient
 from placement_worker.contract.model import CheckReply, ReplyTo
 from placement_worker.messaging.reply_sender import cast_message
 from tests.functional.conftest import amqp as amqp_connection
-from tests.functional.test_replies import CLOUD
+from tests.functional.conftest import message_count
 from tests.malformed_requests import GOOD
 from tests.waiting import DEADLINE_S, first_line, wait_for
 
@@ -53,15 +53,9 @@ def publish(url, name, *request_ids, **headers):
             channel.basic_publish(message, exchange=name, routing_key=name)
 
 
-def left_in(url, name):
-    """Return the number of messages of a queue without consumers."""
-    with amqp_connection(url) as connection:
-        return connection.channel().queue_declare(name, passive=True).message_count
-
-
 def test_replies_of_a_worker_reach_the_callback_with_their_request_ids(start_worker, name):
     """A decided cast gets its reply as an object, a refused one gets the error of a call."""
-    worker, received = start_worker(CLOUD), queue.SimpleQueue()
+    worker, received = start_worker(), queue.SimpleQueue()
     unknown = {**GOOD['policies'][0], 'spec': {'type': 'no.such.policy', 'version': '1.0'}}
     with (
         closing(worker.client()) as client,
@@ -75,7 +69,7 @@ def test_replies_of_a_worker_reach_the_callback_with_their_request_ids(start_wor
     assert isinstance(replies[decided], CheckReply)
     assert replies[decided].action.data['status'] == 'OK'
     assert isinstance(replies[refused], errors.PolicyTypeNotFound)
-    wait_for(lambda: left_in(worker.url, name) == 0)
+    wait_for(lambda: message_count(worker.url, name) == 0)
 
 
 def test_receiver_killed_between_delivery_and_acknowledgement_loses_no_reply(
@@ -105,7 +99,7 @@ def test_receiver_killed_between_delivery_and_acknowledgement_loses_no_reply(
 
     assert set(again) == sent
     assert notes.read_text().strip() in again
-    wait_for(lambda: left_in(broker_url, name) == 0)
+    wait_for(lambda: message_count(broker_url, name) == 0)
 
 
 def test_callback_that_raises_gets_the_reply_again_until_it_is_dropped(
@@ -130,7 +124,7 @@ def test_callback_that_raises_gets_the_reply_again_until_it_is_dropped(
 
     assert sorted(calls) == ['bad', 'bad', 'bad', 'good']
     assert "Dropped the reply to request 'bad' after 3 deliveries: no" in caplog.messages
-    wait_for(lambda: left_in(broker_url, name) == 0)
+    wait_for(lambda: message_count(broker_url, name) == 0)
 
 
 def test_callback_that_takes_longer_than_the_heartbeat_is_called_once(broker_url, name, caplog):
@@ -167,7 +161,7 @@ def test_stop_leaves_replies_that_were_not_handled_in_the_queue(broker_url, clie
     first = received.get(timeout=DEADLINE_S)
     receiver.stop()
 
-    wait_for(lambda: left_in(broker_url, name) == 2)
+    wait_for(lambda: message_count(broker_url, name) == 2)
     assert first == 'r1'
     assert received.empty()
 

@@ -8,13 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from placement_worker.errors import NoWorkerAnswered
 from tests.factories import request, zone_policy
-from tests.functional.conftest import amqp
+from tests.functional.conftest import amqp, responds
 from tests.waiting import wait_for
 
-CLOUD = {'zones': {'a': True, 'b': True}}
-PLUGIN = {**os.environ, 'PYTHONPATH': str(Path(__file__).parent / 'plugin')}
 LOST = 'client unexpectedly closed TCP connection'
 # More callers than connections that the client publishes on.
 CALLERS, CALLS = 48, 10
@@ -22,7 +19,7 @@ CALLERS, CALLS = 48, 10
 
 @pytest.fixture
 def worker(start_worker, own_broker):
-    return start_worker(CLOUD, url=own_broker.url, environment=PLUGIN)
+    return start_worker(url=own_broker.url)
 
 
 def numbered(number):
@@ -66,13 +63,6 @@ def test_reply_queue_that_is_deleted_serves_the_calls_after_it(worker, own_broke
 def consumers(url, queue):
     with amqp(url) as connection:
         return connection.default_channel.queue_declare(queue, passive=True).consumer_count
-
-
-def responds(client):
-    try:
-        return client.get_capabilities()
-    except NoWorkerAnswered:
-        return False
 
 
 def test_child_and_parent_call_after_a_fork(worker):

@@ -11,7 +11,6 @@ from placement_worker.errors import WorkerTooOld
 from tests.factories import changed, nodes, zone_policy
 from tests.malformed_requests import GOOD
 
-CLOUD = {'zones': {'a': True, 'b': True}, 'regions': ['R1']}
 OLD_WORKER = (sys.executable, str(Path(__file__).parent / 'old_worker.py'))
 REBALANCE = {
     'cluster': {**GOOD['cluster'], 'nodes': nodes(a=2)},
@@ -24,12 +23,12 @@ PROTECTED = changed(
 
 @pytest.fixture(scope='module')
 def old_worker(start_worker):
-    return start_worker(CLOUD, command=OLD_WORKER)
+    return start_worker(command=OLD_WORKER)
 
 
 @pytest.fixture(scope='module')
 def worker(start_worker):
-    return start_worker(CLOUD)
+    return start_worker()
 
 
 def test_rebalance_over_the_wire_has_its_steps(worker):

@@ -8,7 +8,6 @@ import pytest
 from tests.broker import Broker
 from tests.functional.conftest import Start, Worker
 from tests.functional.outages.harness import killed
-from tests.functional.test_delivery import CLOUD, PYTHONPATH
 
 
 @pytest.fixture
@@ -16,9 +15,7 @@ def start(start_worker: Start, own_broker: Broker) -> Iterator[Callable[..., Wor
     """Start a worker that knows the slow policy, on the broker that may be killed."""
 
     def starting(**options: object) -> Worker:
-        worker = start_worker(
-            CLOUD, **{'url': own_broker.url, 'environment': PYTHONPATH, **options}
-        )
+        worker = start_worker(**{'url': own_broker.url, **options})
         stack.enter_context(killed(worker))
         return worker
 

@@ -8,7 +8,7 @@ import pytest
 from tests.cluster import SIZE, Cluster
 from tests.functional.engine import repeat
 from tests.functional.outages.harness import served_after
-from tests.functional.test_delivery import CLOUD, PYTHONPATH, settled
+from tests.functional.test_delivery import settled
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.long
@@ -21,18 +21,16 @@ CASTS = 500
 @pytest.fixture(scope='module')
 def cluster():
     """Three nodes that may be killed."""
-    one = Cluster()
+    nodes = Cluster()
     try:
-        yield one.start()
+        yield nodes.start()
     finally:
-        one.close()
+        nodes.close()
 
 
 @pytest.fixture
 def worker(cluster, start_worker):
-    return start_worker(
-        CLOUD, url=cluster.url, environment=PYTHONPATH, workers=2, threads=3, **PATIENT
-    )
+    return start_worker(url=cluster.url, workers=2, threads=3, **PATIENT)
 
 
 def test_cluster_with_each_node_killed_in_turn_loses_no_cast_and_no_call(cluster, worker, engine):

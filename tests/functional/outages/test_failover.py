@@ -4,14 +4,12 @@ served again.
 
 import signal
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 
 import pytest
 
 from placement_worker.errors import RequestParked
-from tests.broker import Broker
 from tests.functional.conftest import amqp
 from tests.functional.engine import TO, slow
 from tests.functional.outages.harness import comes_about, served_after
@@ -26,9 +24,9 @@ ROUNDS = 6
 @pytest.fixture
 def relay(own_broker):
     """A second way to the broker."""
-    one = Relay(own_broker.port)
-    yield one
-    one.close()
+    relay = Relay(own_broker.port)
+    yield relay
+    relay.close()
 
 
 @pytest.mark.parametrize('dead', [0, 1, 2])
@@ -48,7 +46,7 @@ def test_worker_with_one_of_three_hosts_dead_serves_again_after_lost_connections
 
     print(
         f'host {dead + 1} of 3 dead: served again after '
-        + ', '.join(f'{one:.1f} s' for one in took)
+        + ', '.join(f'{seconds:.1f} s' for seconds in took)
     )
 
 
@@ -122,7 +120,7 @@ def test_parked_queue_deleted_at_run_time_is_declared_again_for_the_next_poison_
 
 
 @contextmanager
-def _killed(broker: Broker) -> Iterator[None]:
+def _killed(broker):
     """Kill a broker, and start it after the block."""
     broker.kill()
     try:
