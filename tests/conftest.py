@@ -54,7 +54,7 @@ def check(registry: Registry) -> Check:
 def restored_levels():
     """Restore the levels of loggers, which commands and logging configurations change."""
     loggers = [logging.root, *logging.Logger.manager.loggerDict.values()]
-    levels = {one: one.level for one in loggers if isinstance(one, logging.Logger)}
+    levels = {logger: logger.level for logger in loggers if isinstance(logger, logging.Logger)}
     yield
     for logger in [logging.root, *logging.Logger.manager.loggerDict.values()]:
         level = levels.get(logger, logging.NOTSET)

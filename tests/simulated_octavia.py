@@ -200,7 +200,9 @@ class Lab:
         objects = {kind: machine.all(kind) for kind in KINDS}
         return {
             **objects,
-            'member': [one for pool in machine.data['members'].values() for one in pool.values()],
+            'member': [
+                member for pool in machine.data['members'].values() for member in pool.values()
+            ],
         }
 
     def change_member(self, address: str, **values: Any) -> None:
@@ -221,9 +223,9 @@ class Lab:
 
 def patched(members: Sequence[Json], reply: Json) -> list[Json]:
     """Return the nodes with the patches of a reply."""
-    return [{**one, **reply['nodes'].get(one['id'], {})} for one in members]
+    return [{**member, **reply['nodes'].get(member['id'], {})} for member in members]
 
 
 def data_of(members: Sequence[Json]) -> Json:
     """Return the data of nodes by id."""
-    return {one['id']: one['data'] for one in members}
+    return {member['id']: member['data'] for member in members}

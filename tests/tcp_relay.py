@@ -28,13 +28,13 @@ class Relay:
 
     def close(self) -> None:
         """Close all connections."""
-        for one in (self._listener, *self._sockets):
+        for opened in (self._listener, *self._sockets):
             with contextlib.suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)  # wakes the thread that reads it
+                opened.shutdown(socket.SHUT_RDWR)  # wakes the thread that reads it
         for thread in self._threads:
             thread.join()
-        for one in (self._listener, *self._sockets):
-            one.close()
+        for opened in (self._listener, *self._sockets):
+            opened.close()
 
     def _run(self, act: object, *arguments: object) -> None:
         thread = threading.Thread(target=act, args=arguments)  # type: ignore[arg-type]

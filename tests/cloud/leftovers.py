@@ -38,5 +38,5 @@ def check_deleted(cluster: ClusterSources) -> None:
 def _tagged(octavia: Any, kind: str, cluster_id: str) -> dict[str, str]:
     """Return the provisioning status of each object of a kind with the tag of the cluster."""
     tag = f'placement-worker:cluster={cluster_id}'
-    found = getattr(octavia, kind)(tags=[tag])
-    return {one.id: one.provisioning_status for one in found}
+    objects = getattr(octavia, kind)(tags=[tag])
+    return {left.id: left.provisioning_status for left in objects}

@@ -43,8 +43,10 @@ class SenlinPrograms:
         self.url = f'http://127.0.0.1:{self._port}/v1'
         self._file = self._folder / 'etc' / f'{name}.conf'
         self.configure(with_plugin=True)
-        self.services = [self._program(f'senlin-{one}', f'{name}-{one}') for one in SERVICES]
-        self.engines = {one: self._engine(f'{name}-{one}') for one in ENGINES}
+        self.services = [
+            self._program(f'senlin-{service}', f'{name}-{service}') for service in SERVICES
+        ]
+        self.engines = {engine: self._engine(f'{name}-{engine}') for engine in ENGINES}
 
     def configure(self, with_plugin: bool) -> None:
         """Write the configuration, which the next start of a program reads."""
@@ -88,7 +90,7 @@ class SenlinPrograms:
 
         Actions that the killed engines carried out end as failed.
         """
-        killed = {one['id'] for one in _registered(senlin)}
+        killed = {service['id'] for service in _registered(senlin)}
         self.configure(with_plugin)
         for engine in self.engines.values():
             engine.kill()
@@ -103,8 +105,8 @@ class SenlinPrograms:
         :param killed: services that Senlin lists as up for a minute; they are not asked, because
             each would delay the others by `PROBE_S`.
         """
-        asked = [one for one in _registered(senlin) if one['id'] not in killed]
-        return {one['id'] for one in asked if self._listens(one)}
+        asked = [service for service in _registered(senlin) if service['id'] not in killed]
+        return {service['id'] for service in asked if self._listens(service)}
 
     def _listens(self, service: Json) -> bool:
         if service['binary'] != 'senlin-engine' or service['state'] != 'up':

@@ -71,7 +71,7 @@ class ClusterSources:
     def enabled_policies(self) -> dict[str, str]:
         """Return the types of the policies that are attached and enabled by their ids."""
         bindings = self.senlin.get(f'{self.target}/policies?enabled=true')['cluster_policies']
-        return {one['policy_id']: one['policy_type'] for one in bindings}
+        return {binding['policy_id']: binding['policy_type'] for binding in bindings}
 
     def decisions(self, action: Mapping[str, Any]) -> list[Json]:
         """Return what the workers recorded about an action: the data of their replies, in order."""
@@ -97,4 +97,6 @@ class ClusterSources:
 def addresses(servers: Any) -> list[str]:
     """Return the IPv4 address of each of some servers."""
     shown = (server.addresses['private'] for server in servers)
-    return sorted(one['addr'] for several in shown for one in several if one['version'] == 4)
+    return sorted(
+        address['addr'] for several in shown for address in several if address['version'] == 4
+    )

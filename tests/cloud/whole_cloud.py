@@ -85,7 +85,7 @@ class WholeCloud(ComputeCloud):
 
     def load_balancers(self) -> set[str]:
         """Return the ids of the load balancers."""
-        return {one.id for one in self.connect('demo').load_balancer.load_balancers()}
+        return {balancer.id for balancer in self.connect('demo').load_balancer.load_balancers()}
 
     def delete_server(self, server: str, region: str = 'RegionOne') -> None:
         """Delete a server without Senlin, and wait until Nova has no such server."""

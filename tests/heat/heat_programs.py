@@ -71,7 +71,9 @@ class HeatPrograms:
                 requests.get(self._origin(CFN), timeout=RESPONSE_S)
             except (ConnectFailure, HttpServerError, requests.ConnectionError):
                 return False
-            return {one['host'] for one in services if one['status'] == 'up'} == set(ENGINES)
+            return {service['host'] for service in services if service['status'] == 'up'} == set(
+                ENGINES
+            )
 
         wait_for(is_ready)
 

@@ -17,7 +17,7 @@ def test_validation_and_preview_place_nothing(cloud):
         'POST', '/stacks/preview', stack_name='shown', **group.template.body()
     )
 
-    assert group.name not in [one['stack_name'] for one in cloud.heat.get('/stacks')['stacks']]
+    assert group.name not in [stack['stack_name'] for stack in cloud.heat.get('/stacks')['stacks']]
     assert len(str(shown.json()['stack']['resources']).split('OS::Nova::Server')) > 3
     assert cloud.servers() == servers
     assert group.decisions() == []

@@ -33,7 +33,7 @@ def test_units_get_their_zone_as_a_parameter(cloud):
     group.scale('grow', 2)
 
     added = [cloud.compute.get_server(id_) for id_ in cloud.servers() - before]
-    assert Counter(one.availability_zone for one in added).most_common(1)[0][1] == 1
+    assert Counter(server.availability_zone for server in added).most_common(1)[0][1] == 1
     assert len(added) == 2
 
 

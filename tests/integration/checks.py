@@ -60,7 +60,9 @@ def sent(seen: Iterable[Request], target: str = '') -> list[str]:
 
     The services send requests to Keystone too.
     """
-    found = matching(seen, target=target)
+    requests = matching(seen, target=target)
     return [
-        f'{one.method} {one.target}' for one in found if one.agent.startswith('placement-worker')
+        f'{request.method} {request.target}'
+        for request in requests
+        if request.agent.startswith('placement-worker')
     ]

@@ -140,7 +140,7 @@ def remaining(openstack: Cloud, tag: str = '') -> Json:
     }
     wanted = f'placement-worker:cluster={tag}'
     found = {
-        kind: [one for one in listed() if not tag or wanted in (one.tags or ())]
+        kind: [part for part in listed() if not tag or wanted in (part.tags or ())]
         for kind, listed in kinds.items()
     }
     found['members'] = [member for pool in found['pools'] for member in octavia.members(pool.id)]

@@ -28,7 +28,7 @@ class HasUrl(Protocol):
 def fill_keystone(admin: Connection, services: Mapping[str, HasUrl], layout: Layout) -> None:
     """Create regions, users, roles and the catalog."""
     identity = admin.identity
-    for region in sorted({one.region for one in layout.catalog} - {FIRST_REGION}):
+    for region in sorted({endpoint.region for endpoint in layout.catalog} - {FIRST_REGION}):
         identity.create_region(id=region)
     identity.create_role(name='load-balancer_member')
     service = identity.create_project(name='service', domain_id='default')
@@ -54,7 +54,7 @@ def _fill_catalog(
     admin: Connection, services: Mapping[str, HasUrl], catalog: Sequence[Endpoint]
 ) -> None:
     identity = admin.identity
-    ids = {one.type: one.id for one in identity.services()}
+    ids = {service.type: service.id for service in identity.services()}
     for endpoint in catalog:
         if endpoint.type not in ids:
             ids[endpoint.type] = identity.create_service(

@@ -22,7 +22,9 @@ class Request(NamedTuple):
 def matching(requests: Iterable[Request], method: str = '', target: str = '') -> list[Request]:
     """Return the requests whose method and target match these regular expressions."""
     return [
-        one for one in requests if re.search(method, one.method) and re.search(target, one.target)
+        request
+        for request in requests
+        if re.search(method, request.method) and re.search(target, request.target)
     ]
 
 
@@ -41,7 +43,7 @@ class Service:
 
     def requests(self, first: int = 0) -> list[Request]:
         """Return the requests that the service received, from the given position on."""
-        return [Request(*one) for one in self.control('requests', first=first)]
+        return [Request(*row) for row in self.control('requests', first=first)]
 
     @contextmanager
     def watch(self) -> Iterator[list[Request]]:

@@ -20,7 +20,7 @@ def test_load_balancer_follows_cluster_from_attach_to_detach(openstack, cluster)
         'healthmonitors': 1,
         'members': 20,
     }
-    assert {one.provisioning_status for objects in made.values() for one in objects} == {'ACTIVE'}
+    assert {part.provisioning_status for objects in made.values() for part in objects} == {'ACTIVE'}
     assert {member.id for member in made['members']} == {
         node['data']['lb_member'] for node in web.nodes
     }
@@ -103,7 +103,7 @@ def test_floor_of_a_pool_without_a_monitor_spares_victims(openstack, cluster):
     web = cluster(4)
     web.policy = lb_policy('1.4', health_monitor=None, min_online='75%')
     assert web.attach()['status'] == 'OK'
-    statuses = {one.operating_status for one in remaining(openstack, web.name)['members']}
+    statuses = {member.operating_status for member in remaining(openstack, web.name)['members']}
     assert statuses == {'NO_MONITOR'}
 
     with openstack.services['octavia'].watch() as seen:
@@ -122,7 +122,7 @@ def test_floor_of_a_pool_whose_members_are_offline_spares_no_victim(openstack, c
     web = cluster(3)
     web.policy = lb_policy('1.4', min_online='100%')
     assert web.attach()['status'] == 'OK'
-    statuses = {one.operating_status for one in remaining(openstack, web.name)['members']}
+    statuses = {member.operating_status for member in remaining(openstack, web.name)['members']}
     assert statuses == {'OFFLINE'}
 
     checked = web.check('BEFORE', 'CLUSTER_SCALE_IN', inputs={'count': 2})

@@ -177,7 +177,7 @@ def test_concurrent_copies_of_attachment_create_one_load_balancer(openstack, clu
             asked = {'cluster': web.cluster, 'policy': web.policy, 'credentials': web.credentials}
             replies = list(workers.map(web.endpoints.policy_attach, [asked, asked]))
 
-            there = {one.id for one in remaining(openstack, web.name)['loadbalancers']}
+            there = {balancer.id for balancer in remaining(openstack, web.name)['loadbalancers']}
             named = {
                 reply['policy']['data']['LoadBalancingPolicy']['data']['loadbalancer']
                 for reply in replies

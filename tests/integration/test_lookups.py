@@ -147,9 +147,9 @@ def test_concurrent_checks_share_token_and_lookups(openstack, make_endpoints, tr
     members = trusts.as_nodes(openstack.add_servers(30))
     asked = scale_out(openstack, trust(), members=members)
     held = []
-    for what in (SERVERS, ZONES):  # in the order of lookups
+    for target in (SERVERS, ZONES):  # in the order of lookups
         released = threading.Event()
-        rule = nova.inject(faults.held(released), target=what, times=float('inf'))
+        rule = nova.inject(faults.held(released), target=target, times=float('inf'))
         held.append((rule, released))
 
     endpoints = make_endpoints(lookup_budget_s=WAIT_S)
@@ -160,7 +160,7 @@ def test_concurrent_checks_share_token_and_lookups(openstack, make_endpoints, tr
             released.set()
         data = [decided(reply.result(WAIT_S)) for reply in replies]
 
-    assert all(one == data[0] for one in data)
+    assert all(decision == data[0] for decision in data)
     assert sent(keystone) == ['GET /v3', 'POST /v3/auth/tokens']
     assert sorted(sent(nova.requests)) == [
         'GET /v2.1/os-availability-zone',

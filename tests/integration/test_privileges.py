@@ -58,7 +58,7 @@ class Watch:
         self._seen: list[list[Request]] = []
 
     def __enter__(self):
-        self._seen += [self._stack.enter_context(one.watch()) for one in self._services]
+        self._seen += [self._stack.enter_context(service.watch()) for service in self._services]
         return self._seen
 
     def __exit__(self, *error):
@@ -140,6 +140,8 @@ def test_worker_with_the_least_roles_sends_only_the_requests_of_the_tables(
 
     requests = {request for seen in watched for request in sent(seen)}
     table = rows()
-    unlisted = {one for one in requests - VERSIONS if not any(row.matches(one) for row in table)}
-    unused = [row for row in table if not any(row.matches(one) for one in requests)]
+    unlisted = {
+        request for request in requests - VERSIONS if not any(row.matches(request) for row in table)
+    }
+    unused = [row for row in table if not any(row.matches(request) for request in requests)]
     assert (unlisted, unused) == (set(), [])

@@ -49,8 +49,8 @@ def inventory():
         'subnets': {'private-subnet': {'id': 'sub1', 'network': 'private', 'cidr': '10.0.0.0/16'}},
         'load_balancer': {'state': str(folder() / LOAD_BALANCERS)},
         'servers': {
-            one: {'addresses': {'private': [{'addr': address(one), 'version': 4}]}}
-            for one in SERVERS
+            server_id: {'addresses': {'private': [{'addr': address(server_id), 'version': 4}]}}
+            for server_id in SERVERS
         },
     }
 

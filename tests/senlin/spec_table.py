@@ -155,10 +155,13 @@ PROBES: list[tuple[Json, str, list[Any]]] = [
     (LOAD_BALANCING, 'lb_status_timeout', [*NUMBERS, 86401]),
     (LOAD_BALANCING, 'loadbalancer', TEXTS),
     (LOAD_BALANCING, 'availability_zone', TEXTS),
-    *(({**LOAD_BALANCING, 'version': one}, 'flavor_id', ['f']) for one in ('1.0', '1.1', '1.2')),
     *(
-        ({**LOAD_BALANCING, 'version': one}, 'vip', [{'network': 'n'}])
-        for one in ('1.0', '1.1', '1.2')
+        ({**LOAD_BALANCING, 'version': version}, 'flavor_id', ['f'])
+        for version in ('1.0', '1.1', '1.2')
+    ),
+    *(
+        ({**LOAD_BALANCING, 'version': version}, 'vip', [{'network': 'n'}])
+        for version in ('1.0', '1.1', '1.2')
     ),
 ]
 

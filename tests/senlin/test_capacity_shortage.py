@@ -10,13 +10,12 @@ from tests.senlin import cloud, engine
 from tests.senlin.specs import spec
 
 FAULT = {'code': 500, 'message': 'No valid host was found. There are not enough hosts available.'}
-QUOTA = {'code': 500, 'message': 'Quota exceeded for instances'}
 
 
 @pytest.fixture
 def full(monkeypatch):
     """Return a function that lets each new server in a zone fail."""
-    return lambda zone, fault=FAULT: monkeypatch.setitem(cloud.FULL, zone, fault)
+    return lambda zone: monkeypatch.setitem(cloud.FULL, zone, FAULT)
 
 
 @pytest.fixture

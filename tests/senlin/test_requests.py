@@ -62,9 +62,9 @@ def test_cluster_has_the_protection_of_its_nodes_without_other_metadata():
     ):
         nodes.Node.update(engine.context(), node.id, {'metadata': metadata})
 
-    found = requests.cluster_of(engine.context(), cluster.id).nodes
+    sent = requests.cluster_of(engine.context(), cluster.id).nodes
 
-    assert [node.metadata for node in found] == [NodeMetadata('true'), None, None]
+    assert [node.metadata for node in sent] == [NodeMetadata('true'), None, None]
 
 
 @pytest.mark.usefixtures('worker')
@@ -74,10 +74,10 @@ def test_cluster_has_the_cause_and_the_time_of_failed_nodes_alone():
     failed = engine.add_node(cluster, engine.add_profile(), {'zone': 'az1'}, consts.NS_INIT)
     failed.set_status(engine.context(), consts.NS_ERROR, 'No room.')
 
-    found = requests.cluster_of(engine.context(), cluster.id).nodes
+    sent = requests.cluster_of(engine.context(), cluster.id).nodes
 
-    assert [node.status_reason for node in found] == [None, None, 'No room.']
-    assert [node.updated_at and in_utc(node.updated_at) for node in found] == [
+    assert [node.status_reason for node in sent] == [None, None, 'No room.']
+    assert [node.updated_at and in_utc(node.updated_at) for node in sent] == [
         None,
         None,
         failed.updated_at,

@@ -152,11 +152,12 @@ def test_call_without_a_request_id_gets_one_that_a_failure_notes(client, sender)
         notes += raised.value.__notes__
 
     ids = [context.pop('request_id') for _, context, _ in sender.sent]
-    assert notes == [f'request id: {one}' for one in ids]
+    assert notes == [f'request id: {request_id}' for request_id in ids]
     assert [context for _, context, _ in sender.sent] == [{}, {'user_id': 'u1'}, {}]
     assert len(set(ids)) == 3
     assert all(
-        re.fullmatch('req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}', one) for one in ids[:2]
+        re.fullmatch('req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}', request_id)
+        for request_id in ids[:2]
     )
 
 

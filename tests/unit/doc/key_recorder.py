@@ -144,7 +144,9 @@ class Consulted:
         self._cloud = Inventory.parse(CLOUD, 'test')
         members = [connected(number, data=PLACED) for number in (1, 2, 3)]
         attached = Endpoints(self._cloud, registry).policy_attach(bind(binding, members))
-        self._members = [{**one, **attached['nodes'].get(one['id'], {})} for one in members]
+        self._members = [
+            {**member, **attached['nodes'].get(member['id'], {})} for member in members
+        ]
         self._binding = {**binding, 'data': attached['policy']['data']}
         self._registry = registry
 

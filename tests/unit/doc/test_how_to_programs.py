@@ -51,11 +51,11 @@ def test_engine_that_acts_again_creates_the_nodes_that_are_left(program, count):
     action = {'id': 'a1', 'data': plan, 'inputs': {}}
     earlier = [{'id': f'a1-{number}', 'index': number, 'data': {}} for number in range(count)]
     cluster = {'nodes': [node(1, 'az1'), *earlier]}
-    before = [dict(one) for one in cluster['nodes']]
+    before = [dict(node) for node in cluster['nodes']]
 
     program('engine').act(action, cluster)
 
-    assert [one['id'] for one in cluster['nodes']] == ['n1', 'a1-0', 'a1-1']
+    assert [node['id'] for node in cluster['nodes']] == ['n1', 'a1-0', 'a1-1']
     assert cluster['nodes'][: len(before)] == before
     assert action['data']['creation']['nodes'] == ['a1-0', 'a1-1']
 
@@ -79,7 +79,7 @@ class RecordingCaller(InProcessCaller):
 def places(cluster):
     """Return the number of nodes per place."""
     placements = [node['data']['placement'] for node in cluster['nodes']]
-    return Counter((one.get('region_name'), one['zone']) for one in placements)
+    return Counter((placement.get('region_name'), placement['zone']) for placement in placements)
 
 
 def rebalanced(stored, cloud=None):
@@ -97,7 +97,7 @@ def test_rebalance_program_asks_for_members_before_it_deletes(program):
     worker = rebalanced(stored)
 
     assert places(stored['cluster']) == {(None, 'az1'): 3, (None, 'az2'): 3}
-    assert 'n1' in [one['id'] for one in stored['cluster']['nodes']]  # it is protected
+    assert 'n1' in [node['id'] for node in stored['cluster']['nodes']]  # it is protected
     assert worker.checks == 2 * [
         ('AFTER', 'CLUSTER_ADD_NODES'),
         ('BEFORE', 'CLUSTER_DEL_NODES'),
@@ -131,7 +131,7 @@ def test_rebalance_program_without_a_plan_fails_with_the_reason(program):
     with pytest.raises(SystemExit, match='and its max_size is 2'):
         rebalanced(stored)
 
-    assert [one['id'] for one in stored['cluster']['nodes']] == ['n1', 'n2']
+    assert [node['id'] for node in stored['cluster']['nodes']] == ['n1', 'n2']
 
 
 class Pool:
@@ -141,8 +141,8 @@ class Pool:
         self.program, self.worker, self.cluster = program, worker, cluster
         reply = worker.policy_attach({'cluster': cluster, 'policy': policy})
         policy['data'] = reply.policy.data
-        for one in cluster['nodes']:
-            one['data'] = reply.nodes[one['id']].data
+        for member in cluster['nodes']:
+            member['data'] = reply.nodes[member['id']].data
         self.policies = [policy]
         self._pool_id = policy['data']['LoadBalancingPolicy']['data']['pool']
 
@@ -154,7 +154,7 @@ class Pool:
     def stored_addresses(self):
         """Return the addresses of the members in the data of the nodes: node id -> address."""
         addresses = self.addresses()
-        return {one['id']: addresses[one['data']['lb_member']] for one in self.cluster['nodes']}
+        return {node['id']: addresses[node['data']['lb_member']] for node in self.cluster['nodes']}
 
 
 @pytest.fixture

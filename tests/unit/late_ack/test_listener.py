@@ -150,7 +150,7 @@ def test_listener_without_a_connection_reconnects_and_polls_between_attempts(
     turn(listener, connection)
 
     assert (connection.attempts, listener.disconnected_at) == (101, None)
-    assert len({one.disconnected_at for one in heartbeats} - {None}) == 1
+    assert len({beat.disconnected_at for beat in heartbeats} - {None}) == 1
     assert heartbeats[-1].polled_at > heartbeats[0].polled_at
     lost, *warnings, restored = caplog.messages
     assert lost == 'Lost the connection to the broker at broker:5672 (topic t): gone'
@@ -315,7 +315,7 @@ def test_cancelled_consumers_stay_cancelled_after_an_error(listen, caplog):
     connection.reconnect()
     connection.wait(0)
 
-    assert [one for one in driver.consumed if one != 'heartbeat'] == []
+    assert [event for event in driver.consumed if event != 'heartbeat'] == []
     assert caplog.messages == []
 
 

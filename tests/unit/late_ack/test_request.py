@@ -135,10 +135,10 @@ def begun(connection):
     listener = LateAckListener(Driver(), connection, 't', hooks, monotonic=lambda: connection.now)
 
     def begin(*ids):
-        for one in ids:
-            delivery = Delivery(one)
+        for unique_id in ids:
+            delivery = Delivery(unique_id)
             delivery['args'] = 'a cluster'
-            delivery['_context_request_id'] = f'req-{one}'
+            delivery['_context_request_id'] = f'req-{unique_id}'
             deliver(listener, delivery)
             (request,) = listener.poll()
             request.begin()

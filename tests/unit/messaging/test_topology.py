@@ -152,10 +152,10 @@ def test_compare_lists_missing_and_mismatched_queues_without_creating_any(conf, 
     broker.failures['find', 't1'] = NotFound('no queue')
     broker.failures['declare', 't2'] = PreconditionFailed('inequivalent arg')
 
-    found = topology.compare(conf, target, ['t1', 't2', 't3'], 't-parked')
+    difference = topology.compare(conf, target, ['t1', 't2', 't3'], 't-parked')
 
-    assert found.missing == ['queue t1']
-    assert len(found.mismatches) == 1
+    assert difference.missing == ['queue t1']
+    assert len(difference.mismatches) == 1
     assert 't1' not in broker.declared
     assert 'bind' not in dict(broker.asked)
 
