@@ -3,6 +3,7 @@
 import argparse
 from collections.abc import Collection, Mapping
 
+import shtab
 from cliff import app
 from typing_extensions import override
 
@@ -27,15 +28,13 @@ class Completion(LocalCommand):
 
     @override
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        import shtab  # noqa: PLC0415  # no other command needs it
-
-        script = shtab.complete(program_parser(self.app, shtab.FILE), shell=parsed_args.shell)
+        script = shtab.complete(_program_parser(self.app), shell=parsed_args.shell)
         self.write(script.rstrip('\n'))
         return OK
 
 
-def program_parser(program: app.App, paths: Mapping[str, object]) -> argparse.ArgumentParser:
-    """Return one parser of all commands; `paths` is how shtab completes paths by shell."""
+def _program_parser(program: app.App) -> argparse.ArgumentParser:
+    """Return one parser of all commands."""
     parser = argparse.ArgumentParser(
         program.NAME, parents=[program.parser], add_help=False, conflict_handler='resolve'
     )
@@ -51,18 +50,16 @@ def program_parser(program: app.App, paths: Mapping[str, object]) -> argparse.Ar
             groups[group] = commands.add_parser(group, help=group).add_subparsers()
         command = entry_point.load()(program, program.options, cmd_name=name)
         own = command.get_parser(f'{program.NAME} {name}')
-        _complete_values(own, paths, values.get(name, ()))
+        _complete_values(own, values.get(name, ()))
         (groups[group] if group else commands).add_parser(
             word, parents=[own], add_help=False, help=command.get_description()
         )
     return parser
 
 
-def _complete_values(
-    parser: argparse.ArgumentParser, paths: Mapping[str, object], names: Collection[str]
-) -> None:
+def _complete_values(parser: argparse.ArgumentParser, names: Collection[str]) -> None:
     for action in parser._actions:  # noqa: SLF001  # argparse has no public list
         if action.metavar in _FILES:
-            action.complete = paths  # type: ignore[attr-defined]
+            action.complete = shtab.FILE  # type: ignore[attr-defined]
         elif action.metavar == 'NAME':
             action.choices = names

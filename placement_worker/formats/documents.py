@@ -30,9 +30,7 @@ _JSON = json.JSONDecoder(parse_int=str, parse_float=str)  # Python limits the di
 
 
 class Source(NamedTuple):
-    """The name of a file as messages show it, and its text."""
-
-    name: str
+    name: str  # as messages show it
     text: str
 
 
@@ -62,8 +60,7 @@ class Finding(Protocol):
     """An error of the content of a document, e.g. `codec.SchemaError`."""
 
     @property
-    def path(self) -> Path:
-        """The path of the wrong value."""
+    def path(self) -> Path: ...
 
     @property
     def text(self) -> str:
@@ -152,17 +149,16 @@ def read(path: str) -> list[Document]:
 
 
 def parse(source: Source) -> list[Document]:
-    """Return all documents of a text; see `read`."""
     decoded = _from_json(source)
     if decoded is not None:
         return [Document(decoded[0], source, 1, is_json=True)]
-    found = [
+    documents = [
         Document(data, source, number, is_json=False)
         for number, data in enumerate(_from_yaml(source), start=1)
     ]
-    if not found:
+    if not documents:
         raise Malformed(f'{source.name} is empty')
-    return found
+    return documents
 
 
 def _source(path: str) -> Source:
@@ -177,7 +173,7 @@ def _source(path: str) -> Source:
 
 
 def _from_json(source: Source) -> tuple[Any] | None:
-    """Return the data of a JSON text, or None if it is not JSON.
+    """Return the data in a tuple, or None if the text is not JSON.
 
     :raises Malformed: the text is nested too deeply, or an object has a duplicate key.
     """
@@ -234,7 +230,7 @@ def _position(mark: Any) -> Position:
 
 
 def lines_of(text: str) -> list[str]:
-    """Return the lines of a text, without their ends; positions count these lines."""
+    """Return the lines that positions count."""
     return _BREAK.split(text)
 
 
@@ -299,10 +295,10 @@ def _in_yaml(root: Any, path: Path, *, of_key: bool = False) -> Position:
     """
     node, mark = root, root.start_mark
     for step in path:
-        found = _member(node, step)
-        if found is None:
+        member = _member(node, step)
+        if member is None:
             break
-        key, node = found
+        key, node = member
         mark = key.start_mark if of_key else node.start_mark
     return _position(mark)
 

@@ -22,9 +22,9 @@ MAX_CHARACTERS = 80
 # The number of items that a list in a message shows.
 MAX_ITEMS = 5
 # oslo.config's text about the file of an option.
-LOCATION = re.compile(r"LocationInfo\(location=<[^>]*>, detail='([^']*)'\)")
+_LOCATION = re.compile(r"LocationInfo\(location=<[^>]*>, detail='([^']*)'\)")
 # Python's texts about a value that is not a number.
-NO_NUMBER = re.compile(r'invalid literal for int\(\)[^:]*: |could not convert string to float: ')
+_NO_NUMBER = re.compile(r'invalid literal for int\(\)[^:]*: |could not convert string to float: ')
 
 
 def counted(count: object, noun: str, plural: str = '') -> str:
@@ -36,7 +36,6 @@ def counted(count: object, noun: str, plural: str = '') -> str:
 
 
 def noun_for(count: object, noun: str, plural: str = '') -> str:
-    """Return the singular or the plural of a noun; parameters are those of `counted`."""
     return noun if count == 1 else plural or f'{noun}s'
 
 
@@ -46,9 +45,9 @@ def listed(items: Iterable[T], show: Callable[[T], str] = str, limit: int = MAX_
     :param show: returns the text of an item; it is called for the first items only.
     """
     remaining = iter(items)
-    shown = ', '.join(map(show, itertools.islice(remaining, limit)))
+    first = ', '.join(map(show, itertools.islice(remaining, limit)))
     more = sum(1 for _ in remaining)
-    return f'{shown} and {more} more' if more else shown
+    return f'{first} and {more} more' if more else first
 
 
 def enumerated(names: Sequence[str]) -> str:
@@ -59,7 +58,6 @@ def enumerated(names: Sequence[str]) -> str:
 
 
 def shortened(text: str, limit: int = MAX_CHARACTERS) -> str:
-    """Return the text, or its first characters and an ellipsis."""
     return text if len(text) <= limit else text[:limit] + '...'
 
 
@@ -73,13 +71,12 @@ def did_you_mean(name: str, known: Iterable[str], quote: str = '`', cutoff: floa
 
 
 def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
-    """Return the known name that is most similar to a name, or None."""
     return next(iter(difflib.get_close_matches(name, list(known), n=1, cutoff=cutoff)), None)
 
 
 def without_python(text: str) -> str:
     """Return oslo.config's text about the value of an option, without the Python in it."""
-    return NO_NUMBER.sub('expected a number, got ', LOCATION.sub(r'\1', text))
+    return _NO_NUMBER.sub('expected a number, got ', _LOCATION.sub(r'\1', text))
 
 
 def escaped(text: str) -> str:
@@ -90,7 +87,6 @@ def escaped(text: str) -> str:
 
 
 def escaped_lines(text: str) -> str:
-    """Return a text of several lines, e.g. indented JSON, with each line escaped."""
     return '\n'.join(escaped(line) for line in text.split('\n'))
 
 
@@ -103,12 +99,10 @@ _SHOWN_IF_ZERO = frozenset({'possible'})
 
 
 def is_shown_detail(detail: str, value: object) -> bool:
-    """Return whether to show a detail of a decision; most are hidden if they are empty or 0."""
     return bool(value) or detail in _SHOWN_IF_ZERO
 
 
 def is_number(value: object) -> bool:
-    """Return whether a value is a number, which tables align right."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from typing import Any
 
 import yaml
+from typing_extensions import override
 
 # Maximum nesting of YAML, similar to the limit for JSON. libyaml before 0.2.6 crashes beyond 10,000
 # levels; later ones refuse more than 1000 by themselves, often before `Loader` has counted them.
@@ -42,7 +43,7 @@ def root(text: str, number: int) -> Any:
     """Return the root node of a document; 1 is the first document that is not empty."""
     with _collector_paused():
         roots = yaml.compose_all(text, Loader=Loader)
-        full = (one for one in roots if one.tag != 'tag:yaml.org,2002:null')
+        full = (node for node in roots if node.tag != 'tag:yaml.org,2002:null')
         return next(itertools.islice(full, number - 1, None))
 
 
@@ -63,7 +64,10 @@ def _collector_paused() -> Iterator[None]:
 
 
 class Loader(_BASE):  # type: ignore[misc]  # which of the two it is depends on how PyYAML was built
-    """A loader of plain data: timestamps stay strings as in JSON, duplicate keys are errors."""
+    """A loader of plain data: timestamps stay strings as in JSON, duplicate keys are errors.
+
+    PyYAML calls `descend_resolver` and `ascend_resolver` where it enters and leaves a node.
+    """
 
     yaml_implicit_resolvers = {
         first: [
@@ -78,32 +82,27 @@ class Loader(_BASE):  # type: ignore[misc]  # which of the two it is depends on 
         super().__init__(text)
         self._may_have_aliases = '*' in text
 
+    @override
     def descend_resolver(self, current_node: Any, current_index: Any) -> None:
-        """Count one more level; PyYAML calls this when it enters a node."""
         self._depth += 1
         if self._depth > MAX_DEPTH:
             raise TooDeep
         super().descend_resolver(current_node, current_index)
 
+    @override
     def ascend_resolver(self) -> None:
-        """Count one level less; PyYAML calls this when it leaves a node."""
         self._depth -= 1
         super().ascend_resolver()
 
+    @override
     def construct_document(self, node: Any) -> Any:
-        """Check the aliases, then build the data; PyYAML calls this with the complete tree.
-
-        In that tree an alias is one more reference to the node that it stands for.
-        """
+        # In the complete tree, an alias is one more reference to the node that it stands for.
         if self._may_have_aliases:
             _check_aliases(node)
         return super().construct_document(node)
 
+    @override
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:
-        """Build a map; PyYAML calls this.
-
-        :raises ConstructorError: a key occurs twice or is not a scalar.
-        """
         seen: set[object] = set()
         for key_node, _ in node.value:
             key = self.construct_object(key_node, deep=True)
@@ -165,7 +164,6 @@ def _bottom_up(root: Any) -> list[Any]:
 
 
 def _items(node: Any) -> Iterable[Any]:
-    """Return the children of a node; those of a map are its keys and values."""
     if isinstance(node, yaml.MappingNode):
         return itertools.chain.from_iterable(node.value)
     return node.value if isinstance(node, yaml.SequenceNode) else ()
