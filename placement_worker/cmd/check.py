@@ -33,6 +33,7 @@ from placement_worker.contract.rpc import Limits
 from placement_worker.formats import documents
 from placement_worker.formats.documents import MAX_PROBLEMS, Document
 from placement_worker.formats.text import counted, escaped, listed, shortened
+from placement_worker.formats.yaml_loader import collector_paused
 from placement_worker.handlers.in_process import InProcessCaller
 
 # The search for duplicate keys takes as long as decoding; in a longer line the last value counts.
@@ -210,7 +211,8 @@ def _read(caller: Caller, line: bytes) -> tuple[Caller, Any]:
         _refuse_duplicate_keys(line)
         return caller, request
     anything: Any = Any
-    document = codec.decode_encoded(line, anything)
+    with collector_paused():
+        document = codec.decode_encoded(line, anything)
     _refuse_duplicate_keys(line, document)
     if isinstance(document, dict) and 'request' in document:
         return _with_cloud(caller, document)

@@ -24,14 +24,10 @@ from placement_worker.contract.model import (
     TypeRequest,
     ValidateRequest,
 )
-from placement_worker.contract.rpc import Method
-from placement_worker.errors import (
-    InvalidRequest,
-)
+from placement_worker.contract.rpc import A, Method, Q
+from placement_worker.errors import InvalidRequest
 from placement_worker.formats.text import did_you_mean, shortened
 
-Q = TypeVar('Q')
-A = TypeVar('A')
 R = TypeVar('R', CheckRequest, BindRequest, RebalanceRequest)
 Context = Mapping[str, Any]
 

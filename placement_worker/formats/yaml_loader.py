@@ -31,7 +31,7 @@ def load_all(text: str) -> list[Any]:
     :raises TooDeep: the text is nested too deeply.
     """
     try:
-        with _collector_paused():
+        with collector_paused():
             return list(yaml.load_all(text, Loader=Loader))
     except yaml.scanner.ScannerError as exc:
         if exc.problem == 'exceeded maximum nesting depth':
@@ -41,18 +41,18 @@ def load_all(text: str) -> list[Any]:
 
 def root(text: str, number: int) -> Any:
     """Return the root node of a document; 1 is the first document that is not empty."""
-    with _collector_paused():
+    with collector_paused():
         roots = yaml.compose_all(text, Loader=Loader)
         full = (node for node in roots if node.tag != 'tag:yaml.org,2002:null')
         return next(itertools.islice(full, number - 1, None))
 
 
 @contextlib.contextmanager
-def _collector_paused() -> Iterator[None]:
+def collector_paused() -> Iterator[None]:
     """Pause the garbage collector.
 
     It would walk the growing tree of a document many times, which took two thirds of the time of a
-    document of 1 MB.
+    YAML document of 1 MB, and half of the time of a JSON line of 19 MB.
     """
     was_enabled = gc.isenabled()
     gc.disable()
