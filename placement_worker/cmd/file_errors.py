@@ -195,7 +195,7 @@ def _errors(
     is_missing = isinstance(exc, errors.PolicyTypeNotFound)
     if not isinstance(exc, errors.InvalidSpec) and not (is_missing and is_local):
         if isinstance(exc.__cause__, document_kinds.InvalidDocument):
-            yield from exc.__cause__.found  # the search of a large document takes its time
+            yield from exc.__cause__.wrong  # the search of a large document takes its time
         else:
             yield from codec.errors_in(data, codec.strict(kind))
         yield from codec.errors_in(data, PlacesInData)

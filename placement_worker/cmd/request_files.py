@@ -106,7 +106,7 @@ class FilesCommand(Command):
 
 def request_of(document: object, kind: type[T]) -> T:
     """Decode a document; an unknown key is an error because it may be a typo."""
-    document_kinds.check(document, kind, 'Expected only keys of the contract')
+    document_kinds.check_kind(document, kind, 'Expected only keys of the contract')
     return codec.decode(document, kind)
 
 

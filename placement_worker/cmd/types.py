@@ -59,7 +59,7 @@ class Validate(FilesCommand):
         self, caller: Caller, document: Document, path: str, args: argparse.Namespace
     ) -> int:
         try:
-            document_kinds.check(document.data, Spec, 'Expected only keys of a spec')
+            document_kinds.check_kind(document.data, Spec, 'Expected only keys of a spec')
             spec = codec.decode(document.data, Spec)
             spec = caller.policy_validate(spec, args.check_resources)
         except (errors.Refused, errors.Rejected) as exc:

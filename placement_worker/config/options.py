@@ -319,7 +319,6 @@ def register(conf: cfg.ConfigOpts) -> None:
 
 
 def set_defaults() -> None:
-    """Change defaults of libraries."""
     oslo_messaging.set_transport_defaults(EXCHANGE)
     cfg.set_defaults(
         oslo_config_glue.service_opts, graceful_shutdown_timeout=GRACEFUL_SHUTDOWN_TIMEOUT_S
@@ -327,7 +326,6 @@ def set_defaults() -> None:
 
 
 def list_opts() -> list[tuple[str, list[Any]]]:
-    """Return the options by group for oslo-config-generator."""
     return [*GROUPS.items(), (SERVICE_AUTH, _service_auth_sample())]
 
 

@@ -51,7 +51,6 @@ def validate(conf: cfg.ConfigOpts) -> None:
 
 
 def validate_options(conf: cfg.ConfigOpts) -> None:
-    """Check every option, and that topics and queues have different names."""
     for group, declared in options.GROUPS.items():
         for option in declared:
             _validate_value(conf[group], option.dest, group)
@@ -282,7 +281,6 @@ def _library_usage(program: str) -> str:
 
 
 def describe_error(exc: Exception) -> str:
-    """Return the text of an error of oslo.config without the Python in it."""
     if isinstance(exc, cfg.ConfigFilesNotFoundError):
         return f'{", ".join(exc.config_files)}: no such file; check --config-file'
     if isinstance(exc, cfg.ConfigFilesPermissionDeniedError):
@@ -299,7 +297,6 @@ def describe_error(exc: Exception) -> str:
 
 
 def sources(conf: cfg.ConfigOpts) -> str:
-    """Return a phrase that lists the files of a configuration."""
     files = ', '.join(conf.config_file)
     return (
         f'read: {files}'
@@ -334,4 +331,6 @@ def _parsed_file(exc: Exception) -> str | None:
     """Return the file that oslo.config was reading; only its frame knows it."""
     frames = (frame for frame, _ in traceback.walk_tb(exc.__traceback__))
     parsers = (frame.f_locals.get('self') for frame in frames)
-    return next((one.filename for one in parsers if isinstance(one, cfg.ConfigParser)), None)
+    return next(
+        (parser.filename for parser in parsers if isinstance(parser, cfg.ConfigParser)), None
+    )

@@ -41,7 +41,6 @@ class RecordedFailure(Wire, frozen=True, kw_only=True):
 
 
 def recorded_failures(data: Mapping[str, Any]) -> list[RecordedFailure]:
-    """Return the `placement_failures` in the data of a cluster, which are validated."""
     return msgspec.convert(data.get(FAILURES, []), list[RecordedFailure])
 
 
@@ -102,7 +101,7 @@ class Placement:
     def places(self) -> list[tuple[str | None, str | None]]:
         """The place of each entry, one per node to create."""
         listed = self._placement.get('placements')
-        return [Placement.of(one).place for one in listed] if isinstance(listed, list) else []
+        return [Placement.of(entry).place for entry in listed] if isinstance(listed, list) else []
 
     def check(self, path: str) -> None:
         """Check the count, and each entry with its region and zone.
@@ -113,20 +112,18 @@ class Placement:
         if 'count' in self._placement:
             values.natural(self._placement['count'], f'{path}.count')
         listed = values.sequence(self._placement.get('placements', []), f'{path}.placements')
-        for i, one in enumerate(listed):
+        for i, listed_entry in enumerate(listed):
             at = f'{path}.placements[{i}]'
-            entry = values.mapping(one, at)
+            entry = values.mapping(listed_entry, at)
             for key in ('region_name', 'zone'):
                 if not isinstance(entry.get(key, ''), str | None):
-                    found = values.shown(entry[key])
-                    raise InvalidInput(f'Expected `str | null`, got {found} - at `{at}.{key}`')
+                    name = values.value_text(entry[key])
+                    raise InvalidInput(f'Expected `str | null`, got {name} - at `{at}.{key}`')
 
     def is_at(self, place: Mapping[str, str]) -> bool:
-        """Return whether the placement has the region and the zone of `place`."""
         return place.items() <= self._placement.items()
 
     def moved(self, place: Mapping[str, str]) -> dict[str, Any]:
-        """Return the placement at another place."""
         return _moved(self._placement, place)
 
     def with_entries(self, places: Sequence[Mapping[str, str]]) -> dict[str, Any]:
@@ -265,8 +262,6 @@ class Change(Struct, frozen=True):
 
 
 class Creation(Change, frozen=True):
-    """The creation that earlier policies decided."""
-
     kind = CREATION
     path = f'{PATH}.{CREATION}'
     views = (*Change.views, 'nodes')
@@ -281,8 +276,6 @@ class Creation(Change, frozen=True):
 
 
 class Deletion(Change, frozen=True):
-    """The deletion that earlier policies decided."""
-
     kind = DELETION
     path = f'{PATH}.{DELETION}'
     views = (*Change.views, 'candidates', 'grace_period', 'places')
@@ -349,30 +342,20 @@ class ActionData(Struct, frozen=True):
 
     @property
     def creation(self) -> Creation:
-        """The decided creation.
-
-        :raises InvalidInput: the value is no map.
-        """
         if CREATION not in self.data:
             return Creation({})
         return Creation(values.mapping(self.data[CREATION], Creation.path))
 
     @property
     def deletion(self) -> Deletion:
-        """The decided deletion.
-
-        :raises InvalidInput: the value is no map.
-        """
         if DELETION not in self.data:
             return Deletion({})
         return Deletion(values.mapping(self.data[DELETION], Deletion.path))
 
     def change(self, kind: Kind) -> Change:
-        """Return the decided creation or deletion."""
         return self.creation if kind == CREATION else self.deletion
 
     def decided(self, kinds: Iterable[Kind]) -> list[Change]:
-        """Return the changes of these kinds that earlier policies decided."""
         return [self.change(kind) for kind in kinds if kind in self.data]
 
     def planned(
@@ -396,17 +379,16 @@ class ActionData(Struct, frozen=True):
 
 
 def wrong_total(expected: str, total: int, path: str) -> InvalidInput:
-    """Return the error of a plan whose counts do not fit its number of nodes."""
     return InvalidInput(f'Expected a plan for {expected}, got one for {total} - at `{path}`')
 
 
 def _place_count(entry: object, path: str) -> PlaceCount:
     if not isinstance(entry, dict) or not isinstance(entry.get('region_name'), str):
         raise InvalidInput(
-            f'Expected `object` with `region_name`, got {values.shown(entry)} - at `{path}`'
+            f'Expected `object` with `region_name`, got {values.value_text(entry)} - at `{path}`'
         )
     zone = entry.get('zone')
     if not isinstance(zone, str | None):
-        raise InvalidInput(f'Expected `str`, got {values.shown(zone)} - at `{path}.zone`')
+        raise InvalidInput(f'Expected `str`, got {values.value_text(zone)} - at `{path}.zone`')
     count = values.natural(entry.get('count'), f'{path}.count')
     return PlaceCount(entry['region_name'], zone, count)

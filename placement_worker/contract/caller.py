@@ -148,8 +148,8 @@ def checked_context(context: Context | None) -> Context:
         )
     for key in SENT_CONTEXT:
         if not isinstance(context.get(key), str | None):
-            found = type(context[key]).__name__
-            raise InvalidRequest(f'Expected `str`, got `{found}` - at `context.{key}`')
+            kind = type(context[key]).__name__
+            raise InvalidRequest(f'Expected `str`, got `{kind}` - at `context.{key}`')
     _check_spelling(context, SENT_CONTEXT[:2], 'context')
     return context
 
@@ -160,8 +160,8 @@ def check_callback(callback: object) -> None:
     :raises InvalidRequest: it cannot be called; each reply would be dropped.
     """
     if not callable(callback):
-        found = type(callback).__name__
-        raise InvalidRequest(f'Expected a function, got `{found}` - at `callback`')
+        kind = type(callback).__name__
+        raise InvalidRequest(f'Expected a function, got `{kind}` - at `callback`')
 
 
 def _check_keys(request: Mapping[str, Any], kind: type[R]) -> None:
@@ -177,14 +177,14 @@ def _check_keys(request: Mapping[str, Any], kind: type[R]) -> None:
             _check_spelling(request[name], part.__struct_fields__, f'$.{name}')
 
 
-def _check_spelling(found: Mapping[str, Any], known: Sequence[str], at: str) -> None:
+def _check_spelling(given: Mapping[str, Any], known: Sequence[str], at: str) -> None:
     """Check that no unknown key resembles a known key that is missing.
 
     :raises InvalidRequest: one does.
     """
-    for key in found.keys() - known:
+    for key in given.keys() - known:
         name = shortened(str(key))
-        missing = [name for name in known if name not in found]
+        missing = [name for name in known if name not in given]
         hint = did_you_mean(name, missing, cutoff=_MISSPELT)
         if hint:
             raise InvalidRequest(f'Unknown key{hint} - at `{at}.{name}`')

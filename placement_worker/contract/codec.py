@@ -114,11 +114,11 @@ def decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
 
     :raises TypeError: msgspec cannot decode to this type.
     """
-    found = _decoders.get(kind)
-    if found is None:
+    made = _decoders.get(kind)
+    if made is None:
         with _constructing:
-            found = _decoders[kind] = msgspec.json.Decoder(kind)
-    return found
+            made = _decoders[kind] = msgspec.json.Decoder(kind)
+    return made
 
 
 def decode(
@@ -146,7 +146,6 @@ def decode(
 
 
 def not_plain(cause: Exception, at: str, error: type[errors.Refused]) -> errors.Refused:
-    """Return the error of data that JSON cannot hold."""
     return error(f'Expected plain data that JSON can hold - at `{at}`: {cause}')
 
 
@@ -402,19 +401,19 @@ def _is_misspelled(key: object) -> bool:
 
 
 def _explained(message: str, encoded: bytes | str, kind: type, at: str) -> str:
-    what, separator, path = message.rpartition(' - at `')
+    text, separator, path = message.rpartition(' - at `')
     if not separator or not path.endswith('`') or not path.startswith('$'):
-        what, path = message, '$`'  # the whole request is wrong
+        text, path = message, '$`'  # the whole request is wrong
     path = path[:-1]
-    what = shortened(what, _MESSAGE) or 'Invalid value'  # of a ValueError without a text
-    is_complete = ', got ' in what or _INSIDE_MAP in path or len(encoded) > SECOND_DECODE_BYTES
+    text = shortened(text, _MESSAGE) or 'Invalid value'  # of a ValueError without a text
+    is_complete = ', got ' in text or _INSIDE_MAP in path or len(encoded) > SECOND_DECODE_BYTES
     if not is_complete:
         with contextlib.suppress(*_UNEXPLAINED):
-            what = _completed(what, *_found(msgspec.json.decode(encoded), kind, path))
-    return f'{what} - at `{at}{path.removeprefix("$")}`'
+            text = _completed(text, *_at_path(msgspec.json.decode(encoded), kind, path))
+    return f'{text} - at `{at}{path.removeprefix("$")}`'
 
 
-def _found(value: Any, kind: Any, path: str) -> tuple[Any, Any]:
+def _at_path(value: Any, kind: Any, path: str) -> tuple[Any, Any]:
     for step in paths.parsed(path):
         shape = _shape(kind)
         value = value[step]
@@ -422,20 +421,20 @@ def _found(value: Any, kind: Any, path: str) -> tuple[Any, Any]:
     return value, kind
 
 
-def _completed(what: str, value: Any, kind: Any) -> str:
-    if what.startswith('Object'):
-        if 'unknown field' in what:
-            what += f', expected {_one_of(_shape(kind).fields)}'
-        elif what.endswith('missing required field `version`'):
-            what += written_apart(value.get('type'))
-        return what
+def _completed(text: str, value: Any, kind: Any) -> str:
+    if text.startswith('Object'):
+        if 'unknown field' in text:
+            text += f', expected {_one_of(_shape(kind).fields)}'
+        elif text.endswith('missing required field `version`'):
+            text += written_apart(value.get('type'))
+        return text
     (option, *_) = (option for option in _options(kind) if option is not type(None))
     if get_origin(option) is Literal:
-        what = f'Expected {_one_of(sorted(get_args(option), key=str))}'
+        text = f'Expected {_one_of(sorted(get_args(option), key=str))}'
     elif option is datetime:
-        what = 'Expected an ISO 8601 time such as `2026-01-31T12:00:00Z`'
-    shown = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-    return f'{what}, got `{shortened(shown)}`'
+        text = 'Expected an ISO 8601 time such as `2026-01-31T12:00:00Z`'
+    value_text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return f'{text}, got `{shortened(value_text)}`'
 
 
 def _one_of(choices: Iterable[object]) -> str:

@@ -18,8 +18,8 @@ SCENARIO = 'Scenario'
 class InvalidDocument(Exception):
     """The cause of the error of a document: all errors that were found in it."""
 
-    def __init__(self, found: Sequence[WrongValue]) -> None:
-        self.found = found
+    def __init__(self, wrong: Sequence[WrongValue]) -> None:
+        self.wrong = wrong
 
 
 # Kind -> the keys that identify it, its name, and the command that reads it.
@@ -48,15 +48,15 @@ def other_kind(document: object, wanted: str) -> str | None:
     if 'heat_template_version' in keys:
         resource = ', such as the properties of an OS::Senlin::Policy with type and version apart'
         return f'a Heat template; expected {_KINDS[wanted][1]}{resource * (wanted == "Spec")}'
-    found = (
+    others = (
         f'{name}; run placement-policy {command} FILE'
         for identifying, name, command in _KINDS.values()
         if identifying <= keys
     )
-    return next(found, None)
+    return next(others, None)
 
 
-def check(document: object, wanted: type, expected: str) -> None:
+def check_kind(document: object, wanted: type, expected: str) -> None:
     """Check that a document is of a kind, and refuse unknown keys, which may be misspelled.
 
     :param expected: the expectation in the error about unknown keys.
@@ -66,7 +66,7 @@ def check(document: object, wanted: type, expected: str) -> None:
     other = other_kind(document, wanted.__name__)
     if other:
         raise errors.InvalidRequest(f'This is {other}')
-    found = list(codec.errors_in(document, codec.strict(wanted)))
-    unknown = listed(error for error in found if isinstance(error, UnknownKey))
+    wrong = list(codec.errors_in(document, codec.strict(wanted)))
+    unknown = listed(error for error in wrong if isinstance(error, UnknownKey))
     if unknown:
-        raise errors.InvalidRequest(f'{expected}, got {unknown}') from InvalidDocument(found)
+        raise errors.InvalidRequest(f'{expected}, got {unknown}') from InvalidDocument(wrong)

@@ -22,16 +22,10 @@ Adjustment = Literal['EXACT_CAPACITY', 'CHANGE_IN_CAPACITY', 'CHANGE_IN_PERCENTA
 
 
 class ScaleInputs(Struct, frozen=True):
-    """Inputs of CLUSTER_SCALE_OUT and CLUSTER_SCALE_IN."""
-
     count: int = 1
 
     @classmethod
     def of(cls, inputs: Mapping[str, Any]) -> Self:
-        """Decode the inputs of an action.
-
-        :raises InvalidInput: `count` is not an integer >= 0.
-        """
         if 'count' not in inputs:
             return cls()
         return cls(values.natural(inputs['count'], f'{PATH}.count'))
@@ -54,10 +48,6 @@ class ResizeInputs(Struct, frozen=True):
 
     @classmethod
     def of(cls, inputs: Mapping[str, Any]) -> Self:
-        """Decode the inputs of an action.
-
-        :raises InvalidInput: a value has the wrong type or is out of range.
-        """
         min_size = _natural_or_none(inputs, 'min_size')
         max_size = inputs.get('max_size')
         if max_size is not None:
@@ -87,17 +77,11 @@ class CandidateInputs(Struct, frozen=True):
         if named is None:
             return cls()
         if not isinstance(named, (list, dict)):
-            found = values.shown(named)
-            raise InvalidInput(
-                f'Expected `array` or `object`, got {found} - at `{PATH}.candidates`'
-            )
+            kind = values.value_text(named)
+            raise InvalidInput(f'Expected `array` or `object`, got {kind} - at `{PATH}.candidates`')
         return cls(values.node_ids(list(named), f'{PATH}.candidates'))
 
     def required(self) -> list[str]:
-        """Return the candidates of an action that must name them.
-
-        :raises InvalidInput: the action names none.
-        """
         if self.candidates is None:
             raise InvalidInput(f'Expected the nodes to delete, got none - at `{PATH}.candidates`')
         return self.candidates
@@ -110,10 +94,6 @@ class ReplaceInputs(Struct, frozen=True):
 
     @classmethod
     def of(cls, inputs: Mapping[str, Any]) -> Self:
-        """Decode the inputs of an action.
-
-        :raises InvalidInput: `candidates` is no such map, or repeats a new id.
-        """
         path = f'{PATH}.candidates'
         named = values.mapping(inputs.get('candidates'), path, ' (old node id: new node id)')
         values.node_ids(list(named.values()), path)
@@ -128,7 +108,7 @@ def _natural_or_none(inputs: Mapping[str, Any], key: str) -> int | None:
 def _strict(inputs: Mapping[str, Any]) -> bool:
     strict = inputs.get('strict')
     if not isinstance(strict, bool | None):
-        raise InvalidInput(f'Expected `bool`, got {values.shown(strict)} - at `{PATH}.strict`')
+        raise InvalidInput(f'Expected `bool`, got {values.value_text(strict)} - at `{PATH}.strict`')
     return bool(strict)
 
 
@@ -137,8 +117,8 @@ def _adjustment(inputs: Mapping[str, Any]) -> Adjustment | None:
     known = get_args(Adjustment)
     if adjustment is not None and adjustment not in known:
         raise InvalidInput(
-            f'Expected one of {", ".join(f"`{one}`" for one in known)}, '
-            f'got {values.shown(adjustment)} - at `{PATH}.adjustment_type`'
+            f'Expected one of {", ".join(f"`{name}`" for name in known)}, '
+            f'got {values.value_text(adjustment)} - at `{PATH}.adjustment_type`'
         )
     return adjustment
 
@@ -196,7 +176,6 @@ def unknown_inputs(action: str, inputs: Iterable[str], declared: Collection[str]
 
 
 def describe_unknown(action: str, keys: Collection[str], declared: Collection[str] = ()) -> str:
-    """Return a sentence that names the first unknown keys and the keys probably meant."""
     meant = (*(KEYS_BY_ACTION.get(action) or ()), *COMMON_KEYS, *sorted(declared))
     keys = listed(map(shortened, keys), lambda key: json.dumps(key) + did_you_mean(key, meant, '"'))
     return f'Unknown input of {action}: {keys}'

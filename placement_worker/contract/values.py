@@ -15,15 +15,11 @@ def integer(value: object, path: str) -> int:
     :raises InvalidInput: it is not.
     """
     if isinstance(value, bool) or not isinstance(value, int) or abs(value) > LARGEST:
-        raise InvalidInput(f'Expected `int`, got {shown(value)} - at `{path}`')
+        raise InvalidInput(f'Expected `int`, got {value_text(value)} - at `{path}`')
     return value
 
 
 def natural(value: object, path: str) -> int:
-    """Return the value if it is an integer >= 0.
-
-    :raises InvalidInput: it is not.
-    """
     number = integer(value, path)
     if number < 0:
         raise InvalidInput(f'Expected `int` >= 0, got `{number}` - at `{path}`')
@@ -41,7 +37,7 @@ def number(value: object, path: str, expected: str) -> int | float:
         or not isinstance(value, (int, float))
         or not -LARGEST <= value <= LARGEST
     ):
-        raise InvalidInput(f'Expected {expected}, got {shown(value)} - at `{path}`')
+        raise InvalidInput(f'Expected {expected}, got {value_text(value)} - at `{path}`')
     return value
 
 
@@ -52,27 +48,21 @@ def mapping(value: object, path: str, note: str = '') -> dict[str, Any]:
     :raises InvalidInput: it is not.
     """
     if not isinstance(value, dict):
-        raise InvalidInput(f'Expected `object`, got {shown(value)} - at `{path}`{note}')
+        raise InvalidInput(f'Expected `object`, got {value_text(value)} - at `{path}`{note}')
     return value
 
 
 def mapping_or_empty(value: object) -> dict[str, Any]:
-    """Return the value if it is a map, else an empty map."""
     return value if isinstance(value, dict) else {}
 
 
 def text_or_none(value: object) -> str | None:
-    """Return the value if it is a string, else None."""
     return value if isinstance(value, str) else None
 
 
 def sequence(value: object, path: str) -> list[Any]:
-    """Return the value if it is a list.
-
-    :raises InvalidInput: it is not.
-    """
     if not isinstance(value, list):
-        raise InvalidInput(f'Expected `array`, got {shown(value)} - at `{path}`')
+        raise InvalidInput(f'Expected `array`, got {value_text(value)} - at `{path}`')
     return value
 
 
@@ -85,7 +75,7 @@ def node_ids(value: object, path: str) -> list[str]:
     listed = sequence(value, path)
     for i, node_id in enumerate(listed):
         if not isinstance(node_id, str):
-            raise InvalidInput(f'Expected `str`, got {shown(node_id)} - at `{path}[{i}]`')
+            raise InvalidInput(f'Expected `str`, got {value_text(node_id)} - at `{path}[{i}]`')
         if node_id in seen:
             raise InvalidInput(
                 f'Expected each node once, got `{shortened(node_id)}` again - at `{path}[{i}]`'
@@ -94,7 +84,7 @@ def node_ids(value: object, path: str) -> list[str]:
     return listed
 
 
-def shown(value: object) -> str:
+def value_text(value: object) -> str:
     """Return a wrong value as an error shows it: a scalar as JSON, anything else by its type."""
     if isinstance(value, dict):
         return '`object`'

@@ -43,7 +43,6 @@ class Link:
 
     @classmethod
     def of(cls, binding: Binding, policy: Policy[Any], request: CheckRequest) -> Self:
-        """Return the link for a policy in a check."""
         priority = policy.priority if binding.priority is None else binding.priority
         return cls(binding, policy, priority, _skip_reason(policy, request))
 
@@ -95,7 +94,6 @@ def conflict(links: Sequence[Link]) -> tuple[Link, Link] | None:
 
 
 def conflict_text(pair: tuple[Link, Link]) -> str:
-    """Return the reason of a reply about two links of an exclusive type."""
     names = ' and '.join(link.name for link in pair)
     return f'Policies {names} are both of type {pair[0].policy.name}: disable or detach one.'
 
@@ -124,8 +122,6 @@ def _skip_reason(policy: Policy[Any], request: CheckRequest) -> str | None:
 
 @dataclass(slots=True)
 class Progress:
-    """The state after the policies so far, with their warnings and decisions."""
-
     state: State
     warnings: list[str] = field(default_factory=list)
     decisions: list[Decision] = field(default_factory=list)

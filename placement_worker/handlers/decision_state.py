@@ -267,12 +267,9 @@ CordonsInForce = Callable[[datetime.datetime], Sequence[Cordon]]
 
 
 class Delivery(Protocol):
-    """Delivery of replies to the places that casts name."""
-
     def reply(self, to: ReplyTo, request_id: str | None, reply: Any, left_s: float) -> None:
-        """Deliver a reply.
+        """Deliver a reply to the place that a cast names.
 
-        :param to: the destination.
         :param request_id: the id in the context of the caller.
         :param reply: the reply, in the form of the request: plain data or a JSON string.
         :param left_s: seconds until the request expires.
@@ -281,8 +278,6 @@ class Delivery(Protocol):
 
 
 class Record(Protocol):
-    """The record of one decision."""
-
     @property
     def conditions(self) -> Conditions:
         """The conditions to decide under; the record notes the values that are read from them."""
@@ -292,10 +287,4 @@ class Record(Protocol):
 
 
 class Recorder(Protocol):
-    """A port that records decisions."""
-
-    def begin(self, request_id: str | None, conditions: Conditions) -> Record:
-        """Begin the record of a decision.
-
-        :param conditions: the conditions in force.
-        """
+    def begin(self, request_id: str | None, conditions: Conditions) -> Record: ...

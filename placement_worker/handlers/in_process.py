@@ -48,7 +48,6 @@ class _Replies:
         self._pass_on(place)
 
     def serve(self, place: _Place, callback: Callback) -> 'Receiver':
-        """Pass the replies of a place to a callback until the receiver is stopped."""
         self._callbacks[place] = callback
         receiver = Receiver(lambda: self._callbacks.pop(place, None))
         self._pass_on(place)

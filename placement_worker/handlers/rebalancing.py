@@ -77,21 +77,21 @@ def plan_rebalance(
     staying = {*protected, *_too_young(request, state)}
     by_id = state.members.ranks.items()
     ranks = {node_id: rank for node_id, rank in by_id if node_id not in protected}
-    found = layout(ordered, staying, levels, state.cloud, ranks)
+    current = layout(ordered, staying, levels, state.cloud, ranks)
     immovable = [node for node in request.cluster.nodes if node.id in protected]
-    transfers = list(rebalancing.transfers(found.regions, Fraction(str(options.min_gain))))
+    transfers = list(rebalancing.transfers(current.regions, Fraction(str(options.min_gain))))
     surge = _surge(request, state.max_nodes) if transfers else options.max_surge
     chosen = islice(transfers, options.max_moves)
     new_nodes = {'RANDOM': 0, 'YOUNGEST_FIRST': -1}.get(state.members.criteria, 1)
-    steps = _until_probe(rebalancing.steps(found.regions, chosen, surge, new_nodes), found)
+    steps = _until_probe(rebalancing.steps(current.regions, chosen, surge, new_nodes), current)
     warnings = [
         *policies.warnings(resize, state),
         *victims.unparsed_protections(protected),
         *places_not_emptied(levels, immovable, state.cloud),
-        *_unplaced(found),
+        *_unplaced(current),
         *_limited(request, surge),
     ]
-    return _reply_of(found, steps, len(transfers), policies, warnings)
+    return _reply_of(current, steps, len(transfers), policies, warnings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +109,6 @@ class _Policies:
 
     @classmethod
     def of(cls, links: Sequence[Link]) -> Self:
-        """Return the policies of some links.
-
-        :raises NoPlacement: there is no placement policy, or there are two policies of one type.
-        """
         pair = chain.conflict(links)
         if pair:
             raise NoPlacement(chain.conflict_text(pair))
@@ -126,37 +122,36 @@ class _Policies:
 
     def counted(self, nodes: Sequence[Node]) -> Sequence[Node]:
         """Return the nodes that hold room in their place, as a creation counts them."""
-        policies = [one for one in (self.regions, self.zones) if one]
-        if not any(one.properties.backoff for one in policies):
+        policies = [policy for policy in (self.regions, self.zones) if policy]
+        if not any(policy.properties.backoff for policy in policies):
             return nodes
         failed = {node.id for node in failed_nodes(nodes)}
         return [node for node in nodes if node.id not in failed]
 
     def warnings(self, request: CheckRequest, state: State) -> list[str]:
-        """Return sentences about places that the cloud does not know, and about the size."""
-        found: list[str] = self.regions.warnings_of_unknown(state) if self.regions else []
+        texts: list[str] = self.regions.warnings_of_unknown(state) if self.regions else []
         if self.zones and self.regions:
-            names = [one.name for one in state.places.regions(CREATION) if one.known]
-            found += self.zones.warnings_of_unknown_in(names, state)
+            names = [region.name for region in state.places.regions(CREATION) if region.known]
+            texts += self.zones.warnings_of_unknown_in(names, state)
         elif self.zones:
-            found += self.zones.warnings_of_unknown(
+            texts += self.zones.warnings_of_unknown(
                 [state.cloud.zones(request.cluster.profile.region)]
             )
-        found += [
+        texts += [
             f'Version 1.1 of {policy.name} with `spread` in mode strict may refuse a scale-out: '
             'use mode best_effort until the last step is done'
             for policy in (self.regions, self.zones)
             if policy and policy.properties.spread.mode == 'strict'
         ]
         if not self.deletion.reduce_desired_capacity:
-            found.append(
+            texts.append(
                 'The deletion policy does not reduce the desired capacity: each step increases it; '
                 f'set it to {len(request.cluster.nodes)} after the last step'
             )
-        return found
+        return texts
 
 
-def _until_probe(steps: Iterable[Step], found: Layout) -> list[Step]:
+def _until_probe(steps: Iterable[Step], current: Layout) -> list[Step]:
     """Return the steps up to the first that probes a place which was short of capacity.
 
     The result of the probe decides where placement creates the next nodes.
@@ -164,7 +159,7 @@ def _until_probe(steps: Iterable[Step], found: Layout) -> list[Step]:
     taken: list[Step] = []
     for step in steps:
         taken.append(step)
-        if any(one.destination in found.probed for one in step.transfers):
+        if any(transfer.destination in current.probed for transfer in step.transfers):
             break
     return taken
 
@@ -211,20 +206,20 @@ def _surge(request: RebalanceRequest, max_nodes: int) -> int:
 
 
 def _limited(request: RebalanceRequest, surge: int) -> list[str]:
-    asked, held = request.options.max_surge, len(request.cluster.nodes)
-    if surge == asked:
+    max_surge, held = request.options.max_surge, len(request.cluster.nodes)
+    if surge == max_surge:
         return []
     return [
-        f'Each step adds at most {counted(surge, "node")} instead of {asked}: the cluster has '
+        f'Each step adds at most {counted(surge, "node")} instead of {max_surge}: the cluster has '
         f'{counted(held, "node")}, and its maximum size is {held + surge}'
     ]
 
 
-def _unplaced(found: Layout) -> list[str]:
-    if not found.unplaced:
+def _unplaced(current: Layout) -> list[str]:
+    if not current.unplaced:
         return []
-    ids = listed(sorted(node.id for node in found.unplaced), shortened)
-    return [f'The place of {counted(len(found.unplaced), "node")} is unknown; not moved: {ids}']
+    ids = listed(sorted(node.id for node in current.unplaced), shortened)
+    return [f'The place of {counted(len(current.unplaced), "node")} is unknown; not moved: {ids}']
 
 
 def _reply_of(
@@ -262,10 +257,13 @@ def _step(
     step: Step, leaving: Mapping[Place, Iterator[Node]], policies: _Policies
 ) -> RebalanceStep:
     return RebalanceStep(
-        create=[PlaceOfNode(*one.destination) for one in step.transfers],
+        create=[PlaceOfNode(*transfer.destination) for transfer in step.transfers],
         scale_out=step.scale_out,
         load_balancing=list(policies.load_balancing),
-        delete=[_moved(next(leaving[one.source]), one.source, policies) for one in step.transfers],
+        delete=[
+            _moved(next(leaving[transfer.source]), transfer.source, policies)
+            for transfer in step.transfers
+        ],
         grace_period=policies.deletion.grace_period,
         imbalance=_imbalance(step.after, policies),
     )
@@ -276,26 +274,26 @@ def _moved(node: Node, place: Place, policies: _Policies) -> MovedNode:
     return MovedNode(node.id, node.name, PlaceOfNode(*place), reason)
 
 
-def _imbalance(found: Imbalance, policies: _Policies) -> RebalanceImbalance:
+def _imbalance(imbalance: Imbalance, policies: _Policies) -> RebalanceImbalance:
     return RebalanceImbalance(
-        found.misplaced,
-        float(found.regions) if policies.regions else None,
-        float(found.zones) if policies.zones else None,
+        imbalance.misplaced,
+        float(imbalance.regions) if policies.regions else None,
+        float(imbalance.zones) if policies.zones else None,
     )
 
 
 def _details(layout: Layout, steps: Sequence[Step], policies: _Policies) -> dict[str, Any]:
     after = rebalancing.nodes_by_place(layout.regions)
     for step in steps:
-        after.subtract(one.source for one in step.transfers)
-        after.update(one.destination for one in step.transfers)
+        after.subtract(transfer.source for transfer in step.transfers)
+        after.update(transfer.destination for transfer in step.transfers)
     in_regions = {
         region.name: sum(after[region.name, zone.name] for zone in region.zones)
         for region in layout.regions
     }
     details: dict[str, Any] = {'unplaced': len(layout.unplaced)}
     if policies.regions:
-        details['regions'] = _rows([one.holding for one in layout.regions], in_regions)
+        details['regions'] = _rows([region.holding for region in layout.regions], in_regions)
     if policies.zones:
         details['zones'] = [
             {**({'region_name': region.name} if policies.regions else {}), **row}
@@ -311,18 +309,18 @@ def _rows(
     holdings: Sequence[Holding], after: Mapping[str | None, int]
 ) -> list[dict[str, str | int | float | bool]]:
     """Return a row per place; `staying` nodes are protected, too young, or in no known place."""
-    weight = sum(one.weight for one in holdings)
-    total = sum(after[one.name] for one in holdings if one.weight)
+    weight = sum(place.weight for place in holdings)
+    total = sum(after[place.name] for place in holdings if place.weight)
     return [
         {
-            'name': one.name or '-',
-            'weight': one.weight,
-            'usable': one.most > one.held,
-            'current': one.held,
-            'staying': one.fixed,
-            'ideal': round(total * one.weight / weight, 2) if weight else 0.0,
-            'final': after[one.name],
-            'note': one.note,
+            'name': place.name or '-',
+            'weight': place.weight,
+            'usable': place.most > place.held,
+            'current': place.held,
+            'staying': place.fixed,
+            'ideal': round(total * place.weight / weight, 2) if weight else 0.0,
+            'final': after[place.name],
+            'note': place.note,
         }
-        for one in holdings
+        for place in holdings
     ]

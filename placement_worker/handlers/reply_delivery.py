@@ -40,10 +40,6 @@ class Destinations:
     notification_topics: Collection[str] = ()
 
     def check(self, to: ReplyTo) -> None:
-        """Check that a reply may be sent to a place.
-
-        :raises InvalidRequest: it must not be sent there.
-        """
         rpc.check_exchange(to.exchange, self.exchange, '$.reply_to.exchange')
         rpc.check_topic(to.topic, self.queues, '$.reply_to.topic')
         if rpc.is_below(to.topic, self.notification_topics):
@@ -67,8 +63,6 @@ class Destinations:
 
 
 class ReplyAddress(NamedTuple):
-    """The keys of a request that its reply needs."""
-
     reply_to: ReplyTo
     expires_at: datetime.datetime | None
 
@@ -130,7 +124,6 @@ class ReplyDelivery:
     def deliver(
         self, to: ReplyTo, expires_at: datetime.datetime | None, request_id: str | None, reply: Any
     ) -> None:
-        """Deliver a reply or an error until its request expires."""
         if self._port:
             left_s = Expiry(expires_at, self._now).left_s()
             self._port.reply(to, request_id, reply, left_s)

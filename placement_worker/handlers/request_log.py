@@ -4,7 +4,6 @@ An engine that casts a request and names no `reply_to` learns of a refusal only 
 """
 
 import datetime
-import functools
 import logging
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -29,7 +28,6 @@ from placement_worker.handlers.decision_state import Expiry
 from placement_worker.policies.load_balancing.policy import LoadBalancing
 
 LOG = logging.getLogger(__name__)
-_now = functools.partial(datetime.datetime.now, datetime.UTC)
 # The duration of a decision from which on the log names it as slow.
 SLOW_S = 5.0
 # The number of characters of a reason that a line shows.
@@ -67,7 +65,7 @@ def subject_of(raw: object, max_bytes: int | None = None) -> str:
     elif isinstance(raw, str):
         keys = _decoded(raw.encode(errors='replace'), _Keys, max_bytes) or _Keys()
         target = keys.target
-        action, cluster = (_decoded(bytes(one), _Object) for one in (keys.action, keys.cluster))
+        action, cluster = (_decoded(bytes(part), _Object) for part in (keys.action, keys.cluster))
     else:
         return ''
     words = []
@@ -108,11 +106,7 @@ class RequestLog(Listener):
     checks that it concerns have a warning.
     """
 
-    def __init__(self, now: Callable[[], datetime.datetime] = _now) -> None:
-        """Start without reported cordons.
-
-        :param now: the time of day, for the expiry of requests.
-        """
+    def __init__(self, now: Callable[[], datetime.datetime]) -> None:
         self._now = now
         self._cordons: set[str] = set()
         self._texts: set[str] = set()
@@ -122,22 +116,22 @@ class RequestLog(Listener):
         match event:
             case CheckEnded(request, reply, elapsed_s):
                 action = request.action
-                what = f'{request.target} {action.action} {action.id!r:.80}'
+                subject = f'{request.target} {action.action} {action.id!r:.80}'
                 data = reply.action.data
-                _log(what, request.cluster, data['status'], data['reason'], elapsed_s)
-                warnings = [one for one in reply.warnings if one not in self._texts]
-                _log_warnings(what, request.cluster, warnings)
+                _log(subject, request.cluster, data['status'], data['reason'], elapsed_s)
+                warnings = [text for text in reply.warnings if text not in self._texts]
+                _log_warnings(subject, request.cluster, warnings)
                 if elapsed_s >= SLOW_S:
                     late_s = -Expiry(request.expires_at, self._now).left_s()
-                    _log_slow(what, request.cluster, reply.decisions, late_s)
+                    _log_slow(subject, request.cluster, reply.decisions, late_s)
             case BindingEnded(method, binding, bound, policy_name, _, elapsed_s):
-                what = f'{method} of {policy_name}'
-                _log(what, binding.cluster, bound.status, bound.reason, elapsed_s)
-                _log_warnings(what, binding.cluster, bound.warnings)
-            case RebalancePlanned(asked, planned, elapsed_s):
-                what = rpc.POLICY_REBALANCE.name
-                _log(what, asked.cluster, planned.status, planned.reason, elapsed_s)
-                _log_warnings(what, asked.cluster, planned.warnings)
+                subject = f'{method} of {policy_name}'
+                _log(subject, binding.cluster, bound.status, bound.reason, elapsed_s)
+                _log_warnings(subject, binding.cluster, bound.warnings)
+            case RebalancePlanned(rebalance, planned, elapsed_s):
+                subject = rpc.POLICY_REBALANCE.name
+                _log(subject, rebalance.cluster, planned.status, planned.reason, elapsed_s)
+                _log_warnings(subject, rebalance.cluster, planned.warnings)
             case CordonUnknown(cordon, text):
                 if cordon not in self._cordons:
                     LOG.warning('%s', text)
@@ -148,41 +142,44 @@ class RequestLog(Listener):
                 LOG.log(level, '%s%s refused: %s: %s', subject, method, type(error).__name__, error)
 
 
-def _log(what: str, cluster: Cluster, status: str, reason: str, elapsed_s: float) -> None:
+def _log(subject: str, cluster: Cluster, status: str, reason: str, elapsed_s: float) -> None:
     elapsed_ms = elapsed_s * 1000
     if status == 'ERROR':
         why = shortened(escaped(reason), MAX_REASON)
-        LOG.warning('%s of cluster %.80r: ERROR in %.1f ms: %s', what, cluster.id, elapsed_ms, why)
+        LOG.warning(
+            '%s of cluster %.80r: ERROR in %.1f ms: %s', subject, cluster.id, elapsed_ms, why
+        )
     else:
-        LOG.info('%s of cluster %.80r: %s in %.1f ms', what, cluster.id, status, elapsed_ms)
+        LOG.info('%s of cluster %.80r: %s in %.1f ms', subject, cluster.id, status, elapsed_ms)
 
 
-def _log_warnings(what: str, cluster: Cluster, warnings: Sequence[str]) -> None:
+def _log_warnings(subject: str, cluster: Cluster, warnings: Sequence[str]) -> None:
     for warning in warnings:
-        LOG.warning('%s of cluster %.80r: %s', what, cluster.id, warning)
+        LOG.warning('%s of cluster %.80r: %s', subject, cluster.id, warning)
 
 
-def _log_slow(what: str, cluster: Cluster, decisions: Sequence[Decision], late_s: float) -> None:
+def _log_slow(subject: str, cluster: Cluster, decisions: Sequence[Decision], late_s: float) -> None:
     """Log the slow policies of a check.
 
     Load balancing waits for Octavia, so it is slow only if the reply is late.
     """
     own = f'{LoadBalancing.name}-'
     slow = [
-        one
-        for one in decisions
-        if one.elapsed_ms >= SLOW_S * 1000 and (late_s > 0 or not one.policy_type.startswith(own))
+        decision
+        for decision in decisions
+        if decision.elapsed_ms >= SLOW_S * 1000
+        and (late_s > 0 or not decision.policy_type.startswith(own))
     ]
-    slow.sort(key=lambda one: -one.elapsed_ms)
-    times = [f'{one.policy_type} {one.elapsed_ms / 1000:.1f} s' for one in slow]
+    slow.sort(key=lambda decision: -decision.elapsed_ms)
+    times = [f'{decision.policy_type} {decision.elapsed_ms / 1000:.1f} s' for decision in slow]
     if late_s > 0:
         LOG.warning(
             '%s of cluster %.80r: the reply is %.1f s late, so the caller has given up; slow '
             'policies: %s',
-            what,
+            subject,
             cluster.id,
             late_s,
             listed(times) or 'none',
         )
     elif times:
-        LOG.warning('%s of cluster %.80r: slow policies: %s', what, cluster.id, listed(times))
+        LOG.warning('%s of cluster %.80r: slow policies: %s', subject, cluster.id, listed(times))

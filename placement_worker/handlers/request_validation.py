@@ -44,10 +44,6 @@ def validate_check(request: CheckRequest) -> None:
 
 
 def validate_cluster(cluster: Cluster) -> None:
-    """Check that a cluster has each node once, and well-formed places in its data.
-
-    :raises InvalidRequest: it has a node twice, or a place is malformed; the text names the first.
-    """
     _check_places(cluster=cluster)
     _check_distinct([node.id for node in cluster.nodes], 'node', '$.cluster.nodes')
 
@@ -72,16 +68,16 @@ def _check_places(**parts: Action | Cluster) -> None:
         raise
 
 
-def _check_distinct(ids: Sequence[str], what: str, path: str) -> None:
+def _check_distinct(ids: Sequence[str], noun: str, path: str) -> None:
     if len(set(ids)) == len(ids):
         return
     seen: set[str] = set()
-    for i, one in enumerate(ids):
-        if one in seen:
+    for i, id_ in enumerate(ids):
+        if id_ in seen:
             raise InvalidRequest(
-                f'Expected each {what} once, got `{shortened(one)}` again - at `{path}[{i}].id`'
+                f'Expected each {noun} once, got `{shortened(id_)}` again - at `{path}[{i}].id`'
             )
-        seen.add(one)
+        seen.add(id_)
 
 
 # The statuses of a node: senlin/common/consts.py of Senlin 16.
@@ -113,13 +109,13 @@ def request_warnings(
     """
     action = request.action
     unknown = unknown_inputs(action.action, action.inputs, declared)
-    found = (
+    sentences = (
         describe_unknown(action.action, unknown, declared) if unknown else None,
         _ignored_number(request.action) if request.target == BEFORE else None,
         _profile_without_version(request, links),
         misspelled_statuses(request.cluster.nodes),
     )
-    return [sentence for sentence in found if sentence]
+    return [sentence for sentence in sentences if sentence]
 
 
 def misspelled_statuses(nodes: Iterable[Node]) -> str | None:
@@ -128,13 +124,13 @@ def misspelled_statuses(nodes: Iterable[Node]) -> str | None:
     An engine may have statuses of its own, so any other status is no mistake.
     """
     given = (node.status for node in nodes)
-    statuses = dict.fromkeys(one for one in given if one and one not in KNOWN_STATUSES)
-    found = [
-        f'{shown} (did you mean {near}?)'
-        for shown in map(shortened, itertools.islice(statuses, _MAX_STATUSES))
-        if (near := meant_status(shown))
+    statuses = dict.fromkeys(status for status in given if status and status not in KNOWN_STATUSES)
+    hints = [
+        f'{status} (did you mean {near}?)'
+        for status in map(shortened, itertools.islice(statuses, _MAX_STATUSES))
+        if (near := meant_status(status))
     ]
-    return f'Nodes count as healthy whose status is {listed(found)}' if found else None
+    return f'Nodes count as healthy whose status is {listed(hints)}' if hints else None
 
 
 def meant_status(status: str) -> str | None:

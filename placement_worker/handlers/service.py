@@ -229,7 +229,6 @@ class Endpoints:
         )
 
     def subject(self, raw: object) -> str:
-        """Return the action and the cluster of a request as the beginning of a line of the log."""
         return request_log.subject_of(raw, self._settings.limits().request_bytes)
 
     def deliver_error(self, raw: object, request_id: str | None, exc: Exception) -> None:
@@ -328,8 +327,8 @@ class Endpoints:
             record.end(method, request, reply)
         elapsed_s = self._clock() - started
         # Labels of metrics must not hold names of types that callers invent.
-        asked = request.policy.spec.type_name
-        type_name = asked if asked in self._registry.types else policy.name
+        given_name = request.policy.spec.type_name
+        type_name = given_name if given_name in self._registry.types else policy.name
         self._events.handle(
             BindingEnded(method, request, reply, policy.name, type_name, elapsed_s, request_id)
         )

@@ -19,7 +19,7 @@ from typing import Any, Literal, Self
 
 from placement_worker.contract.action_data import Deletion, PlaceCount
 from placement_worker.contract.model import Node, NodePatch, in_utc
-from placement_worker.contract.values import shown
+from placement_worker.contract.values import value_text
 from placement_worker.errors import NoFeasiblePlan
 from placement_worker.formats.text import counted, day_or_time, listed, shortened
 from placement_worker.planning.places import NO_PLACE
@@ -264,7 +264,7 @@ def parse_protection(value: object) -> Protection | None:
     try:
         return _parsed(_plain(value))
     except (ValueError, RecursionError):  # RecursionError: deeply nested JSON in a string
-        return Protection(invalid=shown(value))
+        return Protection(invalid=value_text(value))
 
 
 def protections_in_force(

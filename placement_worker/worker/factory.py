@@ -78,7 +78,6 @@ def parking_lot(conf: cfg.ConfigOpts) -> str:
 
 
 def consumed_queues(conf: cfg.ConfigOpts) -> list[Queue]:
-    """Return the queues that each process of the worker consumes."""
     worker = conf.worker
     isolating = DeliveryLimit(worker.max_deliveries, isolation_queue(conf), parks=False)
     parking = DeliveryLimit(ISOLATED_REDELIVERIES, parking_lot(conf), parks=True)
@@ -126,8 +125,6 @@ def _log_retry(state: tenacity.RetryCallState) -> None:
 
 @dataclass(frozen=True)
 class ServerFactory:
-    """Creates the servers of a process from the objects that the parent shares."""
-
     conf: cfg.ConfigOpts
     clouds: Clouds
     registry: Registry

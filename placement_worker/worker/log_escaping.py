@@ -86,15 +86,15 @@ def _copy(exc: BaseException) -> BaseException:
     """Return an exception that prints like this one and its causes, but with escaped texts."""
     originals = [exc]
     copies: dict[int, BaseException] = {}
-    for one in originals:  # grows during the loop
-        if id(one) not in copies:
-            copies[id(one)] = _copy_one(one)
-            originals += filter(None, (one.__cause__, one.__context__))
-    for one in originals:
-        copy = copies[id(one)]
-        copy.__cause__ = copies.get(id(one.__cause__))
-        copy.__context__ = copies.get(id(one.__context__))
-        copy.__suppress_context__ = one.__suppress_context__
+    for original in originals:  # grows during the loop
+        if id(original) not in copies:
+            copies[id(original)] = _copy_one(original)
+            originals += filter(None, (original.__cause__, original.__context__))
+    for original in originals:
+        copy = copies[id(original)]
+        copy.__cause__ = copies.get(id(original.__cause__))
+        copy.__context__ = copies.get(id(original.__context__))
+        copy.__suppress_context__ = original.__suppress_context__
     return copies[id(exc)]
 
 

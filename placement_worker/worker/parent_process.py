@@ -94,7 +94,6 @@ def _serve(conf: cfg.ConfigOpts, servers: factory.ServerFactory) -> None:
 
 
 def _log_start(conf: cfg.ConfigOpts, registry: Registry) -> None:
-    """Log what the worker serves, and the packages whose policy types it has loaded."""
     types: dict[Package, list[str]] = {}
     for name, package in registry.packages.items():
         types.setdefault(package, []).append(name)

@@ -42,13 +42,13 @@ def reload(conf: cfg.ConfigOpts, *, logs_changes: bool = True) -> None:
         # meanwhile puts the old value back into the cache; this call clears the cache again.
         conf.register_opts([])
         log_escaping.escape_records()  # the file of log_config_append may have created handlers
-    shown = sorted(_shown(conf, group, name) for group, name in changed)
+    lines = sorted(_shown(conf, group, name) for group, name in changed)
     path = conf.log_config_append
     LOG.log(
         logging.INFO if logs_changes else logging.DEBUG,
         'Reloaded the mutable options%s; changed options: %s',
         f' and {path}' if path else '',
-        ', '.join(shown) or 'none',
+        ', '.join(lines) or 'none',
     )
 
 

@@ -51,14 +51,10 @@ class Server(NamedTuple):
 
 
 class Closeable(Protocol):
-    """An object that sends replies or notifications on connections of its own."""
-
     def close(self) -> None: ...
 
 
 class Servers:
-    """The servers of a process, with their connections to the broker."""
-
     def __init__(
         self, servers: Sequence[Server], transports: Sequence[Any], senders: Sequence[Closeable]
     ) -> None:
@@ -67,7 +63,6 @@ class Servers:
         self._senders = senders
 
     def start(self) -> None:
-        """Start every server; each one waits for an unreachable broker."""
         for server in self._servers:
             server.rpc_server.start(override_pool_size=server.threads)
 
@@ -81,8 +76,8 @@ class Servers:
 
     def heartbeats(self) -> list[Heartbeat | None]:
         """Return one heartbeat per server; None for a server without a listener."""
-        found = [late_ack.heartbeat(server.rpc_server) for server in self._servers]
-        return [heartbeat and Heartbeat(*heartbeat) for heartbeat in found]
+        published = [late_ack.heartbeat(server.rpc_server) for server in self._servers]
+        return [heartbeat and Heartbeat(*heartbeat) for heartbeat in published]
 
     def log_long_requests(self) -> None:
         """Log each request that has been in flight for long, once per request."""
@@ -92,14 +87,14 @@ class Servers:
                 requests.log_longer_than(server.long_s)
 
     def requests_in_flight(self) -> str:
-        of_servers = [late_ack.requests_in_flight(one.rpc_server) for one in self._servers]
+        of_servers = [late_ack.requests_in_flight(server.rpc_server) for server in self._servers]
         lines = [line for requests in of_servers if requests for line in requests.described()]
         return '\n'.join(lines) or 'none'
 
 
 def _close(transports: Sequence[Any]) -> None:
     """Close the transports at the same time, within `CLOSE_S`."""
-    threads = [threading.Thread(target=one.cleanup, daemon=True) for one in transports]
+    threads = [threading.Thread(target=transport.cleanup, daemon=True) for transport in transports]
     for thread in threads:
         thread.start()
     deadline = time.monotonic() + CLOSE_S
@@ -108,8 +103,6 @@ def _close(transports: Sequence[Any]) -> None:
 
 
 class WorkerProcess(cotyledon.Service):
-    """One process of the worker, which cotyledon forks and stops."""
-
     name = PROGRAM
 
     def __init__(

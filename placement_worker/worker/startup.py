@@ -65,7 +65,6 @@ def _validate_log_options(conf: cfg.ConfigOpts, arguments: Sequence[str]) -> Non
 
 
 def _file_arguments(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments that name files."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     for name in ('--config-file', '--config-dir'):
         parser.add_argument(name, dest='named', action='append', type=f'{name}={{}}'.format)
@@ -79,7 +78,6 @@ def report_failure(conf: cfg.ConfigOpts, exc: Exception) -> None:
 
 
 def describe_error(exc: Exception) -> str:
-    """Return the text of an error on one line."""
     text = errors.file_error(exc) if isinstance(exc, OSError) else validation.describe_error(exc)
     return escaped(' '.join(text.split()))
 

@@ -48,7 +48,7 @@ def test_other_kind_names_the_kind_and_its_command(document, wanted, other):
 )
 def test_check_of_a_document_of_the_kind_passes(document, kind):
     """A document of the kind with known keys only is accepted."""
-    document_kinds.check(document, kind, 'Expected only known keys')
+    document_kinds.check_kind(document, kind, 'Expected only known keys')
 
 
 @pytest.mark.parametrize(
@@ -64,6 +64,6 @@ def test_check_of_a_document_of_the_kind_passes(document, kind):
 def test_check_of_another_document_is_refused(document, text):
     """A document of another kind, or with an unknown key, is refused with a hint."""
     with pytest.raises(InvalidRequest) as raised:
-        document_kinds.check(document, CheckRequest, 'Expected only known keys')
+        document_kinds.check_kind(document, CheckRequest, 'Expected only known keys')
 
     assert str(raised.value) == text

@@ -106,7 +106,7 @@ def binding(status):
 )
 def test_request_is_logged_in_one_line_with_its_outcome(lines, event, expected):
     """An operator who must act finds the line in a log that begins at WARNING."""
-    RequestLog().handle(event)
+    RequestLog(lambda: NOON).handle(event)
 
     assert lines() == expected
 
@@ -120,7 +120,7 @@ def test_request_is_logged_in_one_line_with_its_outcome(lines, event, expected):
 )
 def test_text_of_any_length_is_logged_in_part_and_escaped(lines, event, part, limit):
     """A caller can neither forge a line nor flood the log."""
-    RequestLog().handle(event)
+    RequestLog(lambda: NOON).handle(event)
 
     ((_, line),) = lines()
     assert part in line
@@ -130,7 +130,7 @@ def test_text_of_any_length_is_logged_in_part_and_escaped(lines, event, part, li
 
 def test_cordon_of_an_unknown_place_is_logged_once(lines):
     """Each check finds the same cordon and warns its caller; the log needs one line per cordon."""
-    log = RequestLog()
+    log = RequestLog(lambda: NOON)
 
     for cordon in ('one', 'other', 'one'):
         log.handle(CordonUnknown(cordon, f'{cordon} is unknown'))
