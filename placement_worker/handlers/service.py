@@ -167,14 +167,15 @@ class Endpoints:
     def policy_attach(self, request: BindRequest, request_id: str | None) -> BindReply:
         validate_cluster(request.cluster)
         policy = self._registry.policy(request.policy.spec, '$.policy.spec')
-        return self._bind(rpc.POLICY_ATTACH.name, policy, _attach, request, request_id)
+        attach = functools.partial(_attach, policy)
+        return self._bind(rpc.POLICY_ATTACH.name, policy, attach, request, request_id)
 
     @_handler(rpc.POLICY_DETACH)
     def policy_detach(self, request: BindRequest, request_id: str | None) -> BindReply:
         """Detach a policy from a cluster; its spec need not be valid."""
         validate_cluster(request.cluster)
         policy = self._registry.detachable(request.policy, '$.policy.spec')
-        return self._bind(rpc.POLICY_DETACH.name, policy, _detach, request, request_id)
+        return self._bind(rpc.POLICY_DETACH.name, policy, policy.detach, request, request_id)
 
     @_handler(rpc.POLICY_REBALANCE)
     def policy_rebalance(self, request: RebalanceRequest, request_id: str | None) -> RebalanceReply:
@@ -312,16 +313,18 @@ class Endpoints:
         self,
         method: str,
         policy: Policy[Any],
-        act: Callable[[Policy[Any], BindRequest, Conditions], BindReply],
+        act: Callable[[BindRequest, State], BindingOutcome],
         request: BindRequest,
         request_id: str | None,
     ) -> BindReply:
         self._events.handle(BindingStarted(method, request, request_id))
         started = self._clock()
         conditions, record = self._begin(request, request_id)
-        reply = act(policy, request, conditions)
+        is_attached = method == rpc.POLICY_ATTACH.name
+        reason = 'Policy attached.' if is_attached else 'Policy detached.'
+        reply = _bind_reply(policy, act, reason, request, conditions)
         discouraged = self._registry.discouraged.get(policy.type_name)
-        if discouraged and method == rpc.POLICY_ATTACH.name:
+        if discouraged and is_attached:
             reply = structs.replace(reply, warnings=[*reply.warnings, discouraged])
         if record:
             record.end(method, request, reply)
@@ -354,55 +357,41 @@ def _refusal(error: Rejected) -> RebalanceReply:
     return RebalanceReply('ERROR', str(error), details=dict(error.details))
 
 
-def _attach(policy: Policy[Any], request: BindRequest, conditions: Conditions) -> BindReply:
-    def act(state: State) -> BindingOutcome:
-        profile_type = request.cluster.profile.type
-        if policy.profile_types is not None and profile_type not in policy.profile_types:
-            raise NotApplicable(f'Policy not applicable on profile type: {profile_type}')
-        return policy.attach(request, state)
-
-    return _bind_reply(policy, request, conditions, act, 'Policy attached.')
-
-
-def _detach(policy: Policy[Any], request: BindRequest, conditions: Conditions) -> BindReply:
-    def act(state: State) -> BindingOutcome:
-        return policy.detach(request, state)
-
-    return _bind_reply(policy, request, conditions, act, 'Policy detached.')
+def _attach(policy: Policy[Any], request: BindRequest, state: State) -> BindingOutcome:
+    profile_type = request.cluster.profile.type
+    if policy.profile_types is not None and profile_type not in policy.profile_types:
+        raise NotApplicable(f'Policy not applicable on profile type: {profile_type}')
+    return policy.attach(request, state)
 
 
 def _bind_reply(
     policy: Policy[Any],
+    act: Callable[[BindRequest, State], BindingOutcome],
+    reason: str,
     request: BindRequest,
     conditions: Conditions,
-    act: Callable[[State], BindingOutcome],
-    done: str,
 ) -> BindReply:
+    """Return the reply; if the policy fails, the data of the binding stay as they are."""
     try:
         with plugin_checks.named_in_errors(
             policy.type_name or policy.name, type(policy), kept=Rejected
         ):
-            outcome = act(state_for_binding(request, conditions))
+            outcome = act(request, state_for_binding(request, conditions))
             if not plugin_checks.is_built_in(type(policy)):
                 plugin_checks.check_outcome(policy, outcome, BindingOutcome)
     except Rejected as exc:
-        return _failed(request, exc)
+        return BindReply(
+            status='ERROR',
+            reason=str(exc),
+            policy=BindingPatch(request.policy.id, request.policy.data),
+            cluster=None,
+            nodes=dict(sorted(exc.nodes.items())),
+        )
     return BindReply(
         status='OK',
-        reason=done,
+        reason=reason,
         warnings=list(outcome.warnings),
         policy=BindingPatch(request.policy.id, dict(outcome.data)),
         cluster=outcome.cluster,
         nodes=dict(sorted(outcome.nodes.items())),
-    )
-
-
-def _failed(request: BindRequest, exc: Rejected) -> BindReply:
-    """Return the reply with status ERROR; the data of the binding stay as they are."""
-    return BindReply(
-        status='ERROR',
-        reason=str(exc),
-        policy=BindingPatch(request.policy.id, request.policy.data),
-        cluster=None,
-        nodes=dict(sorted(exc.nodes.items())),
     )

@@ -3,8 +3,6 @@
 import pytest
 
 from placement_worker.contract import document_kinds
-from placement_worker.contract.model import BindRequest, CheckRequest, Spec
-from placement_worker.errors import InvalidRequest
 from tests.factories import bind, deletion_policy, nodes, request
 
 CHECK = request('CLUSTER_SCALE_IN', [deletion_policy()], nodes(a=2))
@@ -41,29 +39,3 @@ TEMPLATE = {'heat_template_version': '2021-04-16', 'resources': {}}
 def test_other_kind_names_the_kind_and_its_command(document, wanted, other):
     """A document of another kind is recognized by its keys."""
     assert document_kinds.other_kind(document, wanted) == other
-
-
-@pytest.mark.parametrize(
-    ('document', 'kind'), [(CHECK, CheckRequest), (BIND, BindRequest), (SPEC, Spec)]
-)
-def test_check_of_a_document_of_the_kind_passes(document, kind):
-    """A document of the kind with known keys only is accepted."""
-    document_kinds.check_kind(document, kind, 'Expected only known keys')
-
-
-@pytest.mark.parametrize(
-    ('document', 'text'),
-    [
-        (SCENARIO, 'This is a scenario; run placement-policy simulate FILE'),
-        (
-            {**CHECK, 'dryrun': True},
-            'Expected only known keys, got `$.dryrun` (did you mean `dry_run`?)',
-        ),
-    ],
-)
-def test_check_of_another_document_is_refused(document, text):
-    """A document of another kind, or with an unknown key, is refused with a hint."""
-    with pytest.raises(InvalidRequest) as raised:
-        document_kinds.check_kind(document, CheckRequest, 'Expected only known keys')
-
-    assert str(raised.value) == text

@@ -142,13 +142,9 @@ def test_unknown_inputs_are_keys_that_neither_action_nor_plugin_reads(action, ke
     assert inputs.unknown_inputs(action, keys, {'drain_s'}) == expected
 
 
-@pytest.mark.parametrize('name', sorted(actions.ALL))
-def test_inputs_that_senlin_sends_are_known(name):
-    """No key that Senlin sends with an action is unknown."""
-    own = inputs.KEYS_BY_ACTION[name]  # each action has an entry
-    keys = (*(('anything',) if own is None else own), *inputs.COMMON_KEYS)
-
-    assert inputs.unknown_inputs(name, keys) == []
+def test_each_action_has_an_entry_of_its_inputs():
+    """No action of Senlin accepts any key only because the table lacks it."""
+    assert inputs.KEYS_BY_ACTION.keys() == actions.ALL
 
 
 @pytest.mark.parametrize(

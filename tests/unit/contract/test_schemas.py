@@ -79,14 +79,7 @@ def test_schema_is_valid_and_describes_every_key(name):
     assert r'\Z' not in types.message_schema(name)
 
 
-def test_every_method_has_a_schema_of_request_and_reply():
-    """No message of the table of methods lacks its schema."""
-    named = {f'{one.name}.{part}' for one in METHODS for part in ('request', 'reply')}
-
-    assert named <= set(types.message_names())
-
-
-@pytest.mark.parametrize('method', PAYLOADS)
+@pytest.mark.parametrize('method', [method.name for method in METHODS])
 def test_request_and_reply_of_each_method_fit_their_schemas(method, registry):
     """The requests that a worker accepts, and its replies, fit the schemas."""
     asked, reply = decided(method, registry)

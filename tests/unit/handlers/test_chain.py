@@ -263,14 +263,6 @@ def linked(registry, action, policies, **more):
     return chain.links_of(asked, registry)
 
 
-@pytest.mark.parametrize(('priority', 'expected'), [(7, 7), (None, 400)])
-def test_link_priority_is_that_of_the_binding_or_of_the_type(registry, priority, expected):
-    """The priority of the binding wins over that of the policy type."""
-    (link,) = linked(registry, 'CLUSTER_SCALE_IN', [{**deletion_policy(), 'priority': priority}])
-
-    assert link.priority == expected
-
-
 @pytest.mark.parametrize(
     ('action', 'policies', 'named'),
     [

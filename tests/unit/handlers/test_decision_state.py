@@ -53,13 +53,6 @@ def test_left_s_of_an_expiry_time(expires_at, left_s):
     assert Expiry(expires_at, lambda: NOW).left_s() == left_s
 
 
-def test_state_for_check_has_data_limit_and_time():
-    """The first policy gets the data of the action, the limit in force and the time."""
-    state = state_for_check(CHECK, LINKS, conditions())
-
-    assert (state.data, state.max_nodes, state.now) == ({'kept': 1}, 7, NOW)
-
-
 def test_state_for_binding_of_an_unavailable_cloud_fails_on_its_first_use():
     """An unavailable cloud is an error only for a policy that uses it."""
     state = state_for_binding(BIND, conditions(UnavailableClouds()))

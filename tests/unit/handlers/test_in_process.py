@@ -9,7 +9,7 @@ from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.contract import codec
 from placement_worker.contract.model import CheckReply, CheckRequest
 from placement_worker.errors import InvalidRequest, PolicyTypeNotFound, WorkerFailed
-from placement_worker.handlers.in_process import InProcessCaller, _Replies
+from placement_worker.handlers.in_process import InProcessCaller
 from placement_worker.policies.deletion import Deletion
 from placement_worker.policies.registry import Registry
 from tests.factories import deletion_policy, nodes, request, zone_policy
@@ -129,57 +129,50 @@ def test_serve_replies_at_a_place_of_the_workers_raises(caller, place):
         caller.serve_replies(*place, print)
 
 
-HERE, THERE = ('engine', 'replies'), ('engine', 'others')
-FIRST, SECOND = WorkerFailed('first'), WorkerFailed('second')
+def take_into(taken):
+    return lambda request_id, reply: taken.append((request_id, reply.action.data['status']))
 
 
-@pytest.fixture
-def replies():
-    return _Replies()
+def cast(caller, request_id, topic='replies'):
+    caller.cast_check(
+        request('CLUSTER_CHECK', []), {**REPLY_TO, 'topic': topic}, {'request_id': request_id}
+    )
 
 
-@pytest.fixture
-def taken():
-    return []
-
-
-@pytest.fixture
-def take(taken):
-    return lambda *reply: taken.append(reply)
-
-
-def test_replies_before_their_callback_wait_in_order(replies, taken, take):
+def test_replies_before_their_callback_wait_in_order(caller):
     """A callback gets the replies of its place alone, also those before it was there."""
-    replies.add(HERE, 'a', FIRST)
-    replies.add(THERE, 'b', FIRST)
-    replies.add(HERE, 'c', SECOND)
+    taken = []
+    for request_id, topic in (('a', 'replies'), ('b', 'others'), ('c', 'replies')):
+        cast(caller, request_id, topic)
 
-    replies.serve(HERE, take)
+    caller.serve_replies('engine', 'replies', take_into(taken))
 
-    assert taken == [('a', FIRST), ('c', SECOND)]
+    assert taken == [('a', 'OK'), ('c', 'OK')]
 
 
-def test_reply_to_a_cast_of_a_callback_follows_after_the_callback(replies, taken):
+def test_reply_to_a_cast_of_a_callback_follows_after_the_callback(caller):
     """A callback that casts again has returned before it gets the next reply."""
+    taken = []
 
-    def take(*reply):
+    def take(request_id, _):
         if not taken:
-            replies.add(HERE, 'b', SECOND)
-        taken.append(reply)
+            cast(caller, 'b')
+        taken.append(request_id)
 
-    replies.serve(HERE, take)
-    replies.add(HERE, 'a', FIRST)
+    caller.serve_replies('engine', 'replies', take)
+    cast(caller, 'a')
 
-    assert taken == [('a', FIRST), ('b', SECOND)]
+    assert taken == ['a', 'b']
 
 
-def test_callback_that_raises_gets_its_reply_again(replies, taken, take):
+def test_callback_that_raises_gets_its_reply_again(caller):
     """The reply is taken when the callback has returned, as a message is acknowledged."""
-    receiver = replies.serve(HERE, int)
+    taken = []
+    receiver = caller.serve_replies('engine', 'replies', lambda: None)  # takes no arguments
     with pytest.raises(TypeError):
-        replies.add(HERE, 'a', FIRST)
+        cast(caller, 'a')
     receiver.stop()
 
-    replies.serve(HERE, take)
+    caller.serve_replies('engine', 'replies', take_into(taken))
 
-    assert taken == [('a', FIRST)]
+    assert taken == [('a', 'OK')]

@@ -475,16 +475,21 @@ CLOUD = {'zones': {}, 'regions': {'R1': {'zones': ZONES}, 'R2': {'zones': ZONES}
 CLOUD_OF_ONE = {'zones': ZONES}
 
 
-def cloud_of(asked):
-    return CLOUD if len(asked['policies']) == 3 else CLOUD_OF_ONE
+@pytest.fixture(scope='module')
+def worker_for(registry):
+    """Return a function that creates a worker over the regions, or the zones, of a request."""
+
+    def worker(asked):
+        cloud = CLOUD if len(asked['policies']) == 3 else CLOUD_OF_ONE
+        return Endpoints(Inventory.parse(cloud, 'test'), registry, WorkerSettings(now=lambda: NOW))
+
+    return worker
 
 
 @given(asked=clusters())
-def test_each_step_is_a_scale_out_that_the_checks_of_the_engine_place_there(asked, registry):
+def test_each_step_is_a_scale_out_that_the_checks_of_the_engine_place_there(asked, worker_for):
     """A scale-out by the size of a step goes to its places, and its victims may be deleted."""
-    worker = Endpoints(
-        Inventory.parse(cloud_of(asked), 'test'), registry, WorkerSettings(now=lambda: NOW)
-    )
+    worker = worker_for(asked)
     members = copy.deepcopy(asked['cluster']['nodes'])
     for number, step in enumerate(worker.policy_rebalance(asked)['steps']):
         count = len(step['create'])
@@ -508,11 +513,9 @@ def test_each_step_is_a_scale_out_that_the_checks_of_the_engine_place_there(aske
 
 
 @given(asked=clusters())
-def test_no_step_names_a_protected_or_young_node_or_exceeds_the_surge(asked, registry):
+def test_no_step_names_a_protected_or_young_node_or_exceeds_the_surge(asked, worker_for):
     """No victim is protected or below the minimum age, and none is named twice."""
-    worker = Endpoints(
-        Inventory.parse(cloud_of(asked), 'test'), registry, WorkerSettings(now=lambda: NOW)
-    )
+    worker = worker_for(asked)
     by_id = {one['id']: one for one in asked['cluster']['nodes']}
 
     steps = worker.policy_rebalance(asked)['steps']
@@ -526,14 +529,12 @@ def test_no_step_names_a_protected_or_young_node_or_exceeds_the_surge(asked, reg
 
 
 @given(asked=clusters(shortages=False))
-def test_a_rebalance_carried_out_halfway_continues_with_the_rest(asked, registry):
+def test_a_rebalance_carried_out_halfway_continues_with_the_rest(asked, worker_for):
     """After each step, another rebalance plans the remaining steps, with the same victims.
 
     Of equally good places it may prefer another one, since new nodes have become victims, too.
     """
-    worker = Endpoints(
-        Inventory.parse(cloud_of(asked), 'test'), registry, WorkerSettings(now=lambda: NOW)
-    )
+    worker = worker_for(asked)
     steps = worker.policy_rebalance(asked)['steps']
     distances = []
     for number, step in enumerate(steps):

@@ -354,28 +354,25 @@ class Scripted(Deletion):
     def attach(self, request, state):
         return self.properties()
 
-    detach = attach
-
 
 def rejecting():
     raise Rejected('It is locked.', nodes={'n1': NodePatch({'x': 1})})
 
 
-@pytest.mark.parametrize(
-    ('act', 'reason'),
-    [(service._attach, 'Policy attached.'), (service._detach, 'Policy detached.')],
-)
-def test_outcome_or_rejection_of_a_policy_is_the_reply(act, reason):
+def test_outcome_or_rejection_of_a_policy_is_the_reply():
     """A rejection keeps the data of the binding; a wrong result is an error of the policy."""
     outcome = BindingOutcome({'new': 2}, warnings=['Mind it'])
 
-    done = act(Scripted(lambda: outcome), REQUEST, CONDITIONS)
-    refused = act(Scripted(rejecting), REQUEST, CONDITIONS)
+    def reply(script):
+        policy = Scripted(script)
+        return service._bind_reply(policy, policy.attach, 'Done.', REQUEST, CONDITIONS)
 
-    assert (done.status, done.reason, done.warnings) == ('OK', reason, ['Mind it'])
+    done, refused = reply(lambda: outcome), reply(rejecting)
+
+    assert (done.status, done.reason, done.warnings) == ('OK', 'Done.', ['Mind it'])
     assert (refused.status, refused.reason) == ('ERROR', 'It is locked.')
     assert (done.policy.data, refused.policy.data) == ({'new': 2}, {'kept': 1})
     assert refused.nodes == {'n1': NodePatch({'x': 1})}
     with pytest.raises(TypeError, match='returned NoneType, expected a BindingOutcome') as raised:
-        act(Scripted(lambda: None), REQUEST, CONDITIONS)
+        reply(lambda: None)
     assert raised.value.__notes__ == [f'in test.scripted-1.0, a plugin of {__name__}']
