@@ -7,12 +7,12 @@ from msgspec import inspect
 from tables import plain
 
 from placement_worker.contract import model
-from placement_worker.contract.model import Wire
+from placement_worker.contract.model import ContractStruct
 
-CONTRACT: Mapping[str, type[Wire]] = {
+CONTRACT: Mapping[str, type[ContractStruct]] = {
     name: kind
     for name, kind in vars(model).items()
-    if isinstance(kind, type) and issubclass(kind, Wire)
+    if isinstance(kind, type) and issubclass(kind, ContractStruct)
 }
 """The objects of the contract, by name."""
 

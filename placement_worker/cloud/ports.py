@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Literal, NoReturn, Protocol
 
-from placement_worker.contract.model import Credentials, ServerDetails, Wire
+from placement_worker.contract.model import ContractStruct, Credentials, ServerDetails
 from placement_worker.errors import CloudUnavailable, PlacementWorkerError
 from placement_worker.events.types import NO_LISTENERS, Listener
 
@@ -26,12 +26,12 @@ _REQUEST_ID = re.compile('req-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0
 _request_id: ContextVar[str | None] = ContextVar('request_id', default=None)
 
 
-class Network(Wire, frozen=True):
+class Network(ContractStruct, frozen=True):
     id: str
     name: str
 
 
-class Subnet(Wire, frozen=True):
+class Subnet(ContractStruct, frozen=True):
     id: str
     name: str
     network: Network

@@ -15,7 +15,7 @@ from msgspec import Meta, Struct
 from typing_extensions import override
 
 from placement_worker.contract import values
-from placement_worker.contract.model import PlaceOfNode, Wire
+from placement_worker.contract.model import ContractStruct, PlaceOfNode
 from placement_worker.errors import InvalidInput
 from placement_worker.formats.text import counted, shortened
 
@@ -23,7 +23,7 @@ FAILURES = 'placement_failures'
 MOST_ATTEMPTS = 2**31 - 1
 
 
-class RecordedFailure(Wire, frozen=True, kw_only=True):
+class RecordedFailure(ContractStruct, frozen=True, kw_only=True):
     """The failed attempts to create nodes in a place, which outlive their nodes.
 
     `at`: the time of the latest failure, or at which another node of the same attempt was created.
@@ -44,28 +44,28 @@ def recorded_failures(data: Mapping[str, Any]) -> list[RecordedFailure]:
     return msgspec.convert(data.get(FAILURES, []), list[RecordedFailure])
 
 
-class _NodeData(Wire, frozen=True):
+class _NodeData(ContractStruct, frozen=True):
     placement: PlaceOfNode | None = None
 
 
-class _Node(Wire, frozen=True):
+class _Node(ContractStruct, frozen=True):
     data: _NodeData = _NodeData()
 
 
-class _ClusterData(Wire, frozen=True):
+class _ClusterData(ContractStruct, frozen=True):
     placement_failures: list[RecordedFailure] = []
 
 
-class _Cluster(Wire, frozen=True):
+class _Cluster(ContractStruct, frozen=True):
     nodes: list[_Node] = []
     data: _ClusterData = _ClusterData()
 
 
-class _Action(Wire, frozen=True):
+class _Action(ContractStruct, frozen=True):
     node: _Node | None = None
 
 
-class PlacesInData(Wire, frozen=True):
+class PlacesInData(ContractStruct, frozen=True):
     """The shape of the places in the free-form data of a request; other keys may be anything.
 
     Decoding a request does not check this data. A zone that is no string would count as absent, or

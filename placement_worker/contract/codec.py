@@ -31,7 +31,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from placement_worker import errors
-from placement_worker.contract.model import Excerpt, Node
+from placement_worker.contract.model import ForeignExcerpt, Node
 from placement_worker.formats import paths
 from placement_worker.formats.paths import Path
 from placement_worker.formats.text import did_you_mean, listed, noun_for, shortened
@@ -380,7 +380,7 @@ def _strict(kind: Any) -> Any:
     if origin not in (None, Literal):
         return origin[tuple(map(_strict, get_args(kind)))]
     is_struct = isinstance(kind, type) and issubclass(kind, Struct)
-    return strict(kind) if is_struct and not issubclass(kind, Excerpt) else kind
+    return strict(kind) if is_struct and not issubclass(kind, ForeignExcerpt) else kind
 
 
 def _refuse_misspelled_data(node: Node) -> None:

@@ -24,28 +24,28 @@ def in_utc(moment: datetime.datetime) -> datetime.datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)
 
 
-class Wire(Struct, frozen=True, gc=False):
+class ContractStruct(Struct, frozen=True, gc=False):
     """The base class of all objects of the contract."""
 
 
-class Excerpt(Wire, frozen=True):
+class ForeignExcerpt(ContractStruct, frozen=True):
     """The part that placement needs of an object that others define; other keys are ignored."""
 
 
-class ProfileContext(Excerpt, frozen=True):
+class ProfileContext(ForeignExcerpt, frozen=True):
     """The part of a profile's `context` that placement needs."""
 
     region_name: str | None = None
 
 
-class ProfileProperties(Excerpt, frozen=True):
+class ProfileProperties(ForeignExcerpt, frozen=True):
     """The two properties of a profile that placement needs; no other one survives decoding."""
 
     availability_zone: str | None = None
     context: ProfileContext | None = None
 
 
-class Profile(Wire, frozen=True):
+class Profile(ContractStruct, frozen=True):
     """The profile of nodes; `type` is type and version, e.g. os.nova.server-1.0."""
 
     type: str
@@ -65,7 +65,7 @@ class Profile(Wire, frozen=True):
         return (context.region_name or None) if context else None
 
 
-class Address(Excerpt, frozen=True, omit_defaults=True):
+class Address(ForeignExcerpt, frozen=True, omit_defaults=True):
     """One address of a server."""
 
     addr: str
@@ -73,20 +73,20 @@ class Address(Excerpt, frozen=True, omit_defaults=True):
     type: str | None = field(name='OS-EXT-IPS:type', default=None)
 
 
-class ServerDetails(Excerpt, frozen=True):
+class ServerDetails(ForeignExcerpt, frozen=True):
     """The part of Nova's view of a server that placement needs."""
 
     availability_zone: str | None = field(name='OS-EXT-AZ:availability_zone', default=None)
     addresses: dict[str, list[Address]] = field(default_factory=dict)
 
 
-class NodeMetadata(Excerpt, frozen=True):
+class NodeMetadata(ForeignExcerpt, frozen=True):
     """The only key of a node's metadata that survives decoding."""
 
     protected: Any = None
 
 
-class Node(Wire, frozen=True, omit_defaults=True):
+class Node(ContractStruct, frozen=True, omit_defaults=True):
     """A member of a cluster."""
 
     id: str
@@ -106,7 +106,7 @@ class Node(Wire, frozen=True, omit_defaults=True):
     updated_at: datetime.datetime | None = None
 
 
-class Cluster(Wire, frozen=True):
+class Cluster(ContractStruct, frozen=True):
     """A cluster with all its members; a `max_size` below zero means no limit."""
 
     id: str
@@ -125,7 +125,7 @@ Phase = Literal['BEFORE', 'AFTER']
 Explain = Literal['none', 'summary', 'full']
 
 
-class Action(Wire, frozen=True, gc=True, dict=True):
+class Action(ContractStruct, frozen=True, gc=True, dict=True):
     """The action that the engine is about to do or has done; `id` seeds every random choice."""
 
     # Each `*_inputs` decodes `inputs` on its first use, and raises InvalidInput for a value that
@@ -160,7 +160,7 @@ class Action(Wire, frozen=True, gc=True, dict=True):
         return action_inputs.ReplaceInputs.of(self.inputs)
 
 
-class Spec(Wire, frozen=True, omit_defaults=True):
+class Spec(ContractStruct, frozen=True, omit_defaults=True):
     """A policy's type, version and properties, as its author wrote them."""
 
     type: str
@@ -175,7 +175,7 @@ class Spec(Wire, frozen=True, omit_defaults=True):
         return f'{self.type}-{version}' + ('.0' if version.isdigit() else '')
 
 
-class Binding(Wire, frozen=True):
+class Binding(ContractStruct, frozen=True):
     """A policy attached to the cluster; `priority` defaults to that of its type."""
 
     id: str
@@ -186,7 +186,7 @@ class Binding(Wire, frozen=True):
     data: Data = field(default_factory=dict)
 
 
-class Credentials(Wire, frozen=True):
+class Credentials(ContractStruct, frozen=True):
     """The credentials to act for the owner of the cluster."""
 
     trust_id: str | None = None
@@ -201,7 +201,7 @@ BusName = Annotated[str, Meta(pattern=r'^[A-Za-z0-9_.:-]*\Z', max_length=255)]
 MethodName = Annotated[str, Meta(pattern=r'^[A-Za-z_][A-Za-z0-9_]*\Z', max_length=255)]
 
 
-class ReplyTo(Wire, frozen=True):
+class ReplyTo(ContractStruct, frozen=True):
     """The destination of the reply to a cast."""
 
     exchange: BusName
@@ -209,7 +209,7 @@ class ReplyTo(Wire, frozen=True):
     method: MethodName
 
 
-class CheckRequest(Wire, frozen=True):
+class CheckRequest(ContractStruct, frozen=True):
     """One policy check."""
 
     target: Phase
@@ -223,7 +223,7 @@ class CheckRequest(Wire, frozen=True):
     reply_to: ReplyTo | None = None
 
 
-class BindRequest(Wire, frozen=True):
+class BindRequest(ContractStruct, frozen=True):
     """A policy to attach to a cluster or to detach from it."""
 
     cluster: Cluster
@@ -232,20 +232,20 @@ class BindRequest(Wire, frozen=True):
     expires_at: datetime.datetime | None = None
 
 
-class ActionPatch(Wire, frozen=True):
+class ActionPatch(ContractStruct, frozen=True):
     """The complete new data of the action; `data.status` is OK or ERROR, for `data.reason`."""
 
     id: str
     data: Data
 
 
-class ClusterPatch(Wire, frozen=True):
+class ClusterPatch(ContractStruct, frozen=True):
     """The complete new data of the cluster."""
 
     data: Data
 
 
-class NodePatch(Wire, frozen=True, omit_defaults=True):
+class NodePatch(ContractStruct, frozen=True, omit_defaults=True):
     """The complete new data of a node, and its status if it changed."""
 
     data: Data
@@ -253,7 +253,7 @@ class NodePatch(Wire, frozen=True, omit_defaults=True):
     status_reason: str | None = None
 
 
-class Decision(Wire, frozen=True):
+class Decision(ContractStruct, frozen=True):
     """The outcome of one policy in a check, and the time it took."""
 
     policy_id: str
@@ -266,7 +266,7 @@ class Decision(Wire, frozen=True):
     details: Data
 
 
-class CheckReply(Wire, frozen=True, kw_only=True):
+class CheckReply(ContractStruct, frozen=True, kw_only=True):
     """The outcome of one policy check."""
 
     action: ActionPatch
@@ -276,21 +276,21 @@ class CheckReply(Wire, frozen=True, kw_only=True):
     decisions: list[Decision]
 
 
-class Error(Wire, frozen=True):
+class Error(ContractStruct, frozen=True):
     """The class of an exception, and its text."""
 
     type: str
     message: str
 
 
-class BindingPatch(Wire, frozen=True):
+class BindingPatch(ContractStruct, frozen=True):
     """The complete new data of the binding, which the policy needs later."""
 
     id: str
     data: Data
 
 
-class BindReply(Wire, frozen=True, kw_only=True):
+class BindReply(ContractStruct, frozen=True, kw_only=True):
     """The outcome of attaching or detaching one policy."""
 
     status: Literal['OK', 'ERROR']
@@ -301,7 +301,7 @@ class BindReply(Wire, frozen=True, kw_only=True):
     nodes: dict[str, NodePatch]
 
 
-class RebalanceOptions(Wire, frozen=True):
+class RebalanceOptions(ContractStruct, frozen=True):
     """The limits of a rebalance."""
 
     max_moves: Annotated[int, Meta(ge=1)] | None = None
@@ -310,7 +310,7 @@ class RebalanceOptions(Wire, frozen=True):
     min_age_s: Annotated[int, Meta(ge=0, le=2**31 - 1)] = 0
 
 
-class RebalanceRequest(Wire, frozen=True):
+class RebalanceRequest(ContractStruct, frozen=True):
     """A cluster to rebalance: its nodes, and the policies that decide where they belong."""
 
     cluster: Cluster
@@ -320,14 +320,14 @@ class RebalanceRequest(Wire, frozen=True):
     expires_at: datetime.datetime | None = None
 
 
-class PlaceOfNode(Wire, frozen=True, omit_defaults=True):
+class PlaceOfNode(ContractStruct, frozen=True, omit_defaults=True):
     """The place of one node, with the keys of `data.placement`."""
 
     region_name: str | None = None
     zone: str | None = None
 
 
-class MovedNode(Wire, frozen=True):
+class MovedNode(ContractStruct, frozen=True):
     """A node to delete in a step of a rebalance."""
 
     id: str
@@ -336,7 +336,7 @@ class MovedNode(Wire, frozen=True):
     reason: str
 
 
-class RebalanceImbalance(Wire, frozen=True):
+class RebalanceImbalance(ContractStruct, frozen=True):
     """The distance of a cluster from its best counts; each step leads to a smaller one."""
 
     misplaced: int
@@ -344,7 +344,7 @@ class RebalanceImbalance(Wire, frozen=True):
     zones: float | None
 
 
-class RebalanceStep(Wire, frozen=True):
+class RebalanceStep(ContractStruct, frozen=True):
     """Nodes to create, and as many nodes to delete afterwards."""
 
     create: list[PlaceOfNode]
@@ -355,7 +355,7 @@ class RebalanceStep(Wire, frozen=True):
     imbalance: RebalanceImbalance
 
 
-class RebalanceReply(Wire, frozen=True):
+class RebalanceReply(ContractStruct, frozen=True):
     """The steps of a rebalance."""
 
     status: Literal['OK', 'ERROR']
@@ -366,47 +366,47 @@ class RebalanceReply(Wire, frozen=True):
     details: Data = field(default_factory=dict)
 
 
-class ValidateRequest(Wire, frozen=True):
+class ValidateRequest(ContractStruct, frozen=True):
     """A policy spec to check; with `check_resources`, also against the resources of the cloud."""
 
     spec: Spec
     check_resources: bool = False
 
 
-class ValidateReply(Wire, frozen=True):
+class ValidateReply(ContractStruct, frozen=True):
     """The spec with its defaults filled in."""
 
     spec: Spec
 
 
-class TypeRequest(Wire, frozen=True):
+class TypeRequest(ContractStruct, frozen=True):
     """The name of a policy type, e.g. senlin.policy.deletion-1.1."""
 
     type_name: str
 
 
-class Trigger(Wire, frozen=True):
+class Trigger(ContractStruct, frozen=True):
     """A phase of an action that a policy type handles."""
 
     phase: Phase
     action: str
 
 
-class SupportStatus(Wire, frozen=True):
+class SupportStatus(ContractStruct, frozen=True):
     """A status of a version of a policy type, and the release of Senlin that introduced it."""
 
     status: Literal['EXPERIMENTAL', 'SUPPORTED', 'DEPRECATED', 'UNSUPPORTED']
     since: str
 
 
-class Package(Wire, frozen=True):
+class Package(ContractStruct, frozen=True):
     """An installed package with the version that the worker has loaded."""
 
     name: str
     version: str
 
 
-class PolicyType(Wire, frozen=True, omit_defaults=True):
+class PolicyType(ContractStruct, frozen=True, omit_defaults=True):
     """A policy type; `profile_types` is null if it supports all.
 
     `package`: the package that provides it; null for the types of placement-worker. `schema` is the
@@ -423,7 +423,7 @@ class PolicyType(Wire, frozen=True, omit_defaults=True):
     schema: Data | None = None
 
 
-class Capabilities(Wire, frozen=True):
+class Capabilities(ContractStruct, frozen=True):
     """The worker that replies: its versions, its process and its policy types.
 
     `contract`: the version of the contract. `host`: the `[worker] host`, to which a client can

@@ -22,7 +22,7 @@ from placement_worker.contract.model import (
     CheckRequest,
     Cluster,
     Decision,
-    Excerpt,
+    ForeignExcerpt,
     in_utc,
 )
 from placement_worker.decisions import records
@@ -152,11 +152,11 @@ def decisions_about(paths: Sequence[str], name: str) -> DecisionsAbout:
     return about
 
 
-class _ClusterId(Excerpt, frozen=True):
+class _ClusterId(ForeignExcerpt, frozen=True):
     id: str
 
 
-class _Head(Excerpt, frozen=True):
+class _Head(ForeignExcerpt, frozen=True):
     """The part of a request that decides whether to decode the others, which takes longer."""
 
     cluster: _ClusterId

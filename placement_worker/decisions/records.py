@@ -29,9 +29,9 @@ from placement_worker.contract.model import (
     BindRequest,
     CheckReply,
     CheckRequest,
-    Excerpt,
+    ContractStruct,
+    ForeignExcerpt,
     Package,
-    Wire,
 )
 from placement_worker.decisions.masking import masked
 from placement_worker.errors import InvalidInput, InvalidRequest
@@ -47,7 +47,7 @@ _GZIP_MAGIC = b'\x1f\x8b'  # https://www.rfc-editor.org/rfc/rfc1952#page-6
 MALFORMED = (InvalidRequest, InvalidInput)  # of a record that was edited
 
 
-class Entry(Wire, frozen=True, kw_only=True):
+class Entry(ContractStruct, frozen=True, kw_only=True):
     """A line of the decision log.
 
     `at`: the time of the decision. `version`: the version of the worker. `host`: its `[worker]
@@ -280,7 +280,7 @@ def _damage(line: bytes) -> InvalidRequest | None:
     return None
 
 
-class _Outcome(Excerpt, frozen=True):
+class _Outcome(ForeignExcerpt, frozen=True):
     # the data that each decision writes to the action
 
     status: Literal['OK', 'ERROR']

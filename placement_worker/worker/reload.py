@@ -6,8 +6,6 @@ and its log has the error. Of the parent and its processes, the parent alone log
 
 import logging
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from oslo_config import cfg
@@ -32,17 +30,18 @@ def reload(conf: cfg.ConfigOpts, *, logs_changes: bool = True) -> None:
         LOG.error('Kept the current configuration: %s', describe_error(exc))
         return
     try:
-        with nullcontext() if logs_changes else _silent(OF_OPTIONS):
-            changed = conf.mutate_config_files()
+        OF_OPTIONS.disabled = not logs_changes
+        changed = conf.mutate_config_files()
     except Exception as exc:  # the file of log_config_append may have changed since its validation
         LOG.error('Reloaded the mutable options, but not those of the log: %s', exc)
         return
     finally:
+        OF_OPTIONS.disabled = False
         # oslo.config 10.7 clears its cache before it reads the files. A thread that reads an option
         # meanwhile puts the old value back into the cache; this call clears the cache again.
         conf.register_opts([])
         log_escaping.escape_records()  # the file of log_config_append may have created handlers
-    lines = sorted(_shown(conf, group, name) for group, name in changed)
+    lines = sorted(_value_line(conf, group, name) for group, name in changed)
     path = conf.log_config_append
     LOG.log(
         logging.INFO if logs_changes else logging.DEBUG,
@@ -52,20 +51,7 @@ def reload(conf: cfg.ConfigOpts, *, logs_changes: bool = True) -> None:
     )
 
 
-@contextmanager
-def _silent(logger: logging.Logger) -> Iterator[None]:
-    logger.addFilter(_nothing)
-    try:
-        yield
-    finally:
-        logger.removeFilter(_nothing)
-
-
-def _nothing(_record: logging.LogRecord) -> bool:
-    return False
-
-
-def _shown(conf: cfg.ConfigOpts, group: str | None, name: str) -> str:
+def _value_line(conf: cfg.ConfigOpts, group: str | None, name: str) -> str:
     """Return an option with its new value, which is the default if the file has none."""
     section: Any = conf[group] if group else conf
     name = name.replace('-', '_')

@@ -17,7 +17,7 @@ from placement_worker import errors
 from placement_worker.cloud.intercepted.interceptor import LOG_IN, Call, Hook, InterceptedClouds
 from placement_worker.cloud.ports import ApiError, Network, Subnet
 from placement_worker.contract.codec import decoder
-from placement_worker.contract.model import ServerDetails, Wire
+from placement_worker.contract.model import ContractStruct, ServerDetails
 from placement_worker.errors import PlacementWorkerError, Rejected
 
 T = TypeVar('T')
@@ -38,7 +38,7 @@ class NotRecorded(PlacementWorkerError):
     """The record has no response to a call."""
 
 
-class Failure(Wire, frozen=True):
+class Failure(ContractStruct, frozen=True):
     """An error in place of a response: its class, its text and its other attributes."""
 
     type: str
@@ -46,7 +46,7 @@ class Failure(Wire, frozen=True):
     details: dict[str, Any] = {}
 
 
-class Answer(Wire, frozen=True, omit_defaults=True):
+class Answer(ContractStruct, frozen=True, omit_defaults=True):
     """A call to a cloud and its response.
 
     `asked`: a method of `Clouds`, `Cloud` or, with the prefix `octavia.`, of `Octavia`. `of`: its

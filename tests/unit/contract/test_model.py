@@ -7,7 +7,7 @@ import pytest
 
 from placement_worker.contract import model
 from placement_worker.contract.codec import decoder
-from placement_worker.contract.model import Wire
+from placement_worker.contract.model import ContractStruct
 
 
 def test_secrets_do_not_survive_decoding_or_printing():
@@ -25,9 +25,11 @@ def test_secrets_do_not_survive_decoding_or_printing():
 
 def test_objects_of_the_contract_are_frozen_and_name_their_types():
     """Objects cannot be changed; the name of a policy type has a major and a minor version."""
-    structs = [kind for kind in vars(model).values() if isinstance(kind, type(Wire))]
+    structs = [kind for kind in vars(model).values() if isinstance(kind, type(ContractStruct))]
 
-    assert all(kind.__struct_config__.frozen for kind in structs if issubclass(kind, Wire))
+    assert all(
+        kind.__struct_config__.frozen for kind in structs if issubclass(kind, ContractStruct)
+    )
     assert [model.Spec('t', one).type_name for one in (1, '1.1', 1.1)] == ['t-1.0', *['t-1.1'] * 2]
 
 
