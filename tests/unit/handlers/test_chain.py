@@ -40,7 +40,7 @@ class Scripted(Policy):
 
     name = 'test.scripted'
     priority = 500
-    targets = on(BEFORE, 'CLUSTER_SCALE_OUT')
+    targets = on(BEFORE, 'CLUSTER_SCALE_OUT', 'CLUSTER_RESIZE')
 
     def check(self, request, state):
         return self.properties(state)
@@ -67,10 +67,13 @@ def run(
     data=None,
     inputs=None,
     ticks=None,
+    target='BEFORE',
 ):
     """Run scripts, each alone or with a priority."""
     asked = codec.decode(
-        request(action, [], [node(1), node(2)], data=data or {}, inputs=inputs or {}),
+        request(
+            action, [], [node(1), node(2)], data=data or {}, inputs=inputs or {}, target=target
+        ),
         CheckRequest,
     )
     bound = []
@@ -102,12 +105,24 @@ def test_run_of_a_resize_with_invalid_data_that_no_policy_reads_completes_the_ch
     inputs = {'adjustment_type': 'EXACT_CAPACITY', 'number': 'x'}
 
     assert run(action='CLUSTER_RESIZE').action.data['creation'] == {'count': 0}
-    reply = run(action='CLUSTER_RESIZE', inputs=inputs)
+    assert 'creation' not in run(action='CLUSTER_RESIZE', target='AFTER').action.data
+    warning = Outcome('APPLIED', 'r', warnings=['Mind it'])
+    reply = run(lambda state: warning, action='CLUSTER_RESIZE', inputs=inputs)
 
     assert reply.action.data == {'status': 'OK', 'reason': 'Completed policy checking.'}
     assert reply.warnings == [
-        'Expected `int`, got `"x"` - at `$.action.inputs.number`: the engine must refuse the resize'
+        'Expected `int`, got `"x"` - at `$.action.inputs.number`: the engine must refuse the '
+        'resize',
+        'Mind it',
     ]
+
+
+def test_run_drops_a_deletion_that_a_growth_ignores_only_for_policies():
+    """A policy sees no deletion that the action ignores; without one, the data stay as they are."""
+    data = {'deletion': {'count': 1}}
+
+    assert run(data=data).action.data['deletion'] == {'count': 1}
+    assert 'deletion' not in run(appending('a'), data=data).action.data
 
 
 def test_run_drops_reason_and_status_of_an_earlier_phase():
