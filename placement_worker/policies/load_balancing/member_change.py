@@ -483,9 +483,8 @@ class _Result:
 
 def foreign_text(node_id: str, member_id: str) -> str:
     return (
-        f'Node {shortened(node_id)} gets no member, because its address has member {member_id}, '
-        'which neither this policy nor a node of the cluster knows; delete that member and '
-        'attach the policy again'
+        f'Node {shortened(node_id)} gets no member, because its address has member {member_id} of '
+        'another client, policy or node, which this policy neither changes nor removes'
     )
 
 
