@@ -111,6 +111,11 @@ class Members:
         return groups
 
     @cached_property
+    def marked(self) -> list[Node]:
+        """The nodes whose metadata or data may protect them."""
+        return [node for node in self.nodes if node.metadata is not None or PROTECTED in node.data]
+
+    @cached_property
     def ordered(self) -> list[Node]:
         unhealthy, never_created, healthy = (
             sorted(group, key=attrgetter('index', 'id')) for group in self.groups
@@ -275,13 +280,8 @@ def protections_in_force(
     :param nodes: a node may be repeated; it is protected if one of its versions is.
     :param patches: their data replace those of the nodes.
     """
-    marked = [
-        node
-        for node in nodes
-        if node.metadata is not None or PROTECTED in node.data or node.id in patches
-    ]
     protections: dict[str, Protection] = {}
-    for node in sorted(marked, key=attrgetter('index', 'id')):
+    for node in sorted(nodes, key=attrgetter('index', 'id')):
         patch = patches.get(node.id)
         protection = _protection_of(node, patch.data if patch else node.data, now)
         if protection:

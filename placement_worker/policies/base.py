@@ -168,9 +168,12 @@ class State:
         The node of the action counts only for an action of one node. In another action it need not
         be a member of the cluster, and would reduce the number of members that can be deleted.
         """
-        versions, action = request.cluster.nodes, request.action
+        action = request.action
+        versions = [*self.members.marked]
+        if self.nodes:
+            versions += [node for node in request.cluster.nodes if node.id in self.nodes]
         if action.node and action.action in OF_A_NODE:
-            versions = [*versions, action.node]
+            versions.append(action.node)
         return victims.protections_in_force(versions, self.nodes, self.now)
 
     def node_data(self, node: Node) -> Data:

@@ -96,9 +96,10 @@ def choose(
     places = state.cloud.by_place(
         request.cluster.nodes, by_region=counts.by_region, by_zone=counts.by_zone
     )
-    locations = {
-        node.id: counts.location(*place) for place, nodes in places.items() for node in nodes
-    }
+    locations: dict[str, victims.Location] = {}
+    for place, nodes in places.items():
+        location = counts.location(*place)
+        locations.update((node.id, location) for node in nodes)
     if kept and counts.by_location is not None:
         left = Counter(locations[node.id] for node in kept)
         rest = _rest(counts.by_location, left, count - len(kept))

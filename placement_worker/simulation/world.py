@@ -121,7 +121,8 @@ class World:
 
     @property
     def protected(self) -> Collection[str]:
-        return victims.protections_in_force(self.nodes.by_id.values(), {}, self.now)
+        members = victims.Members([*self.nodes.by_id.values()])
+        return victims.protections_in_force(members.marked, {}, self.now)
 
     def protect(self, which: Protecting, seed: str) -> int:
         """Protect nodes from deletion that are not protected yet, and return their number."""

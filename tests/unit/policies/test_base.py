@@ -14,6 +14,7 @@ from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.contract import actions
 from placement_worker.contract.action_data import ActionData
 from placement_worker.contract.model import Action, CheckRequest, Node, NodePatch
+from placement_worker.planning.victims import Members
 from placement_worker.policies.base import BEFORE, Outcome, Policy, State, on
 from tests.factories import NOW, node, request
 
@@ -119,7 +120,8 @@ def test_protected_has_the_nodes_of_cluster_action_and_patches():
     members = [node(1, metadata={'protected': 'true'}), *(node(number) for number in (2, 3, 4))]
     newer = node(2, data={'protected': True})
     asked = msgspec.convert(request('NODE_DELETE', [], members, node=newer), CheckRequest)
-    state = State({}, None, 10, NOW, nodes={'n3': NodePatch({'protected': True})})
+    patches = {'n3': NodePatch({'protected': True})}
+    state = State({}, None, 10, NOW, nodes=patches, members=Members(asked.cluster.nodes))
 
     assert list(state.protected(asked)) == ['n1', 'n2', 'n3']
 
