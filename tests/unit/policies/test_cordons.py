@@ -20,6 +20,7 @@ from tests.factories import (
     deletion_policy,
     node,
     nodes,
+    redistributing,
     refused,
     region_policy,
     request,
@@ -60,11 +61,6 @@ def scale_out(*policies, members=(), count=2, **more):
 def scale_in(*policies, members, count, **more):
     """Return a request to delete nodes."""
     return request('CLUSTER_SCALE_IN', policies, members, inputs={'count': count}, **more)
-
-
-def redistributing(policy):
-    """Return version 1.1 of a placement policy, which redistributes nodes of short places."""
-    return {**policy, 'spec': {**policy['spec'], 'version': '1.1'}}
 
 
 NEW = 'NODE_CREATE'
