@@ -121,7 +121,8 @@ def decide(
     """
     progress = Progress(state)
     try:
-        if request.target == BEFORE and any(link.skip_reason is None for link in links):
+        is_consulted = any(link.skip_reason is None for link in links)
+        if is_consulted and _may_name_victims(request, state):
             _check_named_victims(request, progress)
         chain.run(links, request, progress, clock)
         if request.target == BEFORE:
@@ -147,14 +148,21 @@ def _check_named_victims(request: CheckRequest, progress: Progress) -> None:
         progress.state = replace(state, action_data=ActionData(kept))
 
 
+def _may_name_victims(request: CheckRequest, state: State) -> bool:
+    """Return False for most checks of growth, which then need no rules about victims."""
+    named = DELETION in state.data or request.action.inputs.get('candidates')
+    return request.target == BEFORE and bool(named)
+
+
 def _complete(request: CheckRequest, links: Sequence[Link], progress: Progress) -> None:
     """Add the warnings about sizes, and what is stored for later checks.
 
     :raises NodeProtected: the plan or the action names a protected node for deletion.
     """
     state = progress.state
-    victim_selection.check_candidates(request, state)
-    victim_selection.check_named(request, state)
+    if request.action.node or _may_name_victims(request, state):
+        victim_selection.check_candidates(request, state)
+        victim_selection.check_named(request, state)
     if any(link.skip_reason is None for link in links):
         progress.warnings[:0] = size_warnings(
             request, state.action_data, state.max_nodes, state.protected(request)
