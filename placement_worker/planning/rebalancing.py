@@ -238,12 +238,15 @@ def _worthwhile(holdings: Sequence[Holding], min_gain: Fraction) -> Iterator[_Mo
 
 
 def _moved(region: Region, left: Mapping[Place, int], arrived: Mapping[Place, int]) -> Region:
-    """Nodes that arrived must stay."""
+    """Return the region after transfers between regions; nodes that arrived must stay."""
     zones = []
     for zone in region.zones:
         place = (region.name, zone.name)
         held = zone.held + arrived[place] - left[place]
-        zones.append(replace(zone, held=held, fixed=zone.fixed + arrived[place]))
+        gone, leaving = zone.leaving[: left[place]], zone.leaving[left[place] :]
+        ranks = [rank for rank in zone.ranks if rank not in gone]
+        fixed = zone.fixed + arrived[place]
+        zones.append(replace(zone, held=held, fixed=fixed, ranks=ranks, leaving=leaving))
     return Region(replace(region.holding, held=sum(zone.held for zone in zones)), zones)
 
 

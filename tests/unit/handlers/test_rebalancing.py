@@ -416,6 +416,21 @@ def test_rebalance_over_regions_moves_between_them_first(plan):
     assert [row['region_name'] for row in reply['details']['zones']] == ['R1', 'R1', 'R2', 'R2']
 
 
+def test_node_that_left_its_region_breaks_no_tie_of_the_zones(plan):
+    """Of two equal zones, the one with the next victim among the remaining nodes gives it."""
+    regions = {'R1': {'zones': ZONES}, 'R2': {'zones': ZONES}}
+    policies = [
+        region_policy('R1', 'R2'),
+        zone_policy(('az1', 100), ('az2', 100), ('az3', 200)),
+        deletion_policy('OLDEST_FIRST'),
+    ]
+    members = [node(1, 'az1', 'R1'), node(2, 'az2', 'R1'), node(3, 'az1', 'R1')]
+
+    reply = plan(rebalance_of(policies, members), zones={}, regions=regions)
+
+    assert [one['id'] for step in reply['steps'] for one in step['delete']] == ['n1', 'n2']
+
+
 @pytest.mark.parametrize(
     ('updated_at', 'moved'),
     [
