@@ -185,11 +185,9 @@ class RegionPlacementProperties(PlacementProperties, frozen=True, kw_only=True):
     )
 
 
+ANY_SKEW = Spread(max_skew=HEAVIEST)
 # Version 1.0 tolerates any skew, and does not react to shortages.
-AS_IN_1_0: Mapping[str, Any] = {
-    'spread': Spread(max_skew=HEAVIEST),
-    'on_shortage': OnShortage('ignore'),
-}
+AS_IN_1_0: Mapping[str, Any] = {'spread': ANY_SKEW, 'on_shortage': OnShortage('ignore')}
 
 
 @dataclasses.dataclass(slots=True)

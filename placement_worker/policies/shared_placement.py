@@ -35,6 +35,7 @@ from placement_worker.policies.base import (
     on,
 )
 from placement_worker.policies.places import (
+    ANY_SKEW,
     NO_USABLE_ZONE,
     PlacementProperties,
     not_emptied,
@@ -255,7 +256,10 @@ class PlacementPolicy(Policy[P]):
         plan, current = self.planner(size, places, held), held.total
         # Without the zones of other regions, which this region cannot hold.
         own = [place for place in places if place.known] if region else places
-        max_skew = self.properties.spread.max_skew
+        spread = self.properties.spread
+        skew = None
+        if spread != ANY_SKEW:
+            skew = excessive_skew(size.kind, spread.max_skew, own, plan, held)
         retries: Mapping[str, Sequence[str]] = {}
         if self.properties.backoff and size.kind == CREATION and not self._is_strict:
             known = [place for place in places if place.known]
@@ -271,7 +275,7 @@ class PlacementPolicy(Policy[P]):
                 *not_emptied(places, held.staying, self.level),
                 *short_of_capacity(places, self.level, region),
             ],
-            excessive_skew(size.kind, max_skew, own, plan, held),
+            skew,
             retries,
         )
 
