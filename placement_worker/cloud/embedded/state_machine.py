@@ -103,6 +103,7 @@ class StateMachine:
 
     def create_member(self, pool_id: str, body: Resource) -> Resource:
         pool, members = self._pool(pool_id)
+        self._refuse_pending(pool['lb'])  # a pending member at the address may be deleted
         if any(_member_key(member) == _member_key(body) for member in members.values()):
             raise ApiError(
                 f'Another member on this pool is already using ip {body["address"]}', 409

@@ -1,6 +1,7 @@
 """Tests for several workers that handle copies of a request at once."""
 
 import itertools
+from functools import partial
 
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -28,6 +29,21 @@ def lab_of(order, pending_s, call_s=0, **more):
 
     lab.around = in_turn
     return lab
+
+
+def create_and_delete(lab, policies, numbers):
+    """Create nodes, and delete those whose number comes again; return the numbers that stay."""
+    inside = {}
+    for number in numbers:
+        one = connected(number, data=inside.get(number, {}))
+        action, target = ('NODE_DELETE', 'BEFORE') if number in inside else ('NODE_CREATE', 'AFTER')
+        reply = lab.check(request(action, policies, [one], node=one, target=target))
+        assert reply['action']['data']['status'] == 'OK', reply
+        if number in inside:
+            del inside[number]
+        else:
+            inside[number] = reply['nodes'][one['id']]['data']
+    return list(inside)
 
 
 @given(ORDERS, PENDING_S, CALL_S, st.booleans(), st.integers(2, 3))
@@ -115,22 +131,6 @@ def test_concurrent_additions_and_removals_end_with_the_expected_members(
         _, pool = lab.foreign('10.0.0.100')
         policy, _ = lab.attached([], loadbalancer='front', pool={'id': pool})
 
-    def worker(numbers):
-        """Returns the addresses of its nodes in the pool."""
-        inside = {}
-        for number in numbers:
-            one = connected(number, data=inside.get(number, {}))
-            action, target = (
-                ('NODE_DELETE', 'BEFORE') if number in inside else ('NODE_CREATE', 'AFTER')
-            )
-            reply = lab.check(request(action, [policy], [one], node=one, target=target))
-            assert reply['action']['data']['status'] == 'OK', reply
-            if number in inside:
-                del inside[number]
-            else:
-                inside[number] = reply['nodes'][one['id']]['data']
-        return [f'10.0.0.{number}' for number in inside]
+    stay = lab.clock.run(*(partial(create_and_delete, lab, [policy], n) for n in (first, second)))
 
-    stay = lab.clock.run(lambda: worker(first), lambda: worker(second))
-
-    assert lab.addresses() == sorted(['10.0.0.100', *stay[0], *stay[1]])
+    assert lab.addresses() == sorted(f'10.0.0.{number}' for number in (100, *stay[0], *stay[1]))
