@@ -82,8 +82,8 @@ def plan_rebalance(
     transfers = list(rebalancing.transfers(current.regions, Fraction(str(options.min_gain))))
     surge = _surge(request, state.max_nodes) if transfers else options.max_surge
     chosen = islice(transfers, options.max_moves)
-    new_nodes = {'RANDOM': 0, 'YOUNGEST_FIRST': -1}.get(state.members.criteria, 1)
-    steps = _until_probe(rebalancing.steps(current.regions, chosen, surge, new_nodes), current)
+    new_node = victims.NEW_NODE[state.members.criteria]
+    steps = _until_probe(rebalancing.steps(current.regions, chosen, surge, new_node), current)
     warnings = [
         *policies.warnings(resize, state),
         *victims.unparsed_protections(protected),

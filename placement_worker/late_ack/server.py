@@ -26,9 +26,9 @@ from placement_worker.late_ack.request import (
 )
 
 LOG = logging.getLogger(__name__)
-# Random names of queues: oslo.messaging's reply queues, those that the broker names, and direct
-# reply-to. Queues of workers and of notifications have no such name.
-CALLERS_QUEUES = (REPLY_QUEUES, 'amq.gen-', 'amq.rabbitmq.reply-to.')
+# Prefixes of generated names: oslo.messaging's reply queues, queues that the broker names, and
+# direct reply-to. A refusal must not go to a queue of workers or of notifications.
+CALLER_QUEUE_PREFIXES = (REPLY_QUEUES, 'amq.gen-', 'amq.rabbitmq.reply-to.')
 NO_ENVELOPE = (
     'Expected an envelope of oslo.messaging with _msg_id and _reply_q, got the AMQP property '
     'reply_to without them'
@@ -40,7 +40,11 @@ class Reject(BaseException):
 
 
 class Heartbeat(NamedTuple):
-    """The state of a server, on the monotonic clock; `begun_at` is that of its oldest request."""
+    """Times of a server on the monotonic clock.
+
+    `begun_at`: the start of the oldest request in flight; None if there is none. `disconnected_at`:
+    None while there is a connection.
+    """
 
     polled_at: float
     begun_at: float | None
@@ -93,8 +97,8 @@ class LateAckServer(rpc_server.RPCServer):
     def _process_incoming(self, incoming: list[Any]) -> None:
         # Runs in a thread of the pool.
         (request,) = incoming
-        # oslo.log finds the ids of the request in the thread. oslo.messaging 18.3 sets them when it
-        # calls the method: without a method, the log would name an earlier request.
+        # This sets the ids that oslo.log prints for the thread. oslo.messaging 18.3 does so only
+        # when it calls an endpoint: a refusal would be logged with the ids of an earlier request.
         self.dispatcher.serializer.deserialize_context(request.ctxt)
         if not isinstance(request, LateAckRequest):
             super()._process_incoming(incoming)
@@ -112,17 +116,7 @@ class LateAckServer(rpc_server.RPCServer):
     def _handle(self, request: LateAckRequest) -> None:
         settle: Callable[[], object] = request.finish
         try:
-            try:
-                super()._process_incoming([request])
-            except (Redeliver, Reject):
-                raise
-            # Without a reply, a request whose endpoint raised SystemExit would be redelivered, and
-            # would end the next worker.
-            except BaseException:
-                LOG.exception(
-                    'Request %s ended its handler; its caller gets the error', request.key
-                )
-                request.reply(failure=sys.exc_info())
+            self._run_endpoint(request)
         except Redeliver as exc:
             LOG.warning('Request %s returns to its queue: %s', request.key, exc)
             settle = functools.partial(request.give_back, counted=exc.counted)
@@ -131,13 +125,24 @@ class LateAckServer(rpc_server.RPCServer):
         finally:
             settle()
 
+    def _run_endpoint(self, request: LateAckRequest) -> None:
+        # Without a reply, a request whose endpoint raised SystemExit would be redelivered and end
+        # the next worker.
+        try:
+            super()._process_incoming([request])
+        except (Redeliver, Reject):
+            raise
+        except BaseException:
+            LOG.exception('Request %s ended its handler; its caller gets the error', request.key)
+            request.reply(failure=sys.exc_info())
+
     def _refuse_without_envelope(self, request: LateAckRequest) -> None:
         # oslo.messaging would handle it as a cast, and the sender would wait for a reply.
         queue = request.properties['reply_to']
         LOG.warning('Refused a message for a reply to queue %.80r: %s', queue, NO_ENVELOPE)
         error = json.dumps({'error': {'type': 'InvalidRequest', 'message': NO_ENVELOPE}})
         try:
-            if self._hooks.send_reply and queue.startswith(CALLERS_QUEUES):
+            if self._hooks.send_reply and queue.startswith(CALLER_QUEUE_PREFIXES):
                 about = {k: v for k, v in request.properties.items() if k == 'correlation_id'}
                 message = Message(error, content_type='application/json', priority=0, **about)
                 self._hooks.send_reply(Reply('a refusal', queue, message, is_last=False))

@@ -132,14 +132,14 @@ def steps(
     regions: Sequence[Region],
     transfers: Iterable[Transfer],
     max_surge: int,
-    new_nodes: int = 0,
+    new_node: int = 0,
 ) -> Iterator[Step]:
     """Group transfers into steps that add at most `max_surge` nodes, and exceed no cap.
 
     A step does not mix transfers between regions with transfers within regions.
 
-    :param new_nodes: 1 if a new node is the last victim, -1 if it is the next one, 0 if victims
-        are chosen at random and break no ties.
+    :param new_node: where a new node stands among the victims, as `victims.NEW_NODE`; at 0, new
+        nodes break no ties.
     """
     counts = nodes_by_place(regions)
     ranks = {(region.name, zone.name): [*zone.ranks] for region in regions for zone in region.zones}
@@ -154,8 +154,8 @@ def steps(
             counts[transfer.destination] += 1
             rank = next(leaving[transfer.source], None)
             ranks[transfer.source] = [other for other in ranks[transfer.source] if other != rank]
-            if new_nodes:
-                ranks[transfer.destination].append(new_nodes * next(newcomers))
+            if new_node:
+                ranks[transfer.destination].append(new_node * next(newcomers))
         yield Step(group, scale_out, imbalance(regions, counts))
 
 

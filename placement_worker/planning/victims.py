@@ -40,6 +40,8 @@ _CRITERION = {
     'OLDEST_PROFILE_FIRST': 'oldest profile',
     'YOUNGEST_FIRST': 'youngest',
 }
+# Where a new node stands among the victims: last (1), next (-1), or anywhere (0).
+NEW_NODE = {'RANDOM': 0, 'OLDEST_FIRST': 1, 'OLDEST_PROFILE_FIRST': 1, 'YOUNGEST_FIRST': -1}
 _OLDEST = datetime.datetime.min.replace(tzinfo=datetime.UTC)
 _EXPECTED = '`true`, `false`, a time in ISO 8601, or `{until, reason}`'
 _LISTED = 10  # protected nodes that a sentence names

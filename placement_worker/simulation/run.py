@@ -55,7 +55,7 @@ class Record(Struct, frozen=True):
 
 
 class Moment(Struct, frozen=True):
-    """One step of the worker and, in a comparison, the same step by the other rule.
+    """A step as the worker plays it and, with `--compare`, as the other rule does.
 
     JSON names the worker's record `ours`, as in earlier releases.
     """
