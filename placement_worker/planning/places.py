@@ -70,8 +70,12 @@ class Cordon(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
         reason = f' ({self.reason})' if self.reason else ''
         return f'cordoned until {day_or_time(self.until)}{reason}'
 
+    def applies_in(self, region: str | None) -> bool:
+        """Return whether the cordon may close the region or one of its zones."""
+        return self.region in (None, region)
+
     def covers(self, region: str | None, zone: str | None) -> bool:
-        return self.region in (None, region) and self.zone in (None, zone)
+        return self.applies_in(region) and self.zone in (None, zone)
 
 
 def cordons_in_force(cordons: Iterable[Cordon], now: datetime.datetime) -> tuple[Cordon, ...]:

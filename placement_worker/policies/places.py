@@ -6,8 +6,8 @@ place is resolved once per check, from the specs of both policies, the cloud, th
 failed nodes. Nothing is requested from the cloud before a policy needs it: a deletion in one region
 must not fail because Nova of another region does not respond.
 
-Failed nodes are the first victims, so a scale-in would wipe the evidence of a shortage, and the
-next node would go to the full place again. The data of the cluster keep these failures.
+A scale-in deletes failed nodes first, and with them the evidence of a shortage. The data of the
+cluster therefore record their failures; otherwise the next node would go to the full place again.
 """
 
 import dataclasses
@@ -52,10 +52,10 @@ from placement_worker.planning.shortage import (
 NO_REGION = 'No region is found usable.'
 NO_ZONE = 'No availability zone found available.'
 NO_USABLE_ZONE = 'no usable zone'
-HEAVIEST = 2**31 - 1  # the maximum weight and cap, which bounds the time to plan
+MAX_NUMBER = 2**31 - 1  # the maximum weight, cap and skew; it bounds the time to plan
 _LONGEST_S = 7 * 24 * 3600
 _NUMBERS = re.compile(r'\d+')
-# The least similarity of a guess, for difflib; a short name with another letter has less.
+# Cutoff of difflib: short names that differ in one letter are not suggested.
 _SIMILAR = 0.75
 
 
@@ -64,7 +64,7 @@ class Zone(Struct, frozen=True, forbid_unknown_fields=True):
 
     name: Annotated[str, Meta(min_length=1, description='Name of an availability zone.')]
     weight: Annotated[
-        int, Meta(ge=1, le=HEAVIEST, description='Relative weight of the availability zone.')
+        int, Meta(ge=1, le=MAX_NUMBER, description='Relative weight of the availability zone.')
     ] = 100
 
 
@@ -73,13 +73,13 @@ class Region(Struct, frozen=True, forbid_unknown_fields=True):
 
     name: Annotated[str, Meta(min_length=1, description='Name of a region.')]
     weight: Annotated[
-        int, Meta(ge=1, le=HEAVIEST, description='Relative weight of the region.')
+        int, Meta(ge=1, le=MAX_NUMBER, description='Relative weight of the region.')
     ] = 100
     cap: Annotated[
         int,
         Meta(
             ge=NO_CAP,
-            le=HEAVIEST,
+            le=MAX_NUMBER,
             description='Maximum number of nodes in this region; -1: no cap.',
         ),
     ] = NO_CAP
@@ -99,7 +99,7 @@ class Spread(Struct, frozen=True, forbid_unknown_fields=True):
         int,
         Meta(
             ge=1,
-            le=HEAVIEST,
+            le=MAX_NUMBER,
             description='Maximum difference between the nodes of a place and its ideal, which '
             'counts all listed places, available or not.',
         ),
@@ -185,7 +185,7 @@ class RegionPlacementProperties(PlacementProperties, frozen=True, kw_only=True):
     )
 
 
-ANY_SKEW = Spread(max_skew=HEAVIEST)
+ANY_SKEW = Spread(max_skew=MAX_NUMBER)
 # Version 1.0 tolerates any skew, and does not react to shortages.
 AS_IN_1_0: Mapping[str, Any] = {'spread': ANY_SKEW, 'on_shortage': OnShortage('ignore')}
 
@@ -194,10 +194,10 @@ AS_IN_1_0: Mapping[str, Any] = {'spread': ANY_SKEW, 'on_shortage': OnShortage('i
 class Places:
     """The places of one check.
 
-    :ivar backoffs: those of all enabled placement policies that react to shortages, also of those
-        that do not handle the action.
+    :ivar backoffs: those of all enabled placement policies that react to shortages, also of
+        policies that skip this action.
     :ivar listed_regions: None if no policy places by region.
-    :ivar listed_zones: None if no policy places by zone; a region then stands alone.
+    :ivar listed_zones: None if no policy places by zone; zones then do not matter.
     """
 
     request: CheckRequest
@@ -221,7 +221,8 @@ class Places:
         if kind not in self._regions:
             regions = [self._region(place) for place in _listed(self.listed_regions)]
             if kind == CREATION:
-                regions = self._with_shortages([self._with_zones(region) for region in regions])
+                regions = [self._with_zones(region) for region in regions]
+                regions = self._regions_with_shortages(regions)
             self._regions[kind] = regions
         return self._regions[kind]
 
@@ -239,39 +240,34 @@ class Places:
             return regions
         are_cordoned = all(self.cordon_of(region.name, None) for region in regions if region.known)
         # Nova of a cordoned region may be down, so it is asked for usable zones only now.
-        with_zone = [
+        regions_with_zone = [
             region
             for region in regions
             if region.known and (not self.listed_zones or self._usable(region))
         ]
-        check_cordons(with_zone, NO_REGION if are_cordoned else NO_ZONE, held)
-        if with_zone:  # they are full, which is the reason that the planner gives
+        reason = NO_REGION if are_cordoned else NO_ZONE
+        raise_if_only_cordons_close(regions_with_zone, reason, held)
+        if regions_with_zone:
+            # Even without cordons, these regions are at their cap or short of capacity: let the
+            # planner report that.
             return regions
-        of_regions = set[str]().union(
+        known_zones = set[str]().union(
             *(self.cloud.zones(region.name) for region in regions if region.known)
         )
-        raise none_usable(NO_ZONE, 'availability zone', 'zones', self.zone_names, of_regions)
+        raise none_usable(NO_ZONE, 'availability zone', 'zones', self.zone_names, known_zones)
 
     def zones(self, kind: Kind, region: str | None, *, by_region: bool) -> Sequence[Place]:
         """Return the listed zones as they are in one region, in the order of the spec.
 
         :param region: None for the home region.
-        :param by_region: whether a policy plans by region. If none does, a zone is short of
-            capacity wherever a zone of its name is, as nodes are counted by the zone's name.
+        :param by_region: whether a policy plans by region. Without a plan by region, nodes are
+            located by zone name only, so a shortage in a zone of that name counts in every region.
         """
         key = (kind, region, by_region)
         if key not in self._zones:
             zones = [self._zone(zone, region) for zone in _listed(self.listed_zones)]
-            # A new node has one region, whose nodes alone are evidence.
-            in_region = by_region or profile_of_new_node(self.request) is not None
-            listed = self.listed_zones if kind == CREATION else None
-            short = self._shortages(listed, by_region=in_region)
-            if short:
-                in_name = (region or self.cloud.home_region) if in_region else None
-                zones = [
-                    structs.replace(zone, shortage=short.get((in_name, zone.name)))
-                    for zone in zones
-                ]
+            if kind == CREATION:
+                zones = self._zones_with_shortages(zones, region, by_region=by_region)
             self._zones[key] = zones
         return self._zones[key]
 
@@ -323,9 +319,9 @@ class Places:
 
     def _evacuating_zones(self, region: str) -> list[Cordon]:
         """A region is evacuated if each of its listed zones is."""
+        # Ask Nova for the zones only if a cordon evacuates one.
         if self.listed_zones is None or not any(
-            cordon.evacuate and cordon.zone and cordon.region in (None, region)
-            for cordon in self.cordons
+            cordon.evacuate and cordon.zone and cordon.applies_in(region) for cordon in self.cordons
         ):
             return []
         known = self.cloud.zones(region)
@@ -340,39 +336,59 @@ class Places:
         usable = self._usable(region)
         if not usable:
             return structs.replace(region, available=False, note=NO_USABLE_ZONE)
+        # A profile may name a cordoned zone: the node is created there anyway.
+        if self._named_zone:
+            return region
         cordons = [self.cordon_of(region.name, zone) for zone in usable]
         closing = [cordon for cordon in cordons if cordon]
-        # A cordon does not refuse a zone that the user names.
-        if len(closing) < len(cordons) or self._named_zone:
+        if len(closing) < len(cordons):
             return region
         notes = ', '.join(map(str, dict.fromkeys(closing)))
         return region.closed(closing, f'{NO_USABLE_ZONE}: {notes}')
 
-    def _with_shortages(self, regions: list[Place]) -> list[Place]:
+    def _regions_with_shortages(self, regions: list[Place]) -> list[Place]:
         by_zone = self.listed_zones is not None
-        short = self._shortages(self.listed_regions, by_region=True, by_zone=by_zone)
-        if not short:
+        shortages = self._shortages(self.listed_regions, by_region=True, by_zone=by_zone)
+        if not shortages:
             return regions
         return [
-            structs.replace(region, shortage=self._shortage_of_region(region, short))
+            structs.replace(region, shortage=self._shortage_of_region(region, shortages))
             for region in regions
         ]
 
     def _shortage_of_region(
-        self, region: Place, short: dict[Location, Shortage]
+        self, region: Place, shortages: Mapping[Location, Shortage]
     ) -> Shortage | None:
-        """Return the shortage of a region that refused a node, or whose open zones all did.
+        """Return the shortage of the region itself.
 
-        Of several zones, the one whose next probe comes first counts.
+        If all of its uncordoned zones are short, return the one that ends first.
         """
-        if (region.name, None) in short or self.listed_zones is None or not region.available:
-            return short.get((region.name, None))
-        usable = self._usable(region)
-        opened = [zone for zone in usable if not self.cordon_of(region.name, zone)]
-        shortages = [short[region.name, zone] for zone in opened if (region.name, zone) in short]
-        if not shortages or len(shortages) < len(opened):
+        of_region = shortages.get((region.name, None))
+        if of_region or self.listed_zones is None or not region.available:
+            return of_region
+        uncordoned = [
+            zone for zone in self._usable(region) if not self.cordon_of(region.name, zone)
+        ]
+        of_zones = [
+            shortages[region.name, zone] for zone in uncordoned if (region.name, zone) in shortages
+        ]
+        if len(of_zones) < len(uncordoned):
             return None
-        return min(shortages, key=lambda shortage: shortage.until)
+        return min(of_zones, key=lambda shortage: shortage.until, default=None)
+
+    def _zones_with_shortages(
+        self, zones: list[Place], region: str | None, *, by_region: bool
+    ) -> list[Place]:
+        # A NODE_CREATE has a fixed region; only failures there are evidence.
+        by_region = by_region or profile_of_new_node(self.request) is not None
+        shortages = self._shortages(self.listed_zones, by_region=by_region)
+        if not shortages:
+            return zones
+        evidence_region = (region or self.cloud.home_region) if by_region else None
+        return [
+            structs.replace(zone, shortage=shortages.get((evidence_region, zone.name)))
+            for zone in zones
+        ]
 
     def _shortages(
         self,
@@ -381,7 +397,7 @@ class Places:
         by_region: bool,
         by_zone: bool = True,
     ) -> dict[Location, Shortage]:
-        """Without `by_region` or `by_zone`, all nodes share that part of the location."""
+        """Without `by_region` the region of each key is None; without `by_zone`, the zone."""
         if listed is None or listed.backoff is None:
             return {}
 
@@ -394,7 +410,10 @@ class Places:
         return shortages_by_place(nodes, memory, locate, listed.backoff, self.now)
 
 
-def check_cordons(places: Sequence[Place], reason: str, held: Located = NOWHERE) -> None:
+def raise_if_only_cordons_close(
+    places: Sequence[Place], reason: str, held: Located = NOWHERE
+) -> None:
+    """:raises NoUsablePlace: without its cordons, one of the places could get a node."""
     cordons = [
         cordon
         for place in places
@@ -440,13 +459,13 @@ def patch_after_deletion(
     """Return the patch of the cluster that records the failures of deleted nodes, or None.
 
     :param data: the data of the action after all policies.
-    :param patch: the patch of the policies, which is part of the result.
+    :param patch: the policies' own patch, which the result extends.
     """
     deleted = deleted_ids(request, data)
     if not backoffs or not deleted:
         return None
     nodes = {node.id: node for node in request.cluster.nodes}
-    if request.action.node:  # may be a later version of a member
+    if request.action.node:  # may be newer than the cluster's copy
         nodes[request.action.node.id] = request.action.node
     failures = failures_after_deletion(
         deleted,
@@ -458,23 +477,26 @@ def patch_after_deletion(
     )
     if failures is None:
         return None
-    of_cluster = patch.data if patch else request.cluster.data
-    kept = {key: value for key, value in of_cluster.items() if key != FAILURES}
-    return ClusterPatch({**kept, **({FAILURES: msgspec.to_builtins(failures)} if failures else {})})
+    cluster_data = dict(patch.data if patch else request.cluster.data)
+    cluster_data.pop(FAILURES, None)
+    if failures:
+        cluster_data[FAILURES] = msgspec.to_builtins(failures)
+    return ClusterPatch(cluster_data)
 
 
 def deleted_ids(request: CheckRequest, data: Mapping[str, Any]) -> frozenset[str]:
     """Return the ids of the nodes that a policy chose or an action names for deletion.
 
-    No policy need have read these values, so they may be malformed.
+    The values may be malformed: perhaps no policy has validated them.
     """
     action, deletion = request.action, data.get(DELETION)
-    is_part = action.action in actions.OF_A_NODE and action.cause == actions.DERIVED
-    if request.target != 'BEFORE' or is_part:
+    is_derived_node_action = action.action in actions.OF_A_NODE and action.cause == actions.DERIVED
+    if request.target != 'BEFORE' or is_derived_node_action:
         return frozenset()
     ids = [*_ids(deletion.get('candidates') if isinstance(deletion, Mapping) else None)]
-    is_growth = action.action == actions.CLUSTER_RESIZE and deletion is None
-    if action.action in actions.REMOVING and not is_growth:
+    # An unplanned resize ignores its candidates: it is a growth, or the engine chooses victims.
+    is_unplanned_resize = action.action == actions.CLUSTER_RESIZE and deletion is None
+    if action.action in actions.REMOVING and not is_unplanned_resize:
         ids += _ids(action.inputs.get('candidates'))
     if action.action == actions.NODE_DELETE and action.node:
         ids.append(action.node.id)
@@ -499,13 +521,16 @@ def unknown_names(noun: str, names: Sequence[str], known: Collection[str]) -> st
 
 
 def similar_name(name: str, known: Collection[str]) -> str:
-    candidates = [other for other in known if not _are_neighbors(name, other)]
+    candidates = [other for other in known if not _may_be_siblings(name, other)]
     near = nearest(name, candidates, _SIMILAR)
     return f' (did you mean {quoted(near)}?)' if near else ''
 
 
-def _are_neighbors(name: str, other: str) -> bool:
-    """Return whether two names differ as names of two places do, e.g. az1 and az2, 1a and 1b."""
+def _may_be_siblings(name: str, other: str) -> bool:
+    """Return whether the names differ in a number or in the last letter, as az1 and az2.
+
+    Such a name is no misspelling.
+    """
     if _NUMBERS.findall(name) != _NUMBERS.findall(other):
         return True
     return len(name) == len(other) and name[:-1] == other[:-1]

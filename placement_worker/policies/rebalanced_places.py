@@ -13,7 +13,12 @@ from placement_worker.errors import NoUsablePlace
 from placement_worker.planning.placement import NO_KNOWN_PLACE, NOT_LISTED, note_of
 from placement_worker.planning.places import UNKNOWN, Place
 from placement_worker.planning.rebalancing import NO_WEIGHT, Holding, Region
-from placement_worker.policies.places import NO_ZONE, Places, check_cordons, not_emptied
+from placement_worker.policies.places import (
+    NO_ZONE,
+    Places,
+    not_emptied,
+    raise_if_only_cordons_close,
+)
 
 # The only region if no policy places by region.
 EVERYWHERE = Place('', 1)
@@ -51,7 +56,7 @@ class Levels:
             region = places.request.cluster.profile.region
             zones = places.zones(CREATION, region, by_region=False)
             if not any(zone.available for zone in zones):
-                check_cordons(zones, NO_ZONE)
+                raise_if_only_cordons_close(zones, NO_ZONE)
                 raise NoUsablePlace(NO_ZONE)
             return cls(None, {None: zones})
         regions = places.checked_regions(CREATION)

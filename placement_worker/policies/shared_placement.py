@@ -474,14 +474,16 @@ def _of_region(cordon: Cordon, name: str, known: Collection[str]) -> UnknownCord
 def _of_zone(
     cordon: Cordon, name: str, zones: Mapping[str | None, Mapping[str, bool]]
 ) -> Iterator[UnknownCordon]:
-    asked = [region for region in zones if cordon.region in (None, region)]
-    if not asked or any(name in zones[region] for region in asked):
+    regions = [region for region in zones if cordon.applies_in(region)]
+    if not regions or any(name in zones[region] for region in regions):
         return
-    where = listed(sorted(f'region {region}' if region else 'the home region' for region in asked))
+    where = listed(
+        sorted(f'region {region}' if region else 'the home region' for region in regions)
+    )
     text = f'The cordon of {cordon.place} has no effect in {where}: there is no such zone'
     other = '' if cordon.region else ', or name its region if another region has the zone'
     yield _unknown(
-        cordon, name, text, set().union(*(zones[region] for region in asked)), _REMEDY + other
+        cordon, name, text, set().union(*(zones[region] for region in regions)), _REMEDY + other
     )
 
 

@@ -20,9 +20,9 @@ from placement_worker.policies.places import (
     AS_IN_1_0,
     NO_ZONE,
     ZonePlacementProperties,
-    check_cordons,
     none_usable,
     profile_of_new_node,
+    raise_if_only_cordons_close,
     unknown_names,
 )
 from placement_worker.policies.shared_placement import (
@@ -159,7 +159,7 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
         zones = state.places.zones(size.kind, region, by_region=planned_region is not None)
         if any(zone.available if size.kind == CREATION else zone.known for zone in zones):
             return self._share(size, zones, held, planned_region)
-        check_cordons(zones, NO_ZONE)
+        raise_if_only_cordons_close(zones, NO_ZONE)
         return Share('zone', size, held.total.total(), 0, None, planned_region)
 
 

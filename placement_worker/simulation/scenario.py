@@ -32,12 +32,12 @@ from placement_worker.contract.model import Binding
 from placement_worker.errors import PlacementWorkerError
 from placement_worker.formats import documents, paths
 from placement_worker.formats.documents import Document
-from placement_worker.policies.places import HEAVIEST, similar_name, unknown_names
+from placement_worker.policies.places import MAX_NUMBER, similar_name, unknown_names
 
 Count = Annotated[int, Meta(ge=0, le=1_000_000)]
 START = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 Percentage = Annotated[str, Meta(pattern=r'^(100|\d{1,2}(\.\d+)?)\s?%$')]
-Weights = dict[str, Annotated[int, Meta(ge=1, le=HEAVIEST)]]
+Weights = dict[str, Annotated[int, Meta(ge=1, le=MAX_NUMBER)]]
 
 
 class InvalidScenario(PlacementWorkerError):
@@ -138,7 +138,7 @@ class Step(Struct, frozen=True, forbid_unknown_fields=True):
     cordon: Cordoning | None = None
     uncordon: CordonedPlace | None = None
     weights: Weights | None = None
-    caps: dict[str, Annotated[int, Meta(ge=-1, le=HEAVIEST)]] | None = None
+    caps: dict[str, Annotated[int, Meta(ge=-1, le=MAX_NUMBER)]] | None = None
     repeat: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
     steps: 'list[Step] | None' = None
     note: str = ''
