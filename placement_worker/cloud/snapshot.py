@@ -129,6 +129,9 @@ class Snapshot:
     def regions_of(self, nodes: Sequence[Node]) -> Counter[str | None]:
         return Counter({name: len(members) for name, members in self.by_region(nodes).items()})
 
+    def zones_of(self, nodes: Sequence[Node]) -> Counter[str | None]:
+        return Counter({name: len(members) for name, members in self.by_zone(nodes).items()})
+
     def by_region(self, nodes: Sequence[Node]) -> dict[str | None, Sequence[Node]]:
         """Return nodes by region, located by the rules of `region_of`."""
         located = self.by_place(nodes, by_zone=False)

@@ -52,8 +52,8 @@ def located(member, *, own=None, home=None):
     cluster = made(member, own=own)
     snapshot = Snapshot(Inventory.parse({'servers': SERVERS, 'home_region': home}, 'test'), cluster)
     place = snapshot.place_of(cluster.nodes[0])
-    assert snapshot.regions_of(cluster.nodes) == Counter([place[0]])
-    assert list(snapshot.by_zone(cluster.nodes)) == [place[1]]
+    counted = snapshot.regions_of(cluster.nodes), snapshot.zones_of(cluster.nodes)
+    assert counted == (Counter([place[0]]), Counter([place[1]]))
     if place[0]:
         assert sizes(snapshot.by_place(cluster.nodes, regions=[place[0]])) == Counter([place])
     return place
