@@ -426,14 +426,15 @@ def _row(row: Row) -> dict[str, Any]:
 
 def summary(size: Size, noun: str, places: int) -> str:
     """E.g. "3 nodes leave 2 zones"."""
-    one, creates = size.count == 1, size.kind == CREATION
+    is_single, is_creation = size.count == 1, size.kind == CREATION
+    leave = 'leaves' if is_single else 'leave'
     if places:
-        verb = ('goes to' if one else 'go to') if creates else ('leaves' if one else 'leave')
-        effect = f'{verb} {counted(places, noun)}'
-    elif creates:
-        effect = f'{"is" if one else "are"} created without a {noun}'
+        go_to = 'goes to' if is_single else 'go to'
+        effect = f'{go_to if is_creation else leave} {counted(places, noun)}'
+    elif is_creation:
+        effect = f'{"is" if is_single else "are"} created without a {noun}'
     else:
-        effect = f'of no known {noun} {"leaves" if one else "leave"}'
+        effect = f'of no known {noun} {leave}'
     reason = f'{counted(size.count, "node")} {effect}'
     return size.explained(reason)
 

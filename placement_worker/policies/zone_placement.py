@@ -70,22 +70,25 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
         if task.skip_reason:
             return skipped(task.skip_reason)
         nodes = task.counted(without_failed=self.properties.backoff is not None)
-        regions = state.action_data.change(size.kind).regions_of(size.count)
-        if regions is None:
+        count_by_region = state.action_data.change(size.kind).regions_of(size.count)
+        if count_by_region is None:
             return self._planned_alone(task, nodes)
-        located = state.cloud.by_place(nodes, regions=regions)
+        located = state.cloud.by_place(nodes, regions=count_by_region)
         held = task.held(located)
         shares = [
-            self._share_of(name, Size(size.kind, count), _in(name, held), state, name)
-            for name, count in sorted(regions.items())
+            self._share_of(
+                region, Size(size.kind, count), _held_in_region(region, held), state, by_region=True
+            )
+            for region, count in sorted(count_by_region.items())
             if count
         ]
-        divided = {share.region for share in shares if share.plan}
-        unplaced = [node for name in divided for node in located.get((name, None), ())]
-        by_region = {'regions': regions, 'places': _places(shares)}
-        return self._applied(
-            task, shares, self.warnings_of_unknown_in(regions, state), unplaced, by_region
-        )
+        regions_with_plan = {share.region for share in shares if share.plan}
+        unplaced = [
+            node for region in regions_with_plan for node in located.get((region, None), ())
+        ]
+        warnings = self.warnings_of_unknown_everywhere(count_by_region, state)
+        plan_keys = {'regions': count_by_region, 'places': _places(shares)}
+        return self._applied(task, shares, warnings, unplaced, plan_keys)
 
     @override
     def attach(self, request: BindRequest, state: State) -> BindingOutcome:
@@ -107,17 +110,18 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
             usable.update(name for name, is_available in known.items() if is_available)
         refuse_unusable('availability zone', 'zones', names, usable)
 
-    def warnings_of_unknown_in(self, regions: Collection[str], state: State) -> list[str]:
-        """Warn of the zones unknown to these regions, if no other region may know them."""
+    def warnings_of_unknown_everywhere(self, regions: Collection[str], state: State) -> list[str]:
+        """Return warnings of zones that none of these regions has.
+
+        There are none if the cloud has further regions, which may have the zones.
+        """
         try:
-            others = set(state.cloud.regions) - set(regions)
+            further_regions = set(state.cloud.regions) - set(regions)
         except CloudUnavailable:  # only a warning needs the response
             return []
-        return (
-            []
-            if others
-            else self.warnings_of_unknown([state.cloud.zones(name) for name in regions])
-        )
+        if further_regions:
+            return []
+        return self.warnings_of_unknown([state.cloud.zones(region) for region in regions])
 
     def warnings_of_unknown(self, known: Collection[Collection[str]]) -> list[str]:
         unknown = [
@@ -139,7 +143,7 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
             nodes = cloud.in_region(region, nodes)
         located = cloud.by_zone(nodes)
         held = task.held(located)
-        share = self._share_of(None, task.size, held, task.state, region)
+        share = self._share_of(region, task.size, held, task.state, by_region=False)
         known = cloud.zones(region)
         if share.plan is None:
             names = [zone.name for zone in self.properties.places]
@@ -150,17 +154,34 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
 
     def _share_of(
         self,
-        planned_region: str | None,
+        region: str | None,
         size: Size,
         held: Held[str | None],
         state: State,
-        region: str | None,
+        *,
+        by_region: bool,
     ) -> Share:
-        zones = state.places.zones(size.kind, region, by_region=planned_region is not None)
-        if any(zone.available if size.kind == CREATION else zone.known for zone in zones):
-            return self._share(size, zones, held, planned_region)
+        """Return the share of the zones of a region; without a plan if none of them is usable.
+
+        :param by_region: whether a policy planned by region; else the share names no region.
+        """
+        zones = state.places.zones(size.kind, region, by_region=by_region)
+        named_region = region if by_region else None
+        if size.kind == CREATION:
+            has_usable_zone = any(zone.available for zone in zones)
+        else:
+            has_usable_zone = any(zone.known for zone in zones)
+        if has_usable_zone:
+            return self._share(size, zones, held, named_region)
         raise_if_only_cordons_close(zones, NO_ZONE)
-        return Share('zone', size, held.total.total(), 0, None, planned_region)
+        return Share(
+            level='zone',
+            size=size,
+            held=held.total.total(),
+            unplaced=0,
+            plan=None,
+            region=named_region,
+        )
 
 
 def _check_named(zone: str, task: Task) -> Outcome:
@@ -183,13 +204,13 @@ def _region_of(task: Task) -> str | None:
     return state.cloud.named_region_of(new)
 
 
-def _in(region: str, held: Held[Location]) -> Held[str | None]:
+def _held_in_region(region: str, held: Held[Location]) -> Held[str | None]:
 
-    def of_region(by_place: Mapping[Location, N]) -> dict[str | None, N]:
-        return {zone: held for (name, zone), held in by_place.items() if name == region}
+    def by_zone(by_place: Mapping[Location, N]) -> dict[str | None, N]:
+        return {zone: value for (name, zone), value in by_place.items() if name == region}
 
-    groups = [of_region(group) for group in held.groups]
-    return Held(groups, of_region(held.staying), of_region(held.ranks))
+    groups = [by_zone(group) for group in held.groups]
+    return Held(groups, by_zone(held.staying), by_zone(held.ranks))
 
 
 def _places(shares: Sequence[Share]) -> list[dict[str, Any]]:
