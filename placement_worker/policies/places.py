@@ -12,9 +12,7 @@ cluster therefore record their failures; otherwise the next node would go to the
 
 import dataclasses
 import datetime
-import json
-import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -30,8 +28,7 @@ from placement_worker.contract.action_data import (
     recorded_failures,
 )
 from placement_worker.contract.model import CheckRequest, ClusterPatch, Node, Profile
-from placement_worker.errors import NoUsablePlace
-from placement_worker.formats.text import counted, escaped, listed, nearest, noun_for, shortened
+from placement_worker.formats.text import counted, escaped, shortened
 from placement_worker.planning.places import (
     NO_CAP,
     NOWHERE,
@@ -48,15 +45,13 @@ from placement_worker.planning.shortage import (
     failures_after_deletion,
     shortages_by_place,
 )
+from placement_worker.policies.place_names import none_usable
 
 NO_REGION = 'No region is found usable.'
 NO_ZONE = 'No availability zone found available.'
 NO_USABLE_ZONE = 'no usable zone'
 MAX_NUMBER = 2**31 - 1  # the maximum weight, cap and skew; it bounds the time to plan
 _LONGEST_S = 7 * 24 * 3600
-_NUMBERS = re.compile(r'\d+')
-# Cutoff of difflib: short names that differ in one letter are not suggested.
-_SIMILAR = 0.75
 
 
 class Zone(Struct, frozen=True, forbid_unknown_fields=True):
@@ -512,47 +507,3 @@ def stated_location(node: Node, request: CheckRequest) -> Location:
 def _ids(candidates: object) -> Iterator[str]:
     if isinstance(candidates, (list, dict)):
         yield from (candidate for candidate in candidates if isinstance(candidate, str))
-
-
-def unknown_names(noun: str, names: Sequence[str], known: Collection[str]) -> str:
-    wrong = listed(names, lambda name: quoted(name) + similar_name(name, known))
-    has = f'it has {listed(sorted(known), quoted)}' if known else 'it has none'
-    return f'The cloud does not know {noun_for(len(names), noun)} {wrong}; {has}'
-
-
-def similar_name(name: str, known: Collection[str]) -> str:
-    candidates = [other for other in known if not _may_be_siblings(name, other)]
-    near = nearest(name, candidates, _SIMILAR)
-    return f' (did you mean {quoted(near)}?)' if near else ''
-
-
-def _may_be_siblings(name: str, other: str) -> bool:
-    """Return whether the names differ in a number or in the last letter, as az1 and az2.
-
-    Such a name is no misspelling.
-    """
-    if _NUMBERS.findall(name) != _NUMBERS.findall(other):
-        return True
-    return len(name) == len(other) and name[:-1] == other[:-1]
-
-
-def _unusable_details(noun: str, names: Sequence[str], known: Collection[str]) -> dict[str, str]:
-    missing = [name for name in names if name not in known]
-    reasons = {
-        f'unavailable_{noun}': listed(name for name in names if name in known),
-        f'unknown_{noun}': listed(missing, lambda name: name + similar_name(name, known)),
-        f'{noun}_of_the_cloud': listed(sorted(known)),
-    }
-    return {key: text for key, text in reasons.items() if text}
-
-
-def none_usable(
-    reason: str, noun: str, key: str, names: Sequence[str], known: Collection[str]
-) -> NoUsablePlace:
-    missing = [name for name in names if name not in known]
-    warnings = [unknown_names(noun, missing, known)] if missing else []
-    return NoUsablePlace(reason, _unusable_details(key, names, known), warnings=warnings)
-
-
-def quoted(name: str) -> str:
-    return json.dumps(shortened(name), ensure_ascii=False)

@@ -34,14 +34,12 @@ from placement_worker.policies.base import (
     State,
     on,
 )
+from placement_worker.policies.place_names import quoted, similar_name, unknown_names
 from placement_worker.policies.places import (
     ANY_SKEW,
     NO_USABLE_ZONE,
     PlacementProperties,
     not_emptied,
-    quoted,
-    similar_name,
-    unknown_names,
 )
 from placement_worker.policies.victim_selection import min_size_refusal
 

@@ -16,14 +16,13 @@ from placement_worker.errors import CloudUnavailable
 from placement_worker.planning.places import Held
 from placement_worker.planning.sizing import Size
 from placement_worker.policies.base import BindingOutcome, Outcome, State, older_version, skipped
+from placement_worker.policies.place_names import none_usable, unknown_names
 from placement_worker.policies.places import (
     AS_IN_1_0,
     NO_ZONE,
     ZonePlacementProperties,
-    none_usable,
     profile_of_new_node,
     raise_if_only_cordons_close,
-    unknown_names,
 )
 from placement_worker.policies.shared_placement import (
     PlacementPolicy,

@@ -32,7 +32,8 @@ from placement_worker.contract.model import Binding
 from placement_worker.errors import PlacementWorkerError
 from placement_worker.formats import documents, paths
 from placement_worker.formats.documents import Document
-from placement_worker.policies.places import MAX_NUMBER, similar_name, unknown_names
+from placement_worker.policies.place_names import similar_name, unknown_names
+from placement_worker.policies.places import MAX_NUMBER
 
 Count = Annotated[int, Meta(ge=0, le=1_000_000)]
 START = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)

@@ -5,7 +5,7 @@ import pytest
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.errors import InvalidSpec, ServiceFailed
 from placement_worker.handlers.service import Endpoints
-from placement_worker.policies import places, shared_placement
+from placement_worker.policies import place_names, shared_placement
 from tests.factories import bind, deletion_policy, nodes, region_policy, request, zone_policy
 
 SCALE_IN, SCALE_OUT = 'CLUSTER_SCALE_IN', 'CLUSTER_SCALE_OUT'
@@ -196,7 +196,7 @@ def test_unusable_places_are_refused_with_the_usable_ones():
 )
 def test_hint_suggests_a_misspelled_name_and_no_neighboring_place(name, known, meant):
     """Another number or another last letter means another place, so the guess would mislead."""
-    assert places.similar_name(name, known) == (f' (did you mean "{meant}"?)' if meant else '')
+    assert place_names.similar_name(name, known) == (f' (did you mean "{meant}"?)' if meant else '')
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def test_hint_suggests_a_misspelled_name_and_no_neighboring_place(name, known, m
 )
 def test_error_without_a_usable_place_warns_of_the_unknown_ones(known, warnings):
     """The warnings name the places that the cloud does not know; unavailable ones need none."""
-    error = places.none_usable('None.', 'region', 'regions', ['a', 'b'], known)
+    error = place_names.none_usable('None.', 'region', 'regions', ['a', 'b'], known)
 
     assert (str(error), tuple(error.warnings)) == ('None.', warnings)
-    assert error.details == places._unusable_details('regions', ['a', 'b'], known)
+    assert error.details == place_names._unusable_details('regions', ['a', 'b'], known)
