@@ -257,7 +257,7 @@ class Attachment:
         cluster = self.request.cluster
         lookup = AddressLookup(self.state.cloud, cluster.profile.region, self.properties.pool)
         located = lookup.members(cluster.nodes)
-        if located.failed:
+        if located.failed and self.stored is None:  # a repair continues with the other nodes
             text = failure_text(MemberAddition.failure, located.failed)
             raise LoadBalancerFailed(text, {'failed': located.failed})
         return lambda _: located, lookup.subnet.id
@@ -334,7 +334,10 @@ class Attachment:
                 return LoadBalancerFailed(
                     f'{reason}; what {made} could not be removed: {cause(exc)}'
                 )
-        return RequestExpired(reason) if has_expired else LoadBalancerFailed(reason)
+        if has_expired:
+            return RequestExpired(reason)
+        nodes = failure.nodes if self.stored and isinstance(failure, Rejected) else {}
+        return LoadBalancerFailed(reason, nodes=nodes)
 
     def _remove_all(self, updater: Updater) -> None:
         if not self._is_preexisting:

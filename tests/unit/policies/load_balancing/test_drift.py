@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.factories import bind, connected, request
+from tests.factories import bind, connected, node, request
 from tests.simulated_octavia import REGION, Lab, patched
 from tests.unit.policies.load_balancing.building_blocks import (
     after,
@@ -67,6 +67,23 @@ def test_attaching_again_without_drift_changes_nothing(lab):
     reply = attached_again(lab, policy, members)
 
     assert (reply['warnings'], reply['nodes'], writes(lab)) == ([], {}, [])
+
+
+def test_attaching_again_repairs_the_others_of_a_node_without_address(lab):
+    """A node without an address fails the reply, and keeps no other node from its repair."""
+    policy, members = lab.attached([connected(1), connected(2)])
+    lab.octavia(None).delete_member(ids_of(policy)['pool'], member_ids(lab)['n1'])
+    lab.clock.sleep(5)
+    members = [members[0], node(3)]
+
+    reply = lab.attach(bind(policy, members))
+
+    assert reply['status'] == 'ERROR'
+    assert reply['reason'].startswith("Failed in adding nodes into lb pool: ['n3'] (n3: ")
+    assert reply['policy']['data'] == policy['data']
+    assert lab.addresses() == ['10.0.0.1']
+    assert reply['nodes']['n1']['data'] == {'lb_member': member_ids(lab)['n1']}
+    assert reply['nodes']['n3']['status'] == 'WARNING'
 
 
 @pytest.mark.parametrize('kind', ['healthmonitor', 'loadbalancer'])
