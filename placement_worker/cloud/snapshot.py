@@ -76,17 +76,17 @@ class Snapshot:
 
     @property
     def load_balancer_region(self) -> str | None:
-        """The region of a load balancer if no profile names a region."""
-        return self.home_region or self._cloud.load_balancer_region
+        """The region of the cluster's load balancers, subnets and networks."""
+        return self._default_region or self._cloud.load_balancer_region
 
-    def subnet(self, region: str | None, name_or_id: str) -> Subnet | None:
-        return self._cloud.subnet(region, name_or_id)
+    def subnet(self, name_or_id: str) -> Subnet | None:
+        return self._cloud.subnet(self._cluster.profile.region, name_or_id)
 
-    def network(self, region: str | None, name_or_id: str) -> Network | None:
-        return self._cloud.network(region, name_or_id)
+    def network(self, name_or_id: str) -> Network | None:
+        return self._cloud.network(self._cluster.profile.region, name_or_id)
 
-    def octavia(self, region: str | None) -> Octavia:
-        return self._cloud.octavia(region)
+    def octavia(self) -> Octavia:
+        return self._cloud.octavia(self._cluster.profile.region)
 
     def region_of(self, node: Node) -> str | None:
         """Return the region of a node, or None if it is unknown.

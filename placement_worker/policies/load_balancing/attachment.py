@@ -69,6 +69,7 @@ from placement_worker.policies.load_balancing.properties import (
     HealthMonitor,
     LoadBalancingProperties,
     SessionPersistence,
+    Vip,
     type_of,
 )
 
@@ -145,7 +146,7 @@ class PoolAccess:
         others = (one.id for one in request.policies if type_of(one.spec.type_name))
         return cls(
             stored,
-            updater_for(properties, state, request.cluster, action.id),
+            updater_for(properties, state, action.id),
             tags_of(request.cluster.id, state.binding.id),
             nodes,
             records_of(request.cluster, state.binding.id, others),
@@ -178,18 +179,12 @@ def records_of(cluster: Cluster, policy_id: str, policy_ids: Iterable[str] = ())
     return MemberRecords(policy_id, known - {policy_id})
 
 
-def updater_for(
-    properties: LoadBalancingProperties | None, state: State, cluster: Cluster, seed: str
-) -> Updater:
-    """Return an updater for the load balancer of a cluster.
-
-    :param properties: None if the spec is not valid.
-    :param seed: see `Updater.seed`.
-    """
+def updater_for(properties: LoadBalancingProperties | None, state: State, seed: str) -> Updater:
+    """Return an updater; the default limit of time applies to a spec that is not valid (None)."""
     timeout_s = properties.lb_status_timeout if properties else STATUS_TIMEOUT_S
-    octavia = state.cloud.octavia(cluster.profile.region)
     settings = state.cloud.octavia_settings
-    return Updater(octavia, settings, TimeBudget(timeout_s, settings.clock, state.left_s), seed)
+    budget = TimeBudget(timeout_s, settings.clock, state.left_s)
+    return Updater(state.cloud.octavia(), settings, budget, seed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,10 +199,6 @@ class Attachment:
         return tags_of(self.request.cluster.id, self.request.policy.id)
 
     def run(self) -> BindingOutcome:
-        """Attach the policy, or undo all changes of this attempt and of earlier ones.
-
-        :raises Rejected: the policy cannot be attached.
-        """
         try:
             members_of, subnet_id = self._resolve_members()
             if self._is_preexisting:
@@ -231,7 +222,6 @@ class Attachment:
         )
 
     def _repairs(self, balancer: LoadBalancer, filled: Outcome) -> Iterator[str]:
-        """Yield a sentence about what attaching again has repaired."""
         if self.stored is None:
             return
         ids = {} if self._is_preexisting else balancer.ids
@@ -254,9 +244,8 @@ class Attachment:
         return self.properties.loadbalancer is not None
 
     def _resolve_members(self) -> tuple[MembersOf, str]:
-        cluster = self.request.cluster
-        lookup = AddressLookup(self.state.cloud, cluster.profile.region, self.properties.pool)
-        located = lookup.members(cluster.nodes)
+        lookup = AddressLookup(self.state.cloud, self.properties.pool)
+        located = lookup.members(self.request.cluster.nodes)
         if located.failed and self.stored is None:  # a repair continues with the other nodes
             text = failure_text(MemberAddition.failure, located.failed)
             raise LoadBalancerFailed(text, {'failed': located.failed})
@@ -361,7 +350,7 @@ def detach(
     """
     cluster, binding = request.cluster, request.policy
     stored = StoredLoadBalancer.of(binding) or StoredLoadBalancer.named(properties)
-    updater = updater_for(properties, state, cluster, binding.id)
+    updater = updater_for(properties, state, binding.id)
     tags, records = tags_of(cluster.id, binding.id), records_of(cluster, binding.id)
     nodes = {node.id: node for node in cluster.nodes}
     members: Members | None = None
@@ -455,7 +444,7 @@ def _layout(properties: LoadBalancingProperties, cluster: Cluster, state: State)
     return Layout(
         name=f'placement-worker-{cluster.name or cluster.id}'[:_NAME_LENGTH],
         load_balancer={
-            **_vip_location(properties, cluster, state),
+            **_vip_location(vip, state),
             'vip_address': vip.address,
             'admin_state_up': vip.admin_state_up,
             'availability_zone': properties.availability_zone,
@@ -477,17 +466,14 @@ def _layout(properties: LoadBalancingProperties, cluster: Cluster, state: State)
     )
 
 
-def _vip_location(
-    properties: LoadBalancingProperties, cluster: Cluster, state: State
-) -> dict[str, str]:
-    vip = properties.vip
+def _vip_location(vip: Vip, state: State) -> dict[str, str]:
     location: dict[str, str] = {}
     for kind, name, look_up in (
         ('subnet', vip.subnet, state.cloud.subnet),
         ('network', vip.network, state.cloud.network),
     ):
         if name is not None:
-            resource = look_up(cluster.profile.region, name)
+            resource = look_up(name)
             if resource is None:
                 raise InvalidInput(
                     f'{kind.capitalize()} {name} of `vip.{kind}` does not exist in the cloud.'

@@ -109,6 +109,8 @@ class MemberChange(ABC):
     :cvar node_failure: the message in the status of such a node.
     :ivar cluster: all nodes of the cluster, by id.
     :ivar alone: whether no other client changes the pool at the same time.
+    :ivar unknown_ids: ids that no node of the cluster has.
+    :ivar ends_recovery: whether `recovery` is dropped from the data.
     """
 
     state: State
@@ -117,6 +119,8 @@ class MemberChange(ABC):
     records: MemberRecords
     dry_run: bool = False
     alone: bool = False
+    unknown_ids: Sequence[str] = ()
+    ends_recovery: bool = False
 
     failure: ClassVar[str]
     node_failure: ClassVar[str]
@@ -144,8 +148,9 @@ class MemberChange(ABC):
         :param known: the ids of members that the policy had or has in its pool.
         """
 
+    @property
     def unknown_failures(self) -> dict[str, str]:
-        return {}
+        return dict.fromkeys(self.unknown_ids, UNKNOWN_NODE)
 
     @contextmanager
     def all_failed_on_error(self, pool_id: str, statistics: Statistics) -> Iterator[None]:
@@ -156,7 +161,7 @@ class MemberChange(ABC):
         try:
             yield
         except (ApiError, Rejected) as exc:
-            failed = self.unknown_failures() | dict.fromkeys(
+            failed = self.unknown_failures | dict.fromkeys(
                 (node.id for node in self.nodes), cause(exc)
             )
             plan = Plan(Members([], ()), self.nodes, failed=failed)
@@ -202,18 +207,16 @@ class MemberChange(ABC):
             is_failed = node.id in result.plan.failed
             before = self.state.node_data(node)
             data = before if node.id in kept else self.data_after(node, result, known)
+            if self.ends_recovery:
+                data = {key: value for key, value in data.items() if key != RECOVERY}
             patches |= node_patch(
                 self.state,
                 node,
-                self.finished(data),
+                data,
                 failure=self.node_failure if is_failed and not result.expired else None,
                 repaired=self.node_failure if node.id in members else None,
             )
         return patches
-
-    def finished(self, data: Data) -> Data:
-        """Return the data of a node without keys that the check has answered."""
-        return data
 
 
 @dataclass(frozen=True)
@@ -223,16 +226,12 @@ class MemberAddition(MemberChange):
     A member belongs to the node at its address: it is taken over if the node that has it by its
     tags or data is gone, or has another address now. The latter gets a member of its own.
 
-    :ivar unknown_ids: ids that no node of the cluster has.
     :ivar recreated: whether the nodes have new servers. Then members without an address go as well.
     :ivar repairs: whether the members of nodes that are gone are removed, too.
-    :ivar ends_recovery: whether `recovery` is dropped from the data.
     """
 
-    unknown_ids: Sequence[str] = ()
     recreated: bool = False
     repairs: bool = False
-    ends_recovery: bool = False
 
     failure = 'Failed in adding nodes into lb pool'
     node_failure = 'Failed in adding node into lb pool.'
@@ -256,7 +255,7 @@ class MemberAddition(MemberChange):
                 plan.present[node_id] = own[0]
             else:
                 plan.failed[node_id] = reason
-        plan.failed = {**self.unknown_failures(), **plan.failed}
+        plan.failed = self.unknown_failures | plan.failed
         return plan
 
     @override
@@ -266,16 +265,6 @@ class MemberAddition(MemberChange):
         if member_id is None and result.lost.isdisjoint(self.records.ids(data)):
             return data
         return self.records.updated(data, known, member_id)
-
-    @override
-    def finished(self, data: Data) -> Data:
-        if not self.ends_recovery:
-            return data
-        return {key: value for key, value in data.items() if key != RECOVERY}
-
-    @override
-    def unknown_failures(self) -> dict[str, str]:
-        return dict.fromkeys(self.unknown_ids, UNKNOWN_NODE)
 
     def _locate(self, members: Members, members_of: MembersOf) -> tuple[Located, Sequence[Node]]:
         """Look up the nodes, and all others that claim a member at the address of one of them.

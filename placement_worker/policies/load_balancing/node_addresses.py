@@ -37,18 +37,12 @@ MembersOf = Callable[[Sequence[Node]], Located]
 
 @dataclass(frozen=True)
 class AddressLookup:
-    """The wanted members of nodes in a pool.
-
-    :ivar region: that of the cluster's profile.
-    """
-
     cloud: Snapshot
-    region: str | None
     pool: Pool
 
     @cached_property
     def subnet(self) -> Subnet:
-        subnet = self.cloud.subnet(self.region, self.pool.subnet)
+        subnet = self.cloud.subnet(self.pool.subnet)
         if subnet is None:
             raise InvalidInput(
                 f'Subnet {self.pool.subnet} of `pool.subnet` does not exist in the cloud.'
@@ -105,7 +99,7 @@ class AddressLookup:
             return False
 
     def _in_other_regions(self, nodes: Sequence[Node]) -> dict[str, str]:
-        home = self.region or self.cloud.load_balancer_region
+        home = self.cloud.load_balancer_region
         return {
             node.id: f'The node is in region {region}, the load balancer in {home}'
             for node, region in zip(nodes, map(self.cloud.region_of, nodes), strict=True)

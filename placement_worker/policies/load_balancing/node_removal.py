@@ -121,7 +121,8 @@ class NodeRemoval:
 
         :param data: the action's data if all leave; None if they stay the same.
         """
-        warnings = self._warnings_of_connections(data or self.state.data)
+        deletion = ActionData(data or self.state.data).deletion
+        warnings = [UNDRAINED] if self._drains and not deletion.grace_period else []
         access = PoolAccess.of(self.properties, self.request, self.state)
         for binding, properties in floored(self.request):  # each has a pool, or nothing changes
             PoolAccess.of(properties, self.request, replace(self.state, binding=binding))
@@ -134,7 +135,7 @@ class NodeRemoval:
         if reached:
             self._refuse_named(reached, victims, kept)
             removal = self._removal(access, kept)
-        members_of = _lookup(self.properties, self.request, self.state).members
+        members_of = AddressLookup(self.state.cloud, self.properties.pool).members
         outcome = skipped(HOOKS) if self._has_hooks else removal.run(pool, members_of)
         of_pool = next((one.details for one in floors if one.pool_id == pool.pool_id), {})
         outcome = replace(outcome, data=data, details={**outcome.details, **of_pool})
@@ -155,20 +156,16 @@ class NodeRemoval:
         )
 
     def _floors(self, nodes: Sequence[Node], own: Pool) -> list[Floor]:
-        """Return the floor of each pool, with the effect of removing the members of nodes.
-
-        One listing per pool and check gives the operating statuses; the snapshot keeps it.
+        """Return the floor of each pool, from one listing per pool and check.
 
         :param own: the pool of the state's binding.
-        :raises LoadBalancerFailed: a preexisting load balancer cannot be looked up.
-        :raises ApiError: a pool cannot be read.
         """
         floors = []
         for binding, properties in floored(self.request):
             access = PoolAccess.of(properties, self.request, replace(self.state, binding=binding))
             is_own = self.state.binding is not None and self.state.binding.id == binding.id
             removal = MemberRemoval(self.state, nodes, access.nodes, access.records)
-            lookup = _lookup(properties, self.request, self.state)
+            lookup = AddressLookup(self.state.cloud, properties.pool)
             pool = own if is_own else access.pool()
             floors.append(_measured(properties, removal, lookup, pool))
         return floors
@@ -199,9 +196,6 @@ class NodeRemoval:
             details={**outcome.details, 'spared': victim_selection.spared_rows(spared, floor.name)},
             warnings=(*outcome.warnings, warning),
         )
-
-    def _warnings_of_connections(self, data: Mapping[str, Any]) -> list[str]:
-        return [] if not self._drains or ActionData(data).deletion.grace_period else [UNDRAINED]
 
     def _warnings_of_monitor(self, pool: Pool) -> list[str]:
         members = self.state.cloud.pool_members.get(pool.pool_id, ())
@@ -251,9 +245,3 @@ def _measured(
     online = {one['id'] for one in present if one.get('operating_status') in ONLINE}
     leaving = Counter(node_id for member, node_id in plan.remove.items() if member in online)
     return Floor(pool.pool_id, properties.min_online or 0, len(present), len(online), leaving)
-
-
-def _lookup(
-    properties: LoadBalancingProperties, request: CheckRequest, state: State
-) -> AddressLookup:
-    return AddressLookup(state.cloud, request.cluster.profile.region, properties.pool)

@@ -105,7 +105,7 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
     def attach(self, request: BindRequest, state: State) -> BindingOutcome:
         for path, reason in self.properties.refusals():
             raise InvalidInput(f'{reason} - at `{path}`')
-        updater = updater_for(self.properties, state, request.cluster, request.policy.id)
+        updater = updater_for(self.properties, state, request.policy.id)
         return Attachment(self.properties, request, state, updater).run()
 
     @override
@@ -144,11 +144,12 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
             recreated=is_recreated,
             ends_recovery=recovered and _is_last(request, state),
         )
-        lookup = AddressLookup(state.cloud, request.cluster.profile.region, self.properties.pool)
+        lookup = AddressLookup(state.cloud, self.properties.pool)
         with addition.all_failed_on_error(access.stored.pool_id, access.updater.statistics):
             pool = access.pool(lookup.subnet.id)
         outcome = addition.run(pool, lookup.members)
-        if not recovered or is_recreated or _has_changes(outcome):
+        has_changes = any(outcome.details[key] for key in ('added', 'removed', 'passed_over'))
+        if not recovered or is_recreated or has_changes:
             return outcome
         warnings = [*outcome.warnings, *_warnings_of_recovery(request)]
         return replace(outcome, outcome='SKIPPED', reason=IN_POOL, warnings=warnings)
@@ -163,10 +164,6 @@ def _created(request: CheckRequest, state: State) -> list[str]:
     return state.action_data.creation.nodes
 
 
-def _has_changes(outcome: Outcome) -> bool:
-    return any(outcome.details[key] for key in ('added', 'removed', 'passed_over'))
-
-
 def _is_last(request: CheckRequest, state: State) -> bool:
     """Return whether no other load-balancing policy follows in the check."""
     bindings = [one for one in request.policies if one.enabled and type_of(one.spec.type_name)]
@@ -179,7 +176,6 @@ def _priority(binding: Binding) -> int:
 
 
 def _warnings_of_creation(request: CheckRequest, state: State) -> list[str]:
-    """Return a sentence if an action that has created nodes does not list them."""
     action, creation = request.action, state.data.get(CREATION)
     if creation is None:
         return [NO_NODES] if action.action in _ALWAYS_CREATING else []
@@ -187,7 +183,6 @@ def _warnings_of_creation(request: CheckRequest, state: State) -> list[str]:
 
 
 def _warnings_of_recovery(request: CheckRequest) -> list[str]:
-    """Return a sentence if a recovered node lacks the sign that its server was created again."""
     action = request.action
     is_recreated = action.inputs.get('operation') == RECREATED
     is_marked = action.node is not None and RECOVERY in action.node.data
