@@ -2,6 +2,7 @@
 
 Octavia refuses the others when it creates the objects, after a user has waited for the load
 balancer. Policies therefore check a spec before, and the simulator refuses what Octavia refuses.
+Each function returns the reason of a refusal, or None.
 
 :source: octavia/common/constants.py (VALID_LISTENER_POOL_PROTOCOL_MAP),
     octavia/api/v2/controllers/health_monitor.py and octavia/api/v2/types/health_monitor.py of
@@ -29,7 +30,6 @@ _CODES = re.compile(r'(\d{3}(\s*,\s*\d{3})*)|(\d{3}-\d{3})')
 
 
 def pool_refusal(listener: str, pool: str) -> str | None:
-    """Return why a listener cannot have a pool, by their protocols, or None."""
     pools = _POOLS[listener]
     if pool in pools:
         return None
@@ -38,7 +38,6 @@ def pool_refusal(listener: str, pool: str) -> str | None:
 
 
 def monitor_refusal(pool: str, monitor: str) -> str | None:
-    """Return why a pool of a protocol cannot have a health monitor of a type, or None."""
     monitors = _DATAGRAM_MONITORS if pool in _DATAGRAM_POOLS else _MONITORS
     if monitor in monitors:
         return None
@@ -49,17 +48,12 @@ def monitor_refusal(pool: str, monitor: str) -> str | None:
 
 
 def codes_refusal(codes: str) -> str | None:
-    """Return why a health monitor cannot expect these codes, or None."""
     if _CODES.fullmatch(codes):
         return None
     return f'Expected codes such as `200`, `200,202` or `200-204`, got `{codes}`'
 
 
 def address_refusal(address: str, cidr: str | None = None) -> str | None:
-    """Return why a virtual IP cannot have an address, or None.
-
-    :param cidr: the range of its subnet; None if it is unknown.
-    """
     try:
         ip = ipaddress.ip_address(address)
     except ValueError:

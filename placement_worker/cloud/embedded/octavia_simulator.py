@@ -227,11 +227,7 @@ class OctaviaSimulator(Octavia):
     def _call(
         self, call: Call, kind: Kind | None, act: Callable[[StateMachine], T], *ids: str
     ) -> T:
-        """Make a call, or fail if a fault applies to it.
-
-        :param kind: None for members.
-        :param ids: those in the path of the request.
-        """
+        """Make a call, or fail if a fault applies to it; members have no kind."""
         with self._store.changing() as state:
             machine = StateMachine(
                 state.setdefault(self._region, {}), self._now(), self._settings.pending_s

@@ -63,10 +63,6 @@ class StateMachine:
     def create(
         self, kind: Kind, body: Resource, subnets: Mapping[str, str | None] | None
     ) -> Resource:
-        """Create a load balancer with its children, or a child of an existing load balancer.
-
-        :param subnets: id -> CIDR of the existing subnets; None accepts any subnet.
-        """
         if kind == 'loadbalancer':
             return self._create_load_balancer(body, subnets)
         lb_id = self._objects.load_balancer_id(kind, body)
@@ -90,10 +86,6 @@ class StateMachine:
         self._pend(object_id, 'DELETED')
 
     def members(self, pool_id: str, found: Mapping[str, str] = _NOTHING_FOUND) -> list[Resource]:
-        """Return the members of a pool with their operating status.
-
-        :param found: address -> status that a health monitor finds; ONLINE if it is missing.
-        """
         pool, members = self._pool(pool_id)
         monitored = pool.get('healthmonitor_id') is not None
         return [
@@ -359,10 +351,7 @@ def _with_defaults(body: Resource) -> Resource:
 
 
 def _operating_status(member: Resource, found: Mapping[str, str] | None) -> str:
-    """Return the operating status of a member.
-
-    :param found: address -> status that the health monitor finds; None without a monitor.
-    """
+    """Return the operating status; found is None without a health monitor."""
     if not member['admin_state_up']:
         return 'OFFLINE'
     if not member['weight']:

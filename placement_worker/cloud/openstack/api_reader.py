@@ -17,15 +17,12 @@ T = TypeVar('T')
 
 
 class ApiReader:
-    """A reader that sends its requests through one session."""
-
     def __init__(self, session: Session, access: Access, retry_policy: RetryPolicy) -> None:
         self.session = session
         self._access = access
         self._retry_policy = retry_policy
 
     def region_name(self, region: str | None) -> str | None:
-        """Return the name of a region, where None stands for the configured region."""
         return region or self._access.region
 
     def endpoint(self, service_type: str, region: str | None) -> str | None:
@@ -78,11 +75,6 @@ class ApiReader:
     def get(
         self, service: Service, url: str, kind: type[T], params: Mapping[str, str] | None = None
     ) -> T:
-        """Send a GET request and return the decoded response.
-
-        :raises ServiceFailed: the service does not respond, or refuses the request.
-        """
-
         def request() -> T:
             try:
                 response = self.session.get(

@@ -23,19 +23,13 @@ _STATELESS = ('flavor', 'availability_zone')
 
 
 class OctaviaApi(Octavia):
-    """The load balancers of one region through one session."""
-
     def __init__(
         self, session: Session, region: str | None, interfaces: Sequence[str], url: str
     ) -> None:
-        """Store the parameters without a connection.
-
-        :param url: the URL of Octavia in the catalog, for error messages.
-        """
         self._session = session
         self._region = region
         self._interfaces = list(interfaces)
-        self._url = url
+        self._url = url  # for error messages
 
     @override
     def find(self, kind: Kind, **filters: Any) -> list[Resource]:
@@ -119,7 +113,6 @@ class OctaviaApi(Octavia):
             raise ApiError(message, error.status, error.retry_after_s) from exc
 
     def _connected(self) -> Proxy:
-        """Return the proxy of this session and region, created at the first call."""
         proxy = self._session.load_balancers.get(self._region)
         if proxy is None:
             region = cloud_region.from_session(

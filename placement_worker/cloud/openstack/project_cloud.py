@@ -69,13 +69,8 @@ class _Regions(_Response, frozen=True):
     regions: list[_Region]
 
 
-class _Network(_Response, frozen=True):
-    id: str
-    name: str
-
-
 class _Networks(_Response, frozen=True):
-    rows: list[_Network] = field(name='networks')
+    rows: list[Network] = field(name='networks')
 
 
 class _Subnet(_Response, frozen=True):
@@ -161,11 +156,6 @@ class ProjectCloud(Cloud):
         project: str | None,
         validity_ttl_s: float,
     ) -> None:
-        """Set the session and the project.
-
-        :param project: None for the project of the session.
-        :param validity_ttl_s: how long zones and regions are cached.
-        """
         self._access = access
         self._sessions = sessions
         self._session = session
@@ -176,10 +166,6 @@ class ProjectCloud(Cloud):
 
     @property
     def project(self) -> str | None:
-        """The project of the session.
-
-        :raises ServiceFailed: Keystone issues no token.
-        """
         with self._lookup_budget.spending():
             return self._session.project
 
@@ -228,8 +214,7 @@ class ProjectCloud(Cloud):
 
     @override
     def network(self, region: str | None, name_or_id: str) -> Network | None:
-        row = self._find(region, 'networks', _Networks, name_or_id)
-        return Network(row.id, row.name) if row else None
+        return self._find(region, 'networks', _Networks, name_or_id)
 
     @override
     def octavia(self, region: str | None) -> Octavia:
@@ -242,7 +227,6 @@ class ProjectCloud(Cloud):
         return OctaviaApi(self._session, name, self._access.interfaces, url)
 
     def _shared_servers(self, region: str | None, wanted: frozenset[str]) -> Mapping[str, _Server]:
-        """List servers of the project, with as few requests as possible."""
         key = ('servers', self._api.region_name(region))
         call = _Call(partial(self._list_servers, region, wanted))
         listed = self._share(key, call)
@@ -291,10 +275,7 @@ class ProjectCloud(Cloud):
         return {zone.zone_name: zone.zone_state.available for zone in reply.zones}
 
     def _list_servers(self, region: str | None, wanted: frozenset[str]) -> dict[str, _Server]:
-        """List the servers of the project by id, the newest first.
-
-        The listing stops after the page that contains the last wanted server.
-        """
+        """List servers, the newest first, up to the page that contains the last wanted one."""
         base = self._api.endpoint('compute', region)
         if base is None:
             return {}
@@ -320,10 +301,6 @@ class ProjectCloud(Cloud):
     def _find(
         self, region: str | None, collection: str, rows_type: type[_Rows[T]], name_or_id: str
     ) -> T | None:
-        """Return the network or subnet with this id or name, or None if the region has none.
-
-        :raises InvalidInput: several have this name.
-        """
         rows: Sequence[T] = []
         name = self._api.region_name(region)
         service = Service.lets('Network', name, 'list networks and subnets')
