@@ -153,8 +153,11 @@ def cluster(nodes):
     """A simulated Octavia, an attached policy, and the nodes of the request."""
     lab = Lab()
     port = next(iter(nodes.values())).server_address[1]
-    pool = {'protocol': 'TCP', 'protocol_port': port}
-    return lab, *lab.attached([listed(address) for address in nodes], version='1.4', pool=pool)
+    parts = {
+        'pool': {'protocol': 'TCP', 'protocol_port': port},
+        'vip': {'protocol': 'TCP', 'subnet': 'private-subnet'},
+    }
+    return lab, *lab.attached([listed(address) for address in nodes], version='1.4', **parts)
 
 
 @pytest.fixture
