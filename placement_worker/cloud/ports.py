@@ -66,7 +66,6 @@ def collection(kind: Kind, object_id: str = '') -> str:
 
 
 def in_octavia(method: str, path: str, message: object) -> str:
-    """Return the message of an error with the request that failed."""
     return f'{method} /v2/lbaas/{path}: {message}'
 
 

@@ -92,20 +92,14 @@ class TimeBudget:
         return max(self._ends - self.clock(), 0.0)
 
     def check_expiry(self) -> None:
-        """Check that the sender of the request still waits.
-
-        :raises RequestExpired: it does not.
-        """
         if self._expires_in_s() <= 0:
             raise RequestExpired('Request expired')
 
     def without_expiry(self) -> 'TimeBudget':
-        """Return a new budget that ignores the expiry of the request."""
         return TimeBudget(self._limit_s, self.clock)
 
 
 def is_transient(exc: BaseException) -> bool:
-    """Return whether another attempt may succeed."""
     return isinstance(exc, ApiError) and (exc.status in _BUSY or has_unknown_outcome(exc))
 
 
@@ -165,10 +159,8 @@ class stop_before_budget_end(stop_base):  # noqa: N801  # follows tenacity's nam
 
 @dataclass(slots=True)
 class CallStatistics:
-    """The count of calls, and the seconds spent waiting between them."""
-
     calls: int = 0
-    waited_s: float = 0
+    waited_s: float = 0  # between calls
 
 
 class BoundedCalls:
@@ -233,5 +225,4 @@ class BoundedCalls:
 
 
 def _last_result(state: tenacity.RetryCallState) -> Any:
-    """Return the result of the last attempt, or raise its exception."""
     return state.outcome.result() if state.outcome else None

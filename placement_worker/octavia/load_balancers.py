@@ -230,7 +230,7 @@ class OwnLoadBalancers:
 
         :param parent: the id of the load balancer, or of the pool for a health monitor.
         """
-        parts = (part['id'] for part in self._tagged(kind) if parent in _parents(part))
+        parts = (part['id'] for part in self._tagged(kind) if parent in parents_of(part))
         return min(parts, default=None)
 
     def _tagged(self, kind: Kind) -> list[Resource]:
@@ -277,5 +277,5 @@ def _rank(balancer: Resource) -> tuple[bool, str, str]:
     return in_error, balancer.get('created_at') or '', balancer['id']
 
 
-def _parents(part: Resource) -> set[str]:
+def parents_of(part: Resource) -> set[str]:
     return {parent['id'] for kind in ('loadbalancers', 'pools') for parent in part.get(kind) or ()}

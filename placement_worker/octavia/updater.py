@@ -52,8 +52,6 @@ class Change:
 
 @dataclass(slots=True)
 class Statistics(CallStatistics):
-    """Counts of calls, of calls that write, and of updates; and the seconds spent waiting."""
-
     writes: int = 0
     updates: int = 0
 

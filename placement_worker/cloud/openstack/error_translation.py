@@ -94,7 +94,6 @@ def _retry_after_s(response: requests.Response) -> float | None:
 
 
 def _message(response: requests.Response) -> str:
-    """Return the message in the body of an error, or an empty string."""
     if 'json' not in response.headers.get('Content-Type', ''):
         return ''
     try:

@@ -16,7 +16,7 @@ from typing import Any, Self
 
 import msgspec
 
-from placement_worker.cloud.ports import ApiError, Cloud, Kind, OctaviaSettings, Resource
+from placement_worker.cloud.ports import ApiError, Cloud, Kind, OctaviaSettings
 from placement_worker.cloud.time_budget import TimeBudget
 from placement_worker.contract import actions
 from placement_worker.contract.model import (
@@ -46,6 +46,7 @@ from placement_worker.octavia.load_balancers import (
     OwnLoadBalancers,
     find_load_balancer,
     find_object,
+    parents_of,
     tags_of,
 )
 from placement_worker.octavia.pools import Members, Pool
@@ -264,7 +265,7 @@ class Attachment:
             raise LoadBalancerFailed(cause(exc)) from exc
         if balancer is None:
             raise InvalidInput(f'The cloud has no load balancer {name}.')
-        if pool is None or balancer['id'] not in _load_balancers(pool):
+        if pool is None or balancer['id'] not in parents_of(pool):
             raise InvalidInput(f'Load balancer {name} has no pool {pool_id}.')
         listener = next((one['id'] for one in pool.get('listeners') or ()), None)
         return LoadBalancer(balancer['id'], listener, pool_id, monitor, balancer.get('vip_address'))
@@ -334,7 +335,7 @@ class Attachment:
             return
         pool_id = self.properties.pool.id or ''
         pool = find_object(updater, 'pool', pool_id)
-        for lb_id in _load_balancers(pool) if pool else ():
+        for lb_id in parents_of(pool) if pool else ():
             Pool(updater, lb_id, pool_id, self.tags).clear()
 
 
@@ -494,7 +495,3 @@ def _monitor(wanted: HealthMonitor) -> dict[str, Any]:
     """Return the health monitor; Octavia refuses options of HTTP with other types."""
     dropped = ('id',) if wanted.probes_http else ('id', 'http_method', 'url_path', 'expected_codes')
     return {key: value for key, value in msgspec.to_builtins(wanted).items() if key not in dropped}
-
-
-def _load_balancers(pool: Resource) -> list[str]:
-    return [parent['id'] for parent in pool.get('loadbalancers') or ()]
