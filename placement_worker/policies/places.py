@@ -392,7 +392,7 @@ class Places:
         by_region: bool,
         by_zone: bool = True,
     ) -> dict[Location, Shortage]:
-        """Without `by_region` the region of each key is None; without `by_zone`, the zone."""
+        """Return the shortages; without `by_region` or `by_zone`, keys have None for that part."""
         if listed is None or listed.backoff is None:
             return {}
 

@@ -350,13 +350,13 @@ def _with_defaults(body: Resource) -> Resource:
     }
 
 
-def _operating_status(member: Resource, found: Mapping[str, str] | None) -> str:
-    """Return the operating status; found is None without a health monitor."""
+def _operating_status(member: Resource, checked: Mapping[str, str] | None) -> str:
+    # `checked`: the results of the health monitor, if the pool has one.
     if not member['admin_state_up']:
         return 'OFFLINE'
     if not member['weight']:
         return 'DRAINING'
-    return 'NO_MONITOR' if found is None else found.get(member['address'], 'ONLINE')
+    return 'NO_MONITOR' if checked is None else checked.get(member['address'], 'ONLINE')
 
 
 def _vip_address(cidr: str | None, number: int) -> str:

@@ -1,9 +1,9 @@
 """The addresses of nodes in the subnet of a pool, by which their members are found and added.
 
 The request may show them; otherwise Nova is asked once for all nodes. A network may have several
-subnets, and Nova lists floating addresses beside the fixed ones, which the load balancer may not
-reach. A node without an address cannot be a member, and its failure says which of network, server
-or region is to blame.
+subnets, and Nova lists fixed addresses together with floating ones, which the load balancer may be
+unable to reach. A node without an address cannot be a member, and its failure says which of
+network, server or region is to blame.
 """
 
 import ipaddress

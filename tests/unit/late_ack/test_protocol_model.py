@@ -23,7 +23,7 @@ LATE, EARLY = ('confirm', 'acknowledge'), ('acknowledge', 'confirm')  # after th
 Copy = namedtuple('Copy', 'request queue count holder', defaults=(0, 0))
 # `count`: that of the first delivery to this worker.
 Run = namedtuple('Run', 'worker queue request count step', defaults=('begin',))
-# `settled`: the requests whose callers have the reply, or wait no more.
+# `settled`: the requests whose callers have the reply or gave up.
 State = namedtuple('State', 'losses copies runs settled')
 
 

@@ -88,7 +88,7 @@ def test_attaching_again_repairs_the_others_of_a_node_without_address(lab):
 
 @pytest.mark.parametrize('kind', ['healthmonitor', 'loadbalancer'])
 def test_attaching_again_creates_missing_parts_and_names_them(lab, kind):
-    """A health monitor or a load balancer that somebody deleted is created again."""
+    """A deleted health monitor or load balancer is created again."""
     policy, members = lab.attached([connected(1)], health_monitor={})
     before = ids_of(policy)
     lab.octavia(None).delete(kind, before[kind], cascade=True)

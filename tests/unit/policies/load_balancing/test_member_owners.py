@@ -1,4 +1,4 @@
-"""To which node a member belongs if addresses were used again, and what it is changed to."""
+"""The node to which a member belongs if addresses were used again, and how it is changed."""
 
 import pytest
 

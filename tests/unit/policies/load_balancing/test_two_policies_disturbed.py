@@ -136,7 +136,7 @@ class Scenario:
         return self._after('CLUSTER_REPLACE_NODES', inputs=inputs)
 
     def _replace_at_reused_addresses(self):
-        """The new nodes have the addresses of deleted ones, whose members nobody removed."""
+        """The new nodes have the addresses of deleted ones, whose members are still there."""
         del self.two.members[:2]
         self._grown(5, 6)
         for node, number in zip(self.two.members[-2:], (1, 2), strict=True):
