@@ -235,7 +235,8 @@ def _suit_any_locale() -> None:
     """Read standard input as UTF-8, and escape output that the locale cannot encode."""
     codecs.register_error(JSON_ESCAPES, _escape)
     if sys.stdout is None:  # the caller has closed it, as `>&-` of a shell does
-        sys.stdout = open(os.devnull, 'w', encoding='utf-8')  # noqa: SIM115  # until the exit
+        null = os.open(os.devnull, os.O_WRONLY)
+        sys.stdout = open(null, 'w', encoding='utf-8', closefd=False)  # noqa: SIM115
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(encoding='utf-8', errors='strict')
     if isinstance(sys.stdout, io.TextIOWrapper):
