@@ -314,7 +314,6 @@ class _StockClients:
         self._left: list[threading.Thread] = []
 
     def sent(self, send: Callable[[Any, float], Any], timeout_s: float) -> Any:
-        """Call `send` with a stock client and its timeout; repeat it if it did not publish."""
         end = time.monotonic() + timeout_s
         return tenacity.Retrying(
             retry=tenacity.retry_if_exception(_is_transient),

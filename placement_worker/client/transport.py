@@ -270,7 +270,6 @@ def shuffled(target: Any) -> Any:
 
 
 def queue_arguments(conf: cfg.ConfigOpts, target: Any) -> dict[str, Any]:
-    """Return the arguments of a quorum queue as oslo.messaging declares it."""
     options = {**conf.oslo_messaging_rabbit, **target.query}
     limits = {argument: int(options[name]) for name, argument in ARGUMENTS.items()}
     quorum = {'x-queue-type': 'quorum'}

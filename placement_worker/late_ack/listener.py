@@ -90,7 +90,6 @@ class ListenConnection:
         return self._connection.connection
 
     def add_consumer(self, exchange: str, topic: str, callback: Callable[[Any], None]) -> None:
-        """Declare the exchange and the queue of a topic; the next `wait` starts to consume it."""
         self._connection.declare_topic_consumer(
             exchange_name=exchange, topic=topic, callback=callback
         )
@@ -125,7 +124,6 @@ class ListenConnection:
             raise
 
     def cancel_consumers(self) -> None:
-        """Receive no further deliveries, not even after reconnecting."""
         tags = list(self._connection._consumers.values())
         self._connection._consumers.clear()
         for tag in tags if self.is_connected else ():

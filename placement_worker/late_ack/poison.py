@@ -16,8 +16,6 @@ ACKNOWLEDGED_S = 5  # the longest wait for the acknowledgement of a request that
 
 
 class PoisonMessages:
-    """The delivery limit of one topic."""
-
     def __init__(
         self,
         limit: DeliveryLimit,
@@ -43,7 +41,6 @@ class PoisonMessages:
         return request.redeliveries > self._limit.redeliveries
 
     def wait_for_moves(self) -> None:
-        """In the isolation queue, wait until no request of this process is being moved."""
         if self._limit.parks:
             with self._move_lock:
                 pass

@@ -40,11 +40,7 @@ class Reject(BaseException):
 
 
 class Heartbeat(NamedTuple):
-    """Times of a server on the monotonic clock.
-
-    `begun_at`: the start of the oldest request in flight; None if there is none. `disconnected_at`:
-    None while there is a connection.
-    """
+    """Times on the monotonic clock; `begun_at` is the start of the oldest request in flight."""
 
     polled_at: float
     begun_at: float | None
@@ -170,7 +166,6 @@ def heartbeat(server: Any) -> Heartbeat | None:
 
 
 def requests_in_flight(server: Any) -> RequestsInFlight | None:
-    """Return the requests in flight of an RPC server; None before it listens, or if it is stock."""
     listener = _listener(server)
     return listener and listener.in_flight
 

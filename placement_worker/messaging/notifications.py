@@ -49,15 +49,12 @@ _NOTIFIED = {rpc.POLICY_CHECK.name, rpc.POLICY_ATTACH.name, rpc.POLICY_DETACH.na
 
 
 class NotificationSender(Listener):
-    """Listener that sends a notification per start, end and error of a decision."""
-
     def __init__(
         self,
         transport: Callable[[], Any],
         publisher_id: str,
         events: Listener | None = None,
     ) -> None:
-        """Start the thread; `events` counts dropped notifications."""
         self._stopping = threading.Event()
         self._driver = _PersistentDriver(transport, self._stopping)
         self._notifier = oslo_messaging.Notifier(
@@ -186,7 +183,6 @@ def failed(error: Exception, request_id: str | None) -> dict[str, Any]:
 def create(
     conf: cfg.ConfigOpts, host: str, events: Listener | None = None
 ) -> NotificationSender | None:
-    """Return the listener, or None without a driver in `[oslo_messaging_notifications]`."""
     _notification_transport(conf)  # registers the options
     if set(conf.oslo_messaging_notifications.driver) <= {'noop'}:
         return None

@@ -51,8 +51,6 @@ class Refused(Exception):
 
 
 class ReplySender:
-    """Sends the replies of one process from many threads, with retries."""
-
     def __init__(
         self,
         connect: Callable[..., Connection],
@@ -249,7 +247,6 @@ class _Channel:
         self._channel.events['basic_return'].add(self._on_return)
 
     def publish(self, reply: Reply, stopping: threading.Event) -> bool:
-        """Publish, and return whether a queue has the message."""
         self._is_returned = False
         began = time.monotonic()
         try:

@@ -93,8 +93,6 @@ def report_parked(
 
 
 class AccessPolicy(dispatcher.ExplicitRPCAccessPolicy):
-    """Allow the exposed methods, and the `oslo_rpc_server_ping` of `rpc_ping_enabled`."""
-
     @override
     def is_allowed(self, endpoint: object, method: str) -> bool:
         ping = isinstance(endpoint, dispatcher.PingEndpoint) and method == 'oslo_rpc_server_ping'

@@ -56,7 +56,6 @@ def declare_queue(
 
 
 def consumer_count(conf: cfg.ConfigOpts, target: Any, queue: str) -> int:
-    """Return the number of consumers of an existing queue; 0 for drivers other than rabbit."""
     if not _is_rabbit(target):
         return 0
     with _connected(conf, target) as connection:
