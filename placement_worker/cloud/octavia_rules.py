@@ -13,6 +13,8 @@ import ipaddress
 import re
 from collections.abc import Mapping, Sequence
 
+from placement_worker.formats.text import shortened
+
 _PROXIES = ('PROXY', 'PROXYV2')
 _POOLS: Mapping[str, Sequence[str]] = {
     'TCP': ('HTTP', 'HTTPS', *_PROXIES, 'TCP'),
@@ -26,6 +28,7 @@ _POOLS: Mapping[str, Sequence[str]] = {
 _DATAGRAM_POOLS = ('UDP', 'SCTP')
 _DATAGRAM_MONITORS = ('UDP-CONNECT', 'SCTP', 'TCP', 'HTTP')
 _MONITORS = ('HTTP', 'HTTPS', 'PING', 'TCP', 'TLS-HELLO')
+_CODES_LENGTH = 64  # of the column in Octavia's database, which fails with a longer value
 _CODES = re.compile(r'(\d{3}(\s*,\s*\d{3})*)|(\d{3}-\d{3})')
 
 
@@ -48,6 +51,8 @@ def monitor_refusal(pool: str, monitor: str) -> str | None:
 
 
 def codes_refusal(codes: str) -> str | None:
+    if len(codes) > _CODES_LENGTH:
+        return f'Expected at most {_CODES_LENGTH} characters, got {len(codes)}'
     if _CODES.fullmatch(codes):
         return None
     return f'Expected codes such as `200`, `200,202` or `200-204`, got `{codes}`'
@@ -57,7 +62,7 @@ def address_refusal(address: str, cidr: str | None = None) -> str | None:
     try:
         ip = ipaddress.ip_address(address)
     except ValueError:
-        return f'Expected an IP address, got `{address}`'
+        return f'Expected an IP address, got `{shortened(address)}`'
     if cidr is not None and ip not in ipaddress.ip_network(cidr, strict=False):
         return f'Expected an IP address in {cidr}, got `{address}`'
     return None

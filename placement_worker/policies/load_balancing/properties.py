@@ -187,11 +187,11 @@ class LoadBalancingProperties(Struct, frozen=True, forbid_unknown_fields=True):
             refusal = octavia_rules.pool_refusal(vip.protocol, pool)
         reasons = {'vip.protocol': refusal}
         if vip.address is not None:
-            reasons['vip.address'] = octavia_rules.address_refusal(shortened(vip.address))
+            reasons['vip.address'] = octavia_rules.address_refusal(vip.address)
         if monitor:
             reasons['health_monitor.type'] = octavia_rules.monitor_refusal(pool, monitor.type)
         if monitor and monitor.probes_http and monitor.expected_codes:
-            codes = octavia_rules.codes_refusal(shortened(monitor.expected_codes))
+            codes = octavia_rules.codes_refusal(monitor.expected_codes)
             reasons['health_monitor.expected_codes'] = codes
         yield from ((path, reason) for path, reason in reasons.items() if reason)
 

@@ -117,8 +117,8 @@ MONITORS = {
     **dict.fromkeys(('HTTP', 'HTTPS', 'TCP', 'PROXY', 'PROXYV2'), 'HTTP HTTPS PING TCP TLS-HELLO'),
 }
 MONITOR_TYPES = ('HTTP', 'HTTPS', 'PING', 'TCP', 'TLS-HELLO', 'UDP-CONNECT', 'SCTP')
-CODES = ('200', '200,202', '200 , 202', '200-204')
-WRONG_CODES = ('2xx', '200-99', '200,', '200-204,301', 'all', '200\n')
+CODES = ('200', '200,202', '200 , 202', '200-204', ','.join(['200'] * 16))
+WRONG_CODES = (','.join(['200'] * 17), '2xx', '200-99', '200,', '200-204,301', 'all', '200\n')
 REFUSALS = [
     *(
         ({'vip': {'protocol': listener}, 'pool': {'protocol': pool}}, pool in pools.split(), 'vip')
