@@ -21,8 +21,7 @@ from placement_worker.cmd import output, threading_backend
 from placement_worker.cmd.base import OK, LocalCommand
 from placement_worker.cordons import cordon_file
 from placement_worker.errors import ConfigurationError, InvalidInventory
-from placement_worker.formats import text as moments
-from placement_worker.formats.text import did_you_mean, escaped, listed
+from placement_worker.formats.text import day_or_time, did_you_mean, escaped, listed
 from placement_worker.planning.places import MAX_NAME, MAX_REASON, Cordon, cordons_in_force
 
 DURATION = re.compile('([1-9][0-9]{0,8})([mhd])')
@@ -253,7 +252,7 @@ def _row(cordon: Cordon, listed_at: datetime.datetime) -> dict[str, Any]:
     state = 'evacuated' if cordon.evacuate else 'closed'
     return {
         'place': textwrap.wrap(escaped(cordon.place), PLACE_WIDTH),
-        'until': moments.day_or_time(cordon.until).replace('T', ' '),
+        'until': day_or_time(cordon.until).replace('T', ' '),
         'state': state if cordons_in_force([cordon], listed_at) else 'ended',
         'reason': textwrap.wrap(escaped(cordon.reason), REASON_WIDTH),
     }

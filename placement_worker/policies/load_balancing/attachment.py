@@ -2,9 +2,9 @@
 
 A policy has a load balancer of its own, or uses the preexisting one that its properties name. The
 binding's data holds the ids. The reply with these ids may be lost; attaching and detaching
-therefore find objects by their tags. A failed attachment is undone, because no binding names what
-it would leave; a binding is detached by its data alone, because a spec that Senlin stored may be
-invalid here.
+therefore find objects by their tags. A failed attachment is undone, because no binding would name
+the objects that are left. A spec that Senlin stored may be invalid here, so detaching uses the
+properties only if the data names no load balancer.
 
 :source: senlin/policies/lb_policy.py of Senlin 16, for the stored data.
 """
@@ -78,6 +78,8 @@ from placement_worker.policies.load_balancing.properties import (
 STORED = 'LoadBalancingPolicy'
 # The key in a cluster's data: policy id -> {vip_address}.
 IN_CLUSTER = 'loadbalancers'
+# Stands for another policy whose id the request need not have.
+UNNAMED_POLICY = ''
 # The number of attempts if other workers replace the load balancer.
 _ATTEMPTS = 5
 # The longest name that Octavia accepts.
@@ -90,7 +92,8 @@ _LOOKUP_SETTINGS = OctaviaSettings(max_attempts=3)
 class StoredLoadBalancer:
     """The load balancer and the pool in the data of a binding, written by any version.
 
-    :ivar load_balancer: the id; or the id or name in the properties, if it is preexisting.
+    :ivar load_balancer: the id; of a preexisting one, the id or name in the properties, which
+        Senlin stores as it is.
     :ivar preexisting: whether the load balancer existed before the policy was attached.
     :ivar ids: the ids by the keys of the data: loadbalancer, listener, pool, healthmonitor.
     """
@@ -151,7 +154,8 @@ class PoolAccess:
             tags_of(request.cluster.id, state.binding.id),
             nodes,
             records_of(request.cluster, state.binding.id, others),
-            not stored.preexisting and action.action not in actions.OF_A_NODE,
+            # Actions of single nodes run side by side.
+            alone=not stored.preexisting and action.action not in actions.OF_A_NODE,
         )
 
     def pool(self, subnet_id: str | None = None) -> Pool:
@@ -294,8 +298,8 @@ class Attachment:
     ) -> Outcome:
         cluster, is_attached = self.request.cluster, self.stored is not None
         records = records_of(cluster, self.request.policy.id)
-        if not is_attached:  # another policy wrote `lb_member`, even if the request names none
-            records = replace(records, others=records.others | {''})
+        if not is_attached:  # an `lb_member` that exists already belongs to another policy
+            records = replace(records, others=records.others | {UNNAMED_POLICY})
         access = PoolAccess(
             StoredLoadBalancer(balancer.id, balancer.pool, self._is_preexisting),
             self.updater,
@@ -314,9 +318,10 @@ class Attachment:
         reason = cause(failure)
         has_expired = isinstance(failure, RequestExpired)
         has_written = bool(self.updater.statistics.writes)
-        # The objects with the tags may belong to a completed attachment: the binding says so, or
-        # another worker has attached the policy again after this request expired.
-        if self.stored is None and (has_written or not has_expired):
+        # The objects of a completed attachment stay. If this request expired before it wrote, those
+        # with its tags may be of another worker, which attached the policy again.
+        may_be_others = has_expired and not has_written
+        if self.stored is None and not may_be_others:
             try:
                 self._remove_all(self.updater.for_cleanup())
             except (ApiError, Rejected) as exc:
@@ -358,6 +363,7 @@ def detach(
     try:
         if stored is not None:
             pool = PoolAccess(stored, updater, tags, nodes, records).pool()
+            # The nodes' data must not lose members that another policy's pool has.
             members = pool.members() if stored.preexisting or records.others else None
         if stored is not None and stored.preexisting:
             MemberRemoval(state, cluster.nodes, nodes, records).run(pool, lambda _: Located())

@@ -278,7 +278,7 @@ class MemberAddition(MemberChange):
             there = (members.by_key.get(member.key) for member in located.members)
             ids += [member['id'] for member in there if member]
             rivals = {rival for member_id in ids for rival in members.claims.get(member_id, ())}
-            new = [self.cluster[node_id] for node_id in sorted(rivals - known & rivals)]
+            new = [self.cluster[node_id] for node_id in sorted(rivals - known)]
             if not new:
                 return located, nodes
             nodes += new

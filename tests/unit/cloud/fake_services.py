@@ -250,7 +250,7 @@ class Handler(BaseHTTPRequestHandler):
             return lambda path, query: self.serve_nova(name.partition('-')[2], path, query)
         raise AttributeError(name)
 
-    def log_message(self, format, *args):  # noqa: A002
+    def log_message(self, *_):
         """Print nothing."""
 
 

@@ -15,6 +15,7 @@ from tests.simulated_octavia import Lab, data_of, patched
 ORDERS = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 30)), min_size=1, max_size=12)
 PENDING_S = st.sampled_from([0, 0.2, 1, 3])
 CALL_S = st.sampled_from([0, 0.01, 0.3])
+DIFFERENT_NODES = st.lists(st.integers(1, 3)), st.lists(st.integers(4, 6))
 
 
 def lab_of(order, pending_s, call_s=0, **more):
@@ -112,14 +113,7 @@ def test_concurrent_attach_and_detach_leave_at_most_one_load_balancer(order, pen
     assert len(lab.settled()['loadbalancer']) <= (attached['status'] == 'OK')
 
 
-@given(
-    st.lists(st.integers(1, 3)),
-    st.lists(st.integers(4, 6)),
-    ORDERS,
-    PENDING_S,
-    st.booleans(),
-    st.booleans(),
-)
+@given(*DIFFERENT_NODES, ORDERS, PENDING_S, st.booleans(), st.booleans())
 def test_concurrent_additions_and_removals_end_with_the_expected_members(
     first, second, order, pending_s, batch, own
 ):

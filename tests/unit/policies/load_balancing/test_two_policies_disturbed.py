@@ -18,6 +18,7 @@ from tests.unit.policies.load_balancing.building_blocks import (
 )
 from tests.unit.policies.load_balancing.test_concurrent_copies import (
     CALL_S,
+    DIFFERENT_NODES,
     ORDERS,
     PENDING_S,
     create_and_delete,
@@ -200,6 +201,15 @@ def is_ok(reply):
     return (reply.get('status') or reply['action']['data']['status']) == 'OK'
 
 
+def assert_right(scenario, reply, disturbance):
+    try:
+        assert is_ok(reply), reply
+        scenario.is_right(reply)
+    except AssertionError as exc:
+        exc.add_note(disturbance)
+        raise
+
+
 @cache
 def calls_of(name, batch, preexisting):
     """Return the calls of an undisturbed run, and check its result."""
@@ -233,12 +243,7 @@ def test_operation_of_a_killed_worker_completes_when_redelivered(name, batch, pr
 
         reply = scenario.send()
 
-        try:
-            assert is_ok(reply), reply
-            scenario.is_right(reply)
-        except AssertionError as exc:
-            exc.add_note(f'killed at call {step}, {call}')
-            raise
+        assert_right(scenario, reply, f'killed at call {step}, {call}')
 
 
 @scenarios
@@ -257,12 +262,7 @@ def test_operation_that_fails_half_way_completes_when_repeated(name, batch, pree
 
         reply = scenario.requested()()
 
-        try:
-            assert is_ok(reply), reply
-            scenario.is_right(reply)
-        except AssertionError as exc:
-            exc.add_note(f'refused from call {step} on, {call}')
-            raise
+        assert_right(scenario, reply, f'refused from call {step} on, {call}')
 
 
 class Refusal:
@@ -316,14 +316,7 @@ def test_concurrent_attachments_of_both_policies_fill_both_pools(order, pending_
     assert two.lab.is_empty()
 
 
-@given(
-    st.lists(st.integers(1, 3)),
-    st.lists(st.integers(4, 6)),
-    ORDERS,
-    PENDING_S,
-    st.booleans(),
-    st.booleans(),
-)
+@given(*DIFFERENT_NODES, ORDERS, PENDING_S, st.booleans(), st.booleans())
 def test_concurrent_actions_on_different_nodes_leave_both_pools_right(
     first, second, order, pending_s, batch, preexisting
 ):
