@@ -91,10 +91,7 @@ class Cost:
 
 
 # Nodes of a cluster -> the cost of its checks, on the machine that the page describes.
-MEASURED: Mapping[int, Cost] = {
-    3: Cost(2.2, 2.5, 0.24, 14),
-    200: Cost(3.0, 3.9, 0.44, 108),
-}
+MEASURED: Mapping[int, Cost] = {3: Cost(2.2, 2.5, 0.24, 14), 200: Cost(3.0, 3.9, 0.44, 108)}
 
 
 def queue(checks_per_s: float, cost: Cost) -> Queue:

@@ -304,8 +304,7 @@ TABLE = [
     _recorded([{**RECORD, 'attempts': 0}], 'Expected `int` >= 1, got `0` - at `{}[0].attempts`'),
     _recorded([{**RECORD, 'zone': 7}], 'Expected `str | null`, got `int` - at `{}[0].zone`'),
     _recorded(
-        [{**RECORD, 'zone': None}],
-        'Expected `region_name`, `zone` or both, got none - at `{}[0]`',
+        [{**RECORD, 'zone': None}], 'Expected `region_name`, `zone` or both, got none - at `{}[0]`'
     ),
     _recorded([{'zone': 'a', 'attempts': 1}], 'Object missing required field `at` - at `{}[0]`'),
     # The policies.
@@ -507,9 +506,7 @@ TABLE = [
         f'Expected one of `best_effort`, `strict`, got `loose` - at `{SPREAD}.mode`',
     ),
     _spread(
-        'no allowed skew',
-        {'max_skew': 0},
-        f'Expected `int` >= 1, got `0` - at `{SPREAD}.max_skew`',
+        'no allowed skew', {'max_skew': 0}, f'Expected `int` >= 1, got `0` - at `{SPREAD}.max_skew`'
     ),
     _spread(
         'an allowed skew in words',
@@ -579,10 +576,7 @@ def _rebalance(name: str, path: str, value: Any, message: str) -> Malformed:
 
 REBALANCE_TABLE = [
     Malformed(
-        'no cluster',
-        {'policies': []},
-        REQUEST,
-        'Object missing required field `cluster` - at `$`',
+        'no cluster', {'policies': []}, REQUEST, 'Object missing required field `cluster` - at `$`'
     ),
     Malformed(
         'no policies',

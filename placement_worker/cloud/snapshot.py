@@ -10,14 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from placement_worker.cloud.ports import (
-    Cloud,
-    Network,
-    Octavia,
-    OctaviaSettings,
-    Resource,
-    Subnet,
-)
+from placement_worker.cloud.ports import Cloud, Network, Octavia, OctaviaSettings, Resource, Subnet
 from placement_worker.contract.model import Cluster, Node, ServerDetails
 
 Location = tuple[str | None, str | None]  # region and zone; None stands for an unknown one

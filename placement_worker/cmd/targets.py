@@ -25,9 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help='the embedded cloud; default: the shipped examples/cloud.yaml',
     )
     parser.add_argument(
-        '--cordon-file',
-        metavar='FILE',
-        help='cordons for the embedded cloud; default: no cordons',
+        '--cordon-file', metavar='FILE', help='cordons for the embedded cloud; default: no cordons'
     )
     add_remote_arguments(parser)
 

@@ -249,7 +249,7 @@ PLACEMENT = [
         help='File with the cordons: a YAML list of zones and regions in which no node is created '
         'until a time. The worker reads it again when it changes. `placement-policy cordon` '
         'edits it. None by default.',
-    ),
+    )
 ]
 
 METRICS = [
@@ -280,7 +280,7 @@ DECISION_LOG = [
         'responses of the cloud, the version and the reply. `placement-policy replay` '
         'repeats the decisions. Credentials are left out. All processes write to it, and '
         'logrotate may move it. None by default.',
-    ),
+    )
 ]
 
 GROUPS: dict[str, list[Any]] = {

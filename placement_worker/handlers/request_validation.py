@@ -99,9 +99,7 @@ _MAX_STATUSES = 20
 
 
 def request_warnings(
-    request: CheckRequest,
-    links: Sequence[Link],
-    declared: Collection[str],
+    request: CheckRequest, links: Sequence[Link], declared: Collection[str]
 ) -> list[str]:
     """Return the sentences about the inputs, the profile type and the statuses of a check.
 

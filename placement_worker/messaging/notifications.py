@@ -50,10 +50,7 @@ _NOTIFIED = {rpc.POLICY_CHECK.name, rpc.POLICY_ATTACH.name, rpc.POLICY_DETACH.na
 
 class NotificationSender(Listener):
     def __init__(
-        self,
-        transport: Callable[[], Any],
-        publisher_id: str,
-        events: Listener | None = None,
+        self, transport: Callable[[], Any], publisher_id: str, events: Listener | None = None
     ) -> None:
         self._stopping = threading.Event()
         self._driver = _PersistentDriver(transport, self._stopping)

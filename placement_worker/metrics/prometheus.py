@@ -86,10 +86,7 @@ class Metrics(Listener):
 
     def _create_request_metrics(self) -> None:
         self._checks = self._histogram(
-            'check_duration',
-            'Time to decide a check.',
-            ('phase', 'action', 'outcome'),
-            DECISION_S,
+            'check_duration', 'Time to decide a check.', ('phase', 'action', 'outcome'), DECISION_S
         )
         self._policies = self._histogram(
             'policy_duration',

@@ -129,10 +129,7 @@ def transfers(regions: Sequence[Region], min_gain: Fraction = Fraction(0)) -> It
 
 
 def steps(
-    regions: Sequence[Region],
-    transfers: Iterable[Transfer],
-    max_surge: int,
-    new_node: int = 0,
+    regions: Sequence[Region], transfers: Iterable[Transfer], max_surge: int, new_node: int = 0
 ) -> Iterator[Step]:
     """Group transfers into steps that add at most `max_surge` nodes, and exceed no cap.
 

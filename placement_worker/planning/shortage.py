@@ -168,10 +168,7 @@ def failures_after_deletion(
             # A node of the same attempt, which was created later, must not end the record.
             at = max([last, *(when for when in created if when < until and when <= now)])
             record = RecordedFailure(
-                region_name=place[0],
-                zone=place[1],
-                at=at,
-                attempts=min(attempts, MOST_ATTEMPTS),
+                region_name=place[0], zone=place[1], at=at, attempts=min(attempts, MOST_ATTEMPTS)
             )
             recorded |= _in_force(replace(memory, failures=[record]), evidence, locate, now)
     failures = sorted(recorded.values(), key=_by_name)
@@ -233,10 +230,7 @@ def _node_at(failure: RecordedFailure) -> Node:
 
 
 def _shortage(
-    evidence: _Evidence,
-    backoff: Backoff,
-    now: datetime.datetime,
-    recorded: RecordedFailure | None,
+    evidence: _Evidence, backoff: Backoff, now: datetime.datetime, recorded: RecordedFailure | None
 ) -> Shortage | None:
     """Return the shortage of one place, or None if it has recovered.
 

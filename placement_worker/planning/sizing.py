@@ -88,10 +88,7 @@ def current_nodes(action: Action, cluster: Cluster) -> list[Node]:
 
 
 def size_warnings(
-    request: CheckRequest,
-    data: ActionData,
-    max_nodes: int,
-    protections: Mapping[str, Protection],
+    request: CheckRequest, data: ActionData, max_nodes: int, protections: Mapping[str, Protection]
 ) -> list[str]:
     """Return the sentences about a resize that a bound changes, and about too few or many nodes.
 

@@ -69,10 +69,7 @@ class Protection:
 
     @property
     def details(self) -> dict[str, str]:
-        return {
-            'until': day_or_time(self.until) if self.until else '',
-            'reason': self.reason,
-        }
+        return {'until': day_or_time(self.until) if self.until else '', 'reason': self.reason}
 
 
 @dataclass(frozen=True, slots=True)

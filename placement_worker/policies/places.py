@@ -386,11 +386,7 @@ class Places:
         ]
 
     def _shortages(
-        self,
-        listed: PlacementProperties | None,
-        *,
-        by_region: bool,
-        by_zone: bool = True,
+        self, listed: PlacementProperties | None, *, by_region: bool, by_zone: bool = True
     ) -> dict[Location, Shortage]:
         """Return the shortages; without `by_region` or `by_zone`, keys have None for that part."""
         if listed is None or listed.backoff is None:

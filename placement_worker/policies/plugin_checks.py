@@ -71,9 +71,7 @@ def installed() -> Iterator[tuple[str, object]]:
             yield entry_point.name, _Unloadable(problem)
 
 
-def usable(
-    named: Iterable[tuple[str, object]],
-) -> tuple[dict[str, PolicyClass], dict[str, str]]:
+def usable(named: Iterable[tuple[str, object]]) -> tuple[dict[str, PolicyClass], dict[str, str]]:
     """Return the classes that fit the plugin interface, and the reasons to skip the others.
 
     The keys of both maps are entry-point names. If several packages provide a type, a class of this

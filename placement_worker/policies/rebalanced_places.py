@@ -181,10 +181,7 @@ def _region(
 
 
 def _zones(
-    region: str | None,
-    listed: Sequence[Place] | None,
-    counts: Mapping[Location, _Count],
-    size: int,
+    region: str | None, listed: Sequence[Place] | None, counts: Mapping[Location, _Count], size: int
 ) -> list[Holding]:
     """A region that is not divided by zone has one zone without a name."""
     places: dict[str | None, Place | None] = {None: EVERYWHERE}

@@ -245,11 +245,7 @@ class PlacementPolicy(Policy[P]):
     planner = staticmethod(plan_for)
 
     def _share(
-        self,
-        size: Size,
-        places: Sequence[Place],
-        held: Held[str | None],
-        region: str | None = None,
+        self, size: Size, places: Sequence[Place], held: Held[str | None], region: str | None = None
     ) -> Share:
         plan, current = self.planner(size, places, held), held.total
         # Without the zones of other regions, which this region cannot hold.

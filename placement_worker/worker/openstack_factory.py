@@ -13,11 +13,7 @@ from oslo_config import cfg
 from placement_worker.cloud.openstack.project_cloud import OpenStackClouds
 from placement_worker.cloud.openstack.retry_policy import RetryPolicy
 from placement_worker.cloud.openstack.sessions import Access
-from placement_worker.config.options import (
-    REQUEST_TIMEOUT_S,
-    SERVICE_AUTH,
-    register_service_auth,
-)
+from placement_worker.config.options import REQUEST_TIMEOUT_S, SERVICE_AUTH, register_service_auth
 from placement_worker.errors import ConfigurationError
 
 INTERFACE = 'public'

@@ -14,11 +14,7 @@ ENDED = ('SUCCEEDED', 'FAILED', 'CANCELLED')
 ACTION_S = 300
 POLL_S = 0.3
 VERSION = 'clustering 1.14'
-SERVER = {
-    'flavor': '1',
-    'image': computes.IMAGE,
-    'networks': [{'network': 'private'}],
-}
+SERVER = {'flavor': '1', 'image': computes.IMAGE, 'networks': [{'network': 'private'}]}
 
 
 class Senlin:

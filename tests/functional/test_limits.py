@@ -123,10 +123,7 @@ PROPERTIES = {
     'a pickle': {'content_type': 'application/x-python-serialize', 'content_encoding': 'binary'},
     'yaml': {'content_type': 'application/x-yaml', 'content_encoding': 'utf-8'},
     'an unknown content type': {'content_type': 'nonsense/x', 'content_encoding': 'utf-8'},
-    'an unknown encoding': {
-        'content_type': 'application/json',
-        'content_encoding': 'utf-99',
-    },
+    'an unknown encoding': {'content_type': 'application/json', 'content_encoding': 'utf-99'},
     'no content type': {'content_type': '', 'content_encoding': ''},
     'an unknown compression': {'headers': {'compression': 'application/x-nothing'}},
     'a compression that is a list': {'headers': {'compression': ['x']}},

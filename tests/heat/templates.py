@@ -9,11 +9,7 @@ PLACED, PLAIN = 'OS::Heat::PlacedAutoScalingGroup', 'OS::Heat::AutoScalingGroup'
 ZONES = ('az1', 'az2', 'az3')
 SERVER: Json = {
     'type': 'OS::Nova::Server',
-    'properties': {
-        'flavor': '1',
-        'image': computes.IMAGE,
-        'networks': [{'network': 'private'}],
-    },
+    'properties': {'flavor': '1', 'image': computes.IMAGE, 'networks': [{'network': 'private'}]},
 }
 # The change of the size by each scaling policy.
 ADJUSTMENTS = {'grow': 1, 'grow3': 3, 'shrink2': -2}

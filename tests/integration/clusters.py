@@ -120,11 +120,7 @@ def lb_policy(version: str = '1.3', **properties: Any) -> Json:
     }
     return {
         'id': 'balance',
-        'spec': {
-            'type': 'senlin.policy.loadbalance',
-            'version': version,
-            'properties': everything,
-        },
+        'spec': {'type': 'senlin.policy.loadbalance', 'version': version, 'properties': everything},
         'data': {},
     }
 

@@ -13,9 +13,7 @@ FIRST_REGION = 'RegionOne'  # created with Keystone
 ZONES = {'RegionOne': ('az1', 'az2', 'az3'), 'RegionTwo': ('az1', 'az4')}
 PLAIN_USERS = ('demo', 'other')
 PLAIN_ROLES = ('member', 'load-balancer_member')
-SUBNETS = {
-    'private': {'private-subnet-v6': 'fd00::/64', 'private-subnet': '10.0.0.0/16'},
-}
+SUBNETS = {'private': {'private-subnet-v6': 'fd00::/64', 'private-subnet': '10.0.0.0/16'}}
 
 
 class HasUrl(Protocol):

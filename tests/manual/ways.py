@@ -27,12 +27,7 @@ class Way(NamedTuple):
 
 
 WAYS = [
-    Way(
-        'tutorial',
-        r'sudo apt-get ',
-        SYNTAX,
-        'tests must not change the machine',
-    ),
+    Way('tutorial', r'sudo apt-get ', SYNTAX, 'tests must not change the machine'),
     Way(
         'tutorial',
         r'(env RABBITMQ|kill "\$\(cat broker/pid\)")',
@@ -164,10 +159,7 @@ WAYS = [
     ),
     Way('monitoring', r'sed ', ELSEWHERE, 'tests/unit/test_monitoring.py'),
     Way(
-        '(install|operating)$',
-        r'python3 -c .*getpass',
-        SYNTAX,
-        'asks for a password on a terminal',
+        '(install|operating)$', r'python3 -c .*getpass', SYNTAX, 'asks for a password on a terminal'
     ),
     Way('(install|operating)$', r'(?!placement-policy parked ).*', ROOT),
     Way('', r'placement-policy (clusters|parked|ping|replay|why) ', WORKER),

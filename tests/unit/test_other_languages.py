@@ -91,11 +91,7 @@ def test_reply_queue_of_oslo_messaging_has_the_arguments_of_the_manual():
 
     arguments = impl_rabbit._get_queue_arguments(False, ttl_s, True, limits, False)
 
-    assert arguments == {
-        'x-queue-type': 'quorum',
-        'x-delivery-limit': 100,
-        'x-expires': 1_800_000,
-    }
+    assert arguments == {'x-queue-type': 'quorum', 'x-delivery-limit': 100, 'x-expires': 1_800_000}
     page = ' '.join(PAGE.read_text().split())
     assert [f'``{key!r}: {value!r}``' in page for key, value in arguments.items()] == [True] * 3
 

@@ -174,8 +174,7 @@ class StateMachine:
         others = self._objects.children('listener', lb_id)
         if any(one['protocol_port'] == port for one in others):
             raise ApiError(
-                f'Another Listener on this Load Balancer is already using protocol_port {port}',
-                409,
+                f'Another Listener on this Load Balancer is already using protocol_port {port}', 409
             )
         return self._objects.put('listener', body, lb=lb_id, loadbalancers=[{'id': lb_id}])
 

@@ -157,9 +157,7 @@ class InterceptedOctavia(ports.Octavia):
     @override
     def create_member(self, pool_id: str, member: Resource) -> Resource:
         return self._call(
-            'create_member',
-            [pool_id, member],
-            lambda: self._octavia.create_member(pool_id, member),
+            'create_member', [pool_id, member], lambda: self._octavia.create_member(pool_id, member)
         )
 
     @override
@@ -194,10 +192,7 @@ class InterceptedOctavia(ports.Octavia):
         operation: str | None = None,
     ) -> T:
         call = Call(
-            _LOAD_BALANCER,
-            operation or method,
-            f'octavia.{method}',
-            [self._region, *arguments],
+            _LOAD_BALANCER, operation or method, f'octavia.{method}', [self._region, *arguments]
         )
         return self._hook(call, make)
 

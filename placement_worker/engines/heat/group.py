@@ -98,10 +98,7 @@ class PlacedAutoScalingGroup(AutoScalingResourceGroup):
     """
 
     PROPERTIES = (*AutoScalingResourceGroup.PROPERTIES, PLACEMENT)
-    properties_schema = {
-        **AutoScalingResourceGroup.properties_schema,
-        PLACEMENT: _PLACEMENT_SCHEMA,
-    }
+    properties_schema = {**AutoScalingResourceGroup.properties_schema, PLACEMENT: _PLACEMENT_SCHEMA}
     _asks_worker = False
 
     @override

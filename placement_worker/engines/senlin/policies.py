@@ -121,10 +121,7 @@ class RegionPlacementPolicy(DecidedByWorker, regions.RegionPlacementPolicy):  # 
 
     VERSIONS = {**regions.RegionPlacementPolicy.VERSIONS, **PLACEMENT_VERSION}
     TARGET = [*regions.RegionPlacementPolicy.TARGET, *DELETIONS]
-    properties_schema = {
-        **regions.RegionPlacementPolicy.properties_schema,
-        **PLACEMENT_PROPERTIES,
-    }
+    properties_schema = {**regions.RegionPlacementPolicy.properties_schema, **PLACEMENT_PROPERTIES}
 
 
 class ZonePlacementPolicy(DecidedByWorker, zones.ZonePlacementPolicy):  # type: ignore[misc]
@@ -132,7 +129,4 @@ class ZonePlacementPolicy(DecidedByWorker, zones.ZonePlacementPolicy):  # type: 
 
     VERSIONS = {**zones.ZonePlacementPolicy.VERSIONS, **PLACEMENT_VERSION}
     TARGET = [*zones.ZonePlacementPolicy.TARGET, *DELETIONS]
-    properties_schema = {
-        **zones.ZonePlacementPolicy.properties_schema,
-        **PLACEMENT_PROPERTIES,
-    }
+    properties_schema = {**zones.ZonePlacementPolicy.properties_schema, **PLACEMENT_PROPERTIES}

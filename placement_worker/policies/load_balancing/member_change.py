@@ -500,12 +500,7 @@ def nodes_of(request: CheckRequest, node_ids: Iterable[str]) -> tuple[list[Node]
 
 
 def node_patch(
-    state: State,
-    node: Node,
-    data: Data,
-    *,
-    failure: str | None = None,
-    repaired: str | None = None,
+    state: State, node: Node, data: Data, *, failure: str | None = None, repaired: str | None = None
 ) -> dict[str, NodePatch]:
     """Return the patch of a node by its id; nothing if it stays the same.
 

@@ -47,8 +47,7 @@ class SessionPersistence(Struct, frozen=True, forbid_unknown_fields=True):
         Meta(description='Type of persistence; NONE disables it.'),
     ] = 'NONE'
     cookie_name: Annotated[
-        Text | None,
-        Meta(description='Name of the cookie for APP_COOKIE; ignored for other types.'),
+        Text | None, Meta(description='Name of the cookie for APP_COOKIE; ignored for other types.')
     ] = None
 
     def __post_init__(self) -> None:
@@ -81,8 +80,7 @@ class Vip(Struct, frozen=True, forbid_unknown_fields=True):
         None
     )
     network: Annotated[
-        Text | None,
-        Meta(description='Name or ID of the network of the address. New in 1.2.'),
+        Text | None, Meta(description='Name or ID of the network of the address. New in 1.2.')
     ] = None
     address: Annotated[
         Text | None, Meta(description='IP address; Octavia allocates one if it is omitted.')
@@ -123,8 +121,7 @@ class HealthMonitor(Struct, frozen=True, forbid_unknown_fields=True):
         Meta(description='Path of the probe for HTTP and HTTPS; ignored for other types.'),
     ] = None
     expected_codes: Annotated[
-        Text | None,
-        Meta(description='HTTP codes of a successful probe, e.g. 200,202 or 200-204.'),
+        Text | None, Meta(description='HTTP codes of a successful probe, e.g. 200,202 or 200-204.')
     ] = None
     id: Annotated[Text | None, Meta(description='ID of an existing health monitor.')] = None
 
@@ -150,19 +147,13 @@ class LoadBalancingProperties(Struct, frozen=True, forbid_unknown_fields=True):
     ] = None
     lb_status_timeout: Annotated[
         int,
-        Meta(
-            ge=1,
-            le=86400,
-            description='Time limit in seconds for all changes of one operation.',
-        ),
+        Meta(ge=1, le=86400, description='Time limit in seconds for all changes of one operation.'),
     ] = STATUS_TIMEOUT_S
     loadbalancer: Annotated[
-        Text | None,
-        Meta(description='Name or ID of an existing load balancer, with `pool.id`.'),
+        Text | None, Meta(description='Name or ID of an existing load balancer, with `pool.id`.')
     ] = None
     availability_zone: Annotated[
-        Text | None,
-        Meta(description='Availability zone of the load balancer. New in 1.2.'),
+        Text | None, Meta(description='Availability zone of the load balancer. New in 1.2.')
     ] = None
     flavor_id: Annotated[
         Text | None, Meta(description='ID of the flavor of the load balancer. New in 1.3.')

@@ -4,11 +4,7 @@ import threading
 
 import pytest
 
-from placement_worker.cloud.ports import (
-    UnreachableCloud,
-    bound_request_id,
-    current_request_id,
-)
+from placement_worker.cloud.ports import UnreachableCloud, bound_request_id, current_request_id
 from placement_worker.errors import ServiceFailed
 
 OUTER = 'req-0f3a1b2c-0d4e-4f56-8a9b-0c1d2e3f4a5b'

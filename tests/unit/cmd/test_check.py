@@ -185,10 +185,7 @@ def test_check_of_lines_replies_to_each_line(tmp_path, name):
             'of `zones`, `regions`, `home_region`, `servers`, `networks`, `subnets`, '
             '`load_balancer` - at `$`',
         ),
-        (
-            {'request': GOOD, 'clod': {}},
-            'Expected only `request` and `cloud`, got `clod`',
-        ),
+        ({'request': GOOD, 'clod': {}}, 'Expected only `request` and `cloud`, got `clod`'),
         ('\udcff', NOT_UTF_8),
         ('{"request": {"target": "caf\udce9"}}', NOT_UTF_8),
         ('[]', 'Expected `object`, got `array` - at `$`'),

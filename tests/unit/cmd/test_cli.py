@@ -34,10 +34,7 @@ REAL_OPEN = open
         ),
         (['validate', 'f', '--transport', ''], '[DEFAULT] transport_url is not set'),
         (['validate', 'f', '--config-file', 'text.yaml'], 'Failed to parse '),
-        (
-            ['check', 'f', '--transport', 'foo'],
-            '--cloud describes an embedded cloud; omit it',
-        ),
+        (['check', 'f', '--transport', 'foo'], '--cloud describes an embedded cloud; omit it'),
         (
             ['validate', 'f', '--transport', 'nope://x/'],
             'The transport URL cannot be used: Failed to load transport',

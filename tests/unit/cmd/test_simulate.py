@@ -121,11 +121,7 @@ def test_simulate_with_plot_and_report_writes_both_files(program, tmp_path):
 def test_simulate_with_an_error_prints_the_cause_first(program, arguments, message):
     """Each wrong input ends with exit status 2; the first line of the error has the cause."""
     unknown = {'id': 'x', 'spec': {'type': 'x', 'version': 1}}
-    files = {
-        's': SCENARIO,
-        'bad': {'titel': 1},
-        'policy': {**SCENARIO, 'policies': [unknown]},
-    }
+    files = {'s': SCENARIO, 'bad': {'titel': 1}, 'policy': {**SCENARIO, 'policies': [unknown]}}
 
     status, out, err = program('simulate', *arguments, **files)
 
@@ -187,11 +183,7 @@ SKEWED = 'Zone a would hold 6 nodes, ideal 3.0, allowed skew 1: zone b is unavai
             'best_effort',
             ['CLUSTER_SCALE_OUT: OK, Completed policy checking.', f'Warning: {SKEWED}'],
         ),
-        (
-            [{'lose_zone': 'b'}, {'scale_out': 6}],
-            'strict',
-            [f'CLUSTER_SCALE_OUT: ERROR, {SKEWED}'],
-        ),
+        ([{'lose_zone': 'b'}, {'scale_out': 6}], 'strict', [f'CLUSTER_SCALE_OUT: ERROR, {SKEWED}']),
     ],
     ids=['protected', 'one', 'warning', 'error'],
 )

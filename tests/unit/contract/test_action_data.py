@@ -155,11 +155,7 @@ def test_replanned_change_drops_the_earlier_plan_only():
     """A new plan replaces places, regions and zones of an earlier one; other keys stay."""
     deletion = Deletion({'mark': 1, 'zones': {'a': 1}, 'region': {}, 'places': []})
 
-    assert deletion.replanned(2, regions={'R1': 2}) == {
-        'mark': 1,
-        'count': 2,
-        'regions': {'R1': 2},
-    }
+    assert deletion.replanned(2, regions={'R1': 2}) == {'mark': 1, 'count': 2, 'regions': {'R1': 2}}
     assert list(deletion.updated(count=2, mark=2).items())[:2] == [('mark', 2), ('zones', {'a': 1})]
 
 

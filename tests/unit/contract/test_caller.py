@@ -98,10 +98,7 @@ def test_expiring_request_keeps_its_own_time():
     [
         ('req-1', 'Expected a map with `request_id`, got `str` - at `context`'),
         ({'request_id': 1}, 'Expected `str`, got `int` - at `context.request_id`'),
-        (
-            {'requestid': 'r'},
-            'Unknown key (did you mean `request_id`?) - at `context.requestid`',
-        ),
+        ({'requestid': 'r'}, 'Unknown key (did you mean `request_id`?) - at `context.requestid`'),
         (
             {'request_id': 'r', 'globalrequest_id': 'r'},
             'Unknown key (did you mean `global_request_id`?) - at `context.globalrequest_id`',

@@ -13,12 +13,7 @@ import msgspec
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.ports import OctaviaSettings
 from placement_worker.contract.model import CheckRequest, Package
-from placement_worker.decisions.records import (
-    DecisionLog,
-    Entry,
-    LogFile,
-    entries,
-)
+from placement_worker.decisions.records import DecisionLog, Entry, LogFile, entries
 from placement_worker.errors import InvalidRequest
 from placement_worker.handlers.decision_state import Conditions
 from placement_worker.handlers.service import Endpoints, WorkerSettings

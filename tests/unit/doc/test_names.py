@@ -40,10 +40,7 @@ def test_option_with_its_group_is_recognized(names, option, name):
         ),
         ('placement-policy ping', ['command-ping', 'program-placement-policy']),
         ('placement-policy', ['program-placement-policy']),
-        (
-            'RequestParked',
-            ['error-requestparked', 'contract-requestparked', 'alert-requestparked'],
-        ),
+        ('RequestParked', ['error-requestparked', 'contract-requestparked', 'alert-requestparked']),
         (
             'senlin.policy.deletion-1.1',
             [

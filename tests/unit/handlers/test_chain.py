@@ -61,14 +61,7 @@ def failing(state):
     raise Rejected('It cannot be done.', {'tried': 3})
 
 
-def run(
-    *scripts,
-    action='CLUSTER_SCALE_OUT',
-    data=None,
-    inputs=None,
-    ticks=None,
-    target='BEFORE',
-):
+def run(*scripts, action='CLUSTER_SCALE_OUT', data=None, inputs=None, ticks=None, target='BEFORE'):
     """Run scripts, each alone or with a priority."""
     asked = codec.decode(
         request(

@@ -433,10 +433,7 @@ def test_node_that_left_its_region_breaks_no_tie_of_the_zones(plan):
 
 @pytest.mark.parametrize(
     ('updated_at', 'moved'),
-    [
-        ('2026-01-01T11:59:00Z', {('az1', 'az3'): 3}),
-        ('2026-01-01T11:00:00Z', {('az1', 'az2'): 1}),
-    ],
+    [('2026-01-01T11:59:00Z', {('az1', 'az3'): 3}), ('2026-01-01T11:00:00Z', {('az1', 'az2'): 1})],
 )
 def test_rebalance_to_a_zone_short_of_capacity_is_one_probe_after_the_delay(
     plan, updated_at, moved

@@ -228,11 +228,7 @@ def test_subject_of_any_request_has_the_parts_that_can_be_decoded(raw, expected,
 def test_subject_with_hostile_names_is_short_and_on_one_line(is_text):
     """A caller can neither forge a line nor flood the log."""
     name = '\n\x1b' + LONG
-    raw = {
-        'target': name,
-        'action': {'id': name, 'action': name},
-        'cluster': {'id': name},
-    }
+    raw = {'target': name, 'action': {'id': name, 'action': name}, 'cluster': {'id': name}}
 
     found = of_request(raw, is_text)
 

@@ -329,8 +329,7 @@ def test_check_of_an_invalid_cluster_is_neither_reported_nor_recorded(made, even
 
 
 @pytest.mark.parametrize(
-    ('version', 'label'),
-    [('1.1', 'senlin.policy.deletion-1.1'), ('9.9', 'senlin.policy.deletion')],
+    ('version', 'label'), [('1.1', 'senlin.policy.deletion-1.1'), ('9.9', 'senlin.policy.deletion')]
 )
 def test_detach_is_labeled_with_an_installed_type(made, events, version, label):
     """A version that a caller invents does not become the label of a metric."""

@@ -16,14 +16,7 @@ from placement_worker.late_ack.poison import PoisonMessages
 from placement_worker.late_ack.request import Hooks
 from placement_worker.late_ack.server import LateAckServer
 from placement_worker.messaging.rpc_server import ContextSerializer
-from tests.unit.late_ack.fakes import (
-    Connection,
-    Delivery,
-    Driver,
-    Transport,
-    deliver,
-    turn,
-)
+from tests.unit.late_ack.fakes import Connection, Delivery, Driver, Transport, deliver, turn
 
 
 class Endpoint:

@@ -12,11 +12,7 @@ from oslo_messaging.transport import NotificationTransport
 from placement_worker.client import transport
 from placement_worker.config.options import register
 from placement_worker.errors import ConfigurationError, InvalidRequest
-from placement_worker.events.types import (
-    CloudCalled,
-    NotificationDropped,
-    RequestFailed,
-)
+from placement_worker.events.types import CloudCalled, NotificationDropped, RequestFailed
 from placement_worker.messaging import notifications
 from placement_worker.messaging.notifications import NotificationSender
 from tests.events import Events

@@ -89,10 +89,7 @@ def test_needed_with_a_refused_resource_names_its_permission(resource, permissio
     """An operation on two resources names the permission of the one that was refused."""
     refusal = AccessRefused(f"access to {resource} 'x' refused")
 
-    with (
-        pytest.raises(BrokerRefused) as raised,
-        topology.needed(queue='write', exchange='read'),
-    ):
+    with pytest.raises(BrokerRefused) as raised, topology.needed(queue='write', exchange='read'):
         raise refusal
 
     assert str(raised.value).startswith(f'The {permission} permission is missing on the broker: ')

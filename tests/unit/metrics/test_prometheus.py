@@ -35,12 +35,7 @@ from placement_worker.events.types import (
     RequestFailed,
 )
 from placement_worker.metrics import prometheus
-from placement_worker.metrics.prometheus import (
-    CordonCollector,
-    Exporter,
-    Metrics,
-    ProcessInfo,
-)
+from placement_worker.metrics.prometheus import CordonCollector, Exporter, Metrics, ProcessInfo
 from placement_worker.planning.places import Cordon
 from tests.factories import NOW, bind, request, zone_policy
 

@@ -293,11 +293,7 @@ def test_row_notes_the_shortage_of_its_place(place, note):
 
 def test_creation_without_room_names_the_room_of_each_place():
     """The error has the asked, possible and missing nodes, and each place with its obstacle."""
-    places = [
-        Place('a', cap=3),
-        LOST,
-        Place('c', known=False, available=False),
-    ]
+    places = [Place('a', cap=3), LOST, Place('c', known=False, available=False)]
 
     with pytest.raises(NoFeasiblePlan) as raised:
         grow(places, {'a': 1, 'b': 2}, 5)

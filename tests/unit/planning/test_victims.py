@@ -13,12 +13,7 @@ from placement_worker.contract.action_data import Deletion
 from placement_worker.contract.model import Node, NodeMetadata, NodePatch
 from placement_worker.errors import InvalidInput
 from placement_worker.planning import victims
-from placement_worker.planning.victims import (
-    UNKNOWN,
-    Protection,
-    RemovalCounts,
-    parse_protection,
-)
+from placement_worker.planning.victims import UNKNOWN, Protection, RemovalCounts, parse_protection
 from tests.factories import NOW, node
 
 CRITERIA = get_args(victims.Criteria)
@@ -160,10 +155,7 @@ def read(count=9, **deletion):
         ({'zone': {'a': 1}}, {('a',): 1}),
         ({'regions': {'R1': 1}, 'zones': {'a': 1}}, {('R1',): 1}),
         ({'places': BOTH}, {('R1', 'a'): 1, ('R2',): 2}),
-        (
-            {'places': BOTH, 'regions': {'R1': 3, 'R2': 2}},
-            {('R1', 'a'): 1, ('R1',): 2, ('R2',): 2},
-        ),
+        ({'places': BOTH, 'regions': {'R1': 3, 'R2': 2}}, {('R1', 'a'): 1, ('R1',): 2, ('R2',): 2}),
         ({'places': []}, {}),
     ],
 )

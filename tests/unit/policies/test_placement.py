@@ -224,11 +224,7 @@ NOTHING, CHOSEN = 'No node is to be created or deleted', 'Candidates generated'
     ('inputs', 'bounds', 'reasons'),
     [
         (resized(50), {'max_size': 6}, ['2 nodes go to 1 zone' + OF_6, STAYS + '.']),
-        (
-            resized(-4, min_size=3),
-            {},
-            ['1 node leaves 1 zone' + OF_REQUEST, CHOSEN],
-        ),
+        (resized(-4, min_size=3), {}, ['1 node leaves 1 zone' + OF_REQUEST, CHOSEN]),
         (resized(1), {'max_size': 4}, [NOTHING + OF_4, STAYS + OF_4]),
         (resized(6), {'max_size': 6}, ['2 nodes go to 1 zone', STAYS + '.']),
     ],

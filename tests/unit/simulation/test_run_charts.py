@@ -9,13 +9,7 @@ from hypothesis import strategies as st
 
 from placement_worker.simulation.drawing import Frame, svg_of
 from placement_worker.simulation.history import MOST_MARKS, Timeline
-from placement_worker.simulation.run_charts import (
-    FLAGS_NAMED,
-    Panel,
-    StepAxis,
-    charts,
-    ticks_over,
-)
+from placement_worker.simulation.run_charts import FLAGS_NAMED, Panel, StepAxis, charts, ticks_over
 from tests.factories import deletion_policy, zone_policy
 from tests.unit.simulation.conftest import played, record
 

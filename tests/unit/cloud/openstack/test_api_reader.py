@@ -15,9 +15,7 @@ def test_endpoint_of_unknown_region_is_none(cloud, services):
     assert services.count(TOKENS) == len(services.seen)
 
 
-def test_endpoint_of_unknown_configured_region_names_options(
-    make_clouds,
-):
+def test_endpoint_of_unknown_configured_region_names_options(make_clouds):
     """An error about an unknown configured region names the options to check."""
     cloud = make_clouds(region='Nowhere').acting_for(TRUST, 'project-a')
 

@@ -40,13 +40,7 @@ class Chooser:
             {'one': 'az1'},
         ),
         ([ONE, TWO], 2, [], [], {'one': 'az1', 'two': 'az2'}),
-        (
-            [FAILED, TWO],
-            2,
-            [('zones', ['failed', 'two'], 1)],
-            [],
-            {'failed': 'new', 'two': 'az2'},
-        ),
+        ([FAILED, TWO], 2, [('zones', ['failed', 'two'], 1)], [], {'failed': 'new', 'two': 'az2'}),
         (
             [FAILED, ONE, TWO],
             2,

@@ -218,10 +218,7 @@ def test_member_stored_in_the_node_of_the_action_is_removed(lab):
 
 @pytest.mark.parametrize(
     ('action', 'more', 'removed'),
-    [
-        ('NODE_DELETE', {'node': reusing(9)}, ['n9']),
-        (DELETE, named('n2', 'n9'), ['n2', 'n9']),
-    ],
+    [('NODE_DELETE', {'node': reusing(9)}, ['n9']), (DELETE, named('n2', 'n9'), ['n2', 'n9'])],
 )
 def test_deleted_node_with_a_reused_address_leaves_the_pool(lab, reused, action, more, removed):
     """The member at a reused address is removed before the node, alone or with others."""
