@@ -16,8 +16,8 @@ from placement_worker.contract import actions
 from placement_worker.contract.action_data import ActionData
 from placement_worker.contract.model import Binding, CheckRequest, Decision
 from placement_worker.errors import Rejected
-from placement_worker.policies import plugin_checks
-from placement_worker.policies.base import Outcome, Policy, State
+from placement_worker.policies import plugin_checks, victim_selection
+from placement_worker.policies.base import BEFORE, Outcome, Policy, State
 from placement_worker.policies.registry import Registry
 
 LOG = logging.getLogger(__name__)
@@ -188,8 +188,18 @@ def _consult(
         outcome = link.policy.check(request, state)
         if not plugin_checks.is_built_in(type(link.policy)):
             plugin_checks.check_decision(link.policy, outcome, state)
+            outcome = _without_ignored_deletion(outcome, request, state)
     progress.apply(outcome)
     return outcome.outcome, outcome.reason, outcome.details
+
+
+def _without_ignored_deletion(outcome: Outcome, request: CheckRequest, state: State) -> Outcome:
+    """Drop a deletion that a plugin adds to a growth: the next policy must see no victims."""
+    if outcome.data is None or request.target != BEFORE:
+        return outcome
+    decided = replace(state, action_data=ActionData(outcome.data))
+    data, warnings = victim_selection.without_ignored_deletion(request, decided)
+    return replace(outcome, data=data, warnings=[*outcome.warnings, *warnings])
 
 
 def _decision(

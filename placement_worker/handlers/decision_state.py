@@ -141,11 +141,9 @@ def _check_named_victims(request: CheckRequest, progress: Progress) -> None:
     """
     state = progress.state
     victim_selection.check_candidates(request, state)
-    warning = victim_selection.ignored_deletion(request, state)
-    if warning:
-        progress.warnings.append(warning)
-        kept = {key: value for key, value in state.data.items() if key != DELETION}
-        progress.state = replace(state, action_data=ActionData(kept))
+    data, warnings = victim_selection.without_ignored_deletion(request, state)
+    progress.state = replace(state, action_data=ActionData(data))
+    progress.warnings += warnings
 
 
 def _may_name_victims(request: CheckRequest, state: State) -> bool:

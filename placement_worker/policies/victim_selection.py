@@ -272,15 +272,21 @@ def _has_pool(request: CheckRequest) -> bool:
     )
 
 
-def ignored_deletion(request: CheckRequest, state: State) -> str | None:
-    """Return a sentence about a decided deletion that an action which grows ignores, or None."""
+def without_ignored_deletion(
+    request: CheckRequest, state: State
+) -> tuple[Mapping[str, Any], list[str]]:
+    """Return the action's data without a deletion that a growth ignores, and a sentence about it.
+
+    :raises Rejected: the deletion names a node that must not be deleted.
+    """
     if request.action.action not in _ADDING or DELETION not in state.data:
-        return None
+        return state.data, []
     size = state.size(request)
     if size.kind != CREATION:
-        return None
+        return state.data, []
     check_deletable(state.action_data.deletion.candidates or [], request, state)
-    return (
+    warning = (
         f'The action adds {counted(size.count, "node")} and removes none, so it ignores '
         'data.deletion: remove nodes by an action of their own'
     )
+    return {key: value for key, value in state.data.items() if key != DELETION}, [warning]

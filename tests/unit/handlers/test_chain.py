@@ -23,7 +23,7 @@ from placement_worker.errors import Rejected, with_notes
 from placement_worker.handlers import chain
 from placement_worker.handlers.chain import Link, in_order
 from placement_worker.handlers.decision_state import Conditions, decide, state_for_check
-from placement_worker.policies.base import BEFORE, Outcome, Policy, on, skipped
+from placement_worker.policies.base import AFTER, BEFORE, Outcome, Policy, on, skipped
 from tests.factories import (
     NOW,
     deletion_policy,
@@ -40,7 +40,7 @@ class Scripted(Policy):
 
     name = 'test.scripted'
     priority = 500
-    targets = on(BEFORE, 'CLUSTER_SCALE_OUT', 'CLUSTER_RESIZE')
+    targets = on(BEFORE, 'CLUSTER_SCALE_OUT', 'CLUSTER_RESIZE') | on(AFTER, 'CLUSTER_SCALE_OUT')
 
     def check(self, request, state):
         return self.properties(state)
@@ -116,6 +116,57 @@ def test_run_drops_a_deletion_that_a_growth_ignores_only_for_policies():
 
     assert run(data=data).action.data['deletion'] == {'count': 1}
     assert 'deletion' not in run(appending('a'), data=data).action.data
+
+
+GROWTHS = [{}, {'action': 'CLUSTER_RESIZE', 'data': {'creation': {'count': 1}}}]
+
+
+def deleting(*names):
+    """Applied: names nodes for deletion."""
+    return lambda state: Outcome(
+        'APPLIED', 'named', data={**state.data, 'deletion': {'candidates': list(names)}}
+    )
+
+
+@pytest.mark.parametrize('growth', GROWTHS, ids=['scale-out', 'resize'])
+def test_run_drops_a_deletion_that_a_plugin_adds_to_a_growth(growth):
+    """A later policy and the reply have no victims of a growth; a warning says so."""
+    seen = []
+
+    def later(state):
+        seen.append('deletion' in state.data)
+        return skipped('Nothing.')
+
+    reply = run(deleting('n1'), later, **growth)
+
+    assert (seen, 'deletion' in reply.action.data) == ([False], False)
+    assert outcomes(reply) == [('p1', 'APPLIED', 'named'), ('p2', 'SKIPPED', 'Nothing.')]
+    assert reply.warnings == [
+        'The action adds 1 node and removes none, so it ignores data.deletion: remove nodes by an '
+        'action of their own'
+    ]
+
+
+@pytest.mark.parametrize('growth', GROWTHS, ids=['scale-out', 'resize'])
+def test_run_of_a_growth_fails_in_the_plugin_that_names_a_stranger_for_deletion(growth):
+    """A plugin that names a node of another cluster fails, also if its deletion has no effect."""
+    reply = run(deleting('alien'), **growth)
+
+    assert outcomes(reply) == [('p1', 'FAILED', 'Not a member of cluster c1: alien')]
+    assert 'deletion' not in reply.action.data
+
+
+@pytest.mark.parametrize(
+    'more',
+    [{'action': 'CLUSTER_RESIZE'}, {'target': 'AFTER'}],
+    ids=['decides the direction', 'AFTER'],
+)
+def test_run_keeps_a_deletion_that_a_plugin_adds_elsewhere(more):
+    """A deletion decides the direction of a resize; the data AFTER an action are the plugin's."""
+    reply = run(deleting('n1'), **more)
+
+    assert reply.action.data['deletion'] == {'candidates': ['n1']}
+    assert reply.warnings == []
 
 
 def test_run_drops_reason_and_status_of_an_earlier_phase():
