@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeVar
 
 from placement_worker.contract import actions
 from placement_worker.contract.action_data import ActionData
@@ -21,15 +21,12 @@ from placement_worker.policies.base import BEFORE, Outcome, Policy, State
 from placement_worker.policies.registry import Registry
 
 LOG = logging.getLogger(__name__)
+PolicyT = TypeVar('PolicyT', bound=Policy[Any])
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A policy and the binding of the request that it was created for.
-
-    `priority`: that of the binding, else that of the policy type. `skip_reason`: None if the policy
-    is consulted.
-    """
+    """A policy and its binding; `skip_reason` is None if the policy is consulted."""
 
     binding: Binding
     policy: Policy[Any]
@@ -38,7 +35,6 @@ class Link:
 
     @property
     def name(self) -> str:
-        """The name of the binding that people know, else its id."""
         return self.binding.name or self.binding.id
 
     @classmethod
@@ -82,12 +78,20 @@ def in_order(links: Sequence[Link]) -> list[Link]:
     return ordered
 
 
+def consulted(links: Sequence[Link]) -> list[Link]:
+    return [link for link in links if link.skip_reason is None]
+
+
+def first_policy(links: Sequence[Link], kind: type[PolicyT]) -> PolicyT | None:
+    return next((link.policy for link in links if isinstance(link.policy, kind)), None)
+
+
 def conflict(links: Sequence[Link]) -> tuple[Link, Link] | None:
     """Return the first two links of an exclusive type that would both be consulted, or None."""
-    consulted: dict[str, Link] = {}
-    for link in links:
-        if link.policy.exclusive and link.skip_reason is None:
-            first = consulted.setdefault(link.policy.name, link)
+    first_links: dict[str, Link] = {}
+    for link in consulted(links):
+        if link.policy.exclusive:
+            first = first_links.setdefault(link.policy.name, link)
             if first is not link:
                 return first, link
     return None
@@ -146,9 +150,7 @@ def run(
 ) -> None:
     """Consult one policy after the other; each sees the changes of those before it.
 
-    :param links: in the order in which their policies run.
-    :param progress: the start; it takes up the changes, also those before a failure.
-    :param clock: seconds, for `elapsed_ms`.
+    :param progress: takes up the changes, also those before a failure.
     :raises Rejected: a policy failed, or two policies of an exclusive type would be consulted.
     """
     pair = conflict(links)
@@ -175,10 +177,7 @@ def run(
 def _consult(
     link: Link, request: CheckRequest, progress: Progress
 ) -> tuple[Literal['APPLIED', 'SKIPPED'], str, Mapping[str, Any]]:
-    """Consult a policy and apply its outcome, unless there is a reason to skip the policy.
-
-    :returns: outcome, reason and details for the decision.
-    """
+    """Return outcome, reason and details for the decision."""
     if link.skip_reason is not None:
         return 'SKIPPED', link.skip_reason, {}
     state = replace(progress.state, binding=link.binding)

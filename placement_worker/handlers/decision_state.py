@@ -32,9 +32,9 @@ from placement_worker.handlers import chain
 from placement_worker.handlers.chain import Link, Progress
 from placement_worker.planning.places import Cordon
 from placement_worker.planning.sizing import size_warnings, with_size_of_resize
-from placement_worker.planning.victims import Criteria, Members
+from placement_worker.planning.victims import Members
 from placement_worker.policies import victim_selection
-from placement_worker.policies.base import BEFORE, P, Policy, State
+from placement_worker.policies.base import BEFORE, State
 from placement_worker.policies.deletion import Deletion
 from placement_worker.policies.places import Places, patch_after_deletion
 from placement_worker.policies.region_placement import RegionPlacement
@@ -49,9 +49,8 @@ _COMPLETED = 'Completed policy checking.'
 class Conditions:
     """The conditions of a decision.
 
-    `max_nodes`: the largest cluster that a creation may lead to. `now`: the time of the decision.
-    `left_s`: returns the seconds until the request expires, infinity if it never does. `cordons`:
-    the cordons in force at `now`.
+    `max_nodes`: the largest cluster that a creation may lead to. `left_s`: returns the seconds
+    until the request expires. `cordons`: the cordons in force at `now`.
     """
 
     clouds: Clouds
@@ -62,16 +61,9 @@ class Conditions:
     cordons: Sequence[Cordon] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Expiry:
-    """The time at which a request expires, or None; `now` returns the time of day."""
-
-    at: datetime.datetime | None
-    now: Callable[[], datetime.datetime]
-
-    def left_s(self) -> float:
-        """Return the seconds until the request expires; infinity if it never does."""
-        return math.inf if self.at is None else (in_utc(self.at) - self.now()).total_seconds()
+def seconds_left(expires_at: datetime.datetime | None, now: datetime.datetime) -> float:
+    """Return the seconds until a request expires; infinity if it never does."""
+    return math.inf if expires_at is None else (in_utc(expires_at) - now).total_seconds()
 
 
 def state_for_check(request: CheckRequest, links: Sequence[Link], conditions: Conditions) -> State:
@@ -83,12 +75,15 @@ def state_for_check(request: CheckRequest, links: Sequence[Link], conditions: Co
         reached.
     """
     _check_expiry(request, conditions.left_s)
-    consulted = [link.policy for link in links if link.skip_reason is None]
+    consulted = chain.consulted(links)
     if consulted:
         cloud = conditions.clouds.acting_for(request.credentials, request.cluster.project)
     else:
         cloud = _unreachable(CloudUnavailable('No policy of this check uses the cloud'))
     snapshot = Snapshot(cloud, request.cluster, conditions.octavia_settings)
+    regions = chain.first_policy(consulted, RegionPlacement)
+    zones = chain.first_policy(consulted, ZonePlacement)
+    deletion = chain.first_policy(links, Deletion)  # also one that chooses in a later action
     places = Places(
         request,
         snapshot,
@@ -99,13 +94,14 @@ def state_for_check(request: CheckRequest, links: Sequence[Link], conditions: Co
             for link in links
             if isinstance(link.policy, PlacementPolicy) and link.policy.properties.backoff
         ],
-        _properties(consulted, RegionPlacement),
-        _properties(consulted, ZonePlacement),
+        regions.properties if regions else None,
+        zones.properties if zones else None,
     )
     # The outcome of an earlier phase would end up in the reply.
     data = {k: v for k, v in request.action.data.items() if k not in ('status', 'reason')}
     state = _state(ActionData(data), snapshot, conditions)
-    members = Members(request.cluster.nodes, _criteria(links), request.action.id)
+    criteria = deletion.properties.criteria if deletion else 'RANDOM'
+    members = Members(request.cluster.nodes, criteria, request.action.id)
     return replace(state, members=members, _places=places)
 
 
@@ -114,15 +110,12 @@ def decide(
 ) -> CheckReply:
     """Check the victims that the request names, consult the policies, and complete their reply.
 
-    :param state: that of `state_for_check`.
-    :param clock: seconds, for the durations of decisions.
     :returns: status OK, or ERROR with the reason of the failure. The data of a policy that failed
         are dropped, since the engine does not carry out the action.
     """
     progress = Progress(state)
     try:
-        is_consulted = any(link.skip_reason is None for link in links)
-        if is_consulted and _may_name_victims(request, state):
+        if chain.consulted(links) and _may_name_victims(request, state):
             _check_named_victims(request, progress)
         chain.run(links, request, progress, clock)
         if request.target == BEFORE:
@@ -161,7 +154,7 @@ def _complete(request: CheckRequest, links: Sequence[Link], progress: Progress) 
     if request.action.node or _may_name_victims(request, state):
         victim_selection.check_candidates(request, state)
         victim_selection.check_named(request, state)
-    if any(link.skip_reason is None for link in links):
+    if chain.consulted(links):
         progress.warnings[:0] = size_warnings(
             request, state.action_data, state.max_nodes, state.protected(request)
         )
@@ -225,21 +218,6 @@ def _state(data: ActionData, snapshot: Snapshot, conditions: Conditions) -> Stat
     )
 
 
-def _properties(policies: Sequence[Policy[Any]], kind: type[Policy[P]]) -> P | None:
-    for policy in policies:
-        if isinstance(policy, kind):
-            return policy.properties
-    return None
-
-
-def _criteria(links: Sequence[Link]) -> Criteria:
-    """Return the criteria by which victims are chosen, now or in a later action."""
-    for link in links:
-        if isinstance(link.policy, Deletion):
-            return link.policy.properties.criteria
-    return 'RANDOM'
-
-
 def _check_expiry(request: CheckRequest | BindRequest, left_s: Callable[[], float]) -> None:
     left = left_s()
     if left <= 0:
@@ -265,10 +243,8 @@ CordonsInForce = Callable[[datetime.datetime], Sequence[Cordon]]
 
 class Delivery(Protocol):
     def reply(self, to: ReplyTo, request_id: str | None, reply: Any, left_s: float) -> None:
-        """Deliver a reply to the place that a cast names.
+        """Deliver a reply, in the form of its request, to the place that a cast names.
 
-        :param request_id: the id in the context of the caller.
-        :param reply: the reply, in the form of the request: plain data or a JSON string.
         :param left_s: seconds until the request expires.
         :raises Redeliver: the reply was not delivered, but may be later.
         """

@@ -43,7 +43,6 @@ class _Replies:
         self._busy: set[_Place] = set()
 
     def add(self, place: _Place, request_id: str, reply: CheckReply | PlacementWorkerError) -> None:
-        """Pass a reply to the callback of its place, or keep it until there is one."""
         self._waiting[place].append((request_id, reply))
         self._pass_on(place)
 
@@ -106,11 +105,7 @@ class InProcessCaller(Caller):
         now: Callable[[], datetime.datetime] = lambda: datetime.datetime.now(datetime.UTC),
         cordons: CordonsInForce | None = None,
     ) -> None:
-        """Prepare the worker.
-
-        :param now: returns the time of decisions, with its time zone, for tests.
-        :param cordons: returns the cordons in force at a time, for each request; None for none.
-        """
+        """`now` returns the time of decisions, with its time zone; tests set it."""
         self._registry = registry
         self._now = now
         self._cordons = cordons
@@ -118,11 +113,10 @@ class InProcessCaller(Caller):
         self._replies = _Replies()
 
     def over(self, clouds: Clouds) -> Self:
-        """Return a caller with the same policy types, time and cordons over another cloud."""
         return type(self)(clouds, self._registry, self._now, self._cordons)
 
     def policy_check_decoded(self, request: CheckRequest) -> CheckReply:
-        """Decide one check; its request was decoded from JSON, so its types are not checked."""
+        """The types of the request are not checked, since it was decoded from JSON."""
         reply: CheckReply = self._call_endpoint(rpc.POLICY_CHECK.name, request)
         return reply
 
@@ -156,8 +150,6 @@ class InProcessCaller(Caller):
     def serve_replies(self, exchange: str, topic: str, callback: Callback) -> Receiver:
         """Pass the replies to casts to a callback until the receiver is stopped.
 
-        :param callback: takes the request id of the cast, and the reply or the error.
-        :returns: a context manager that stops the receiver; `stop` does the same.
         :raises InvalidRequest: workers refuse to reply to that exchange or topic, or the callback
             cannot be called.
         """

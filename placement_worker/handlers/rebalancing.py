@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from fractions import Fraction
 from itertools import islice
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 from placement_worker.contract import actions
 from placement_worker.contract.action_data import CREATION
@@ -32,17 +32,14 @@ from placement_worker.handlers.chain import Link
 from placement_worker.planning import rebalancing, victims
 from placement_worker.planning.rebalancing import Holding, Imbalance, Place, Step
 from placement_worker.planning.shortage import failed_nodes
-from placement_worker.policies.base import BEFORE, Policy, State
+from placement_worker.policies.base import BEFORE, State
 from placement_worker.policies.deletion import Deletion, DeletionProperties
 from placement_worker.policies.load_balancing.policy import LoadBalancing
 from placement_worker.policies.rebalanced_places import Layout, Levels, layout, places_not_emptied
 from placement_worker.policies.region_placement import RegionPlacement
 from placement_worker.policies.zone_placement import ZonePlacement
 
-_BALANCED = 'No move leads to better counts.'
-_NO_PLACEMENT = 'No enabled zone or region placement policy applies to the cluster.'
 _FIRST_CREATE = 'a rebalance creates nodes before it deletes others'
-P = TypeVar('P', bound=Policy[Any])
 
 
 def as_resize(request: RebalanceRequest) -> CheckRequest:
@@ -64,9 +61,8 @@ def as_resize(request: RebalanceRequest) -> CheckRequest:
 def plan_rebalance(
     request: RebalanceRequest, links: Sequence[Link], state: State
 ) -> RebalanceReply:
-    """Plan a rebalance.
+    """`links` are those of `as_resize`.
 
-    :param links: those of `as_resize`.
     :raises Rejected: no plan is possible, or the engine would refuse it.
     """
     resize, options = as_resize(request), request.options
@@ -112,11 +108,12 @@ class _Policies:
         pair = chain.conflict(links)
         if pair:
             raise NoPlacement(chain.conflict_text(pair))
-        consulted = [link for link in links if link.skip_reason is None]
-        regions, zones = _first(consulted, RegionPlacement), _first(consulted, ZonePlacement)
+        consulted = chain.consulted(links)
+        regions = chain.first_policy(consulted, RegionPlacement)
+        zones = chain.first_policy(consulted, ZonePlacement)
         if not regions and not zones:
-            raise NoPlacement(_NO_PLACEMENT)
-        deletion = _first(consulted, Deletion)
+            raise NoPlacement('No enabled zone or region placement policy applies to the cluster.')
+        deletion = chain.first_policy(consulted, Deletion)
         pools = [link.binding.id for link in consulted if isinstance(link.policy, LoadBalancing)]
         return cls(regions, zones, deletion.properties if deletion else DeletionProperties(), pools)
 
@@ -164,12 +161,7 @@ def _until_probe(steps: Iterable[Step], current: Layout) -> list[Step]:
     return taken
 
 
-def _first(links: Sequence[Link], kind: type[P]) -> P | None:
-    return next((link.policy for link in links if isinstance(link.policy, kind)), None)
-
-
 def _too_young(request: RebalanceRequest, state: State) -> Collection[str]:
-    """Return the ids of the nodes below the minimum age; a node never created may leave at once."""
     if not request.options.min_age_s:  # a clock that is wrong makes no node too young
         return ()
     oldest = state.now - timedelta(seconds=request.options.min_age_s)
@@ -181,10 +173,7 @@ def _too_young(request: RebalanceRequest, state: State) -> Collection[str]:
 
 
 def _surge(request: RebalanceRequest, max_nodes: int) -> int:
-    """Return the number of nodes that a step may add, limited by the maximum sizes.
-
-    :raises SizeOutOfBounds: the engine would refuse to create or to delete a single node.
-    """
+    """Return the number of nodes that a step may add."""
     cluster, held = request.cluster, len(request.cluster.nodes)
     if held < cluster.min_size:
         raise SizeOutOfBounds(
@@ -229,10 +218,7 @@ def _reply_of(
     policies: _Policies,
     warnings: Sequence[str],
 ) -> RebalanceReply:
-    """Return the reply with these steps.
-
-    :param possible: the number of moves without `max_moves`.
-    """
+    """`possible` is the number of moves without `max_moves`."""
     leaving = {place: iter(nodes) for place, nodes in layout.movable.items()}
     before = rebalancing.nodes_by_place(layout.regions)
     return RebalanceReply(
@@ -247,7 +233,7 @@ def _reply_of(
 
 def _reason(moves: int, steps: int, possible: int) -> str:
     if not moves:
-        return _BALANCED
+        return 'No move leads to better counts.'
     reason = f'{counted(moves, "move")} in {counted(steps, "step")}'
     rest = possible - moves
     return f'{reason}; a later rebalance finds {counted(rest, "more move")}' if rest else reason
@@ -260,16 +246,14 @@ def _step(
         create=[PlaceOfNode(*transfer.destination) for transfer in step.transfers],
         scale_out=step.scale_out,
         load_balancing=list(policies.load_balancing),
-        delete=[
-            _moved(next(leaving[transfer.source]), transfer.source, policies)
-            for transfer in step.transfers
-        ],
+        delete=[_moved(leaving, transfer.source, policies) for transfer in step.transfers],
         grace_period=policies.deletion.grace_period,
         imbalance=_imbalance(step.after, policies),
     )
 
 
-def _moved(node: Node, place: Place, policies: _Policies) -> MovedNode:
+def _moved(leaving: Mapping[Place, Iterator[Node]], place: Place, policies: _Policies) -> MovedNode:
+    node = next(leaving[place])
     reason = victims.reason(node, policies.deletion.criteria)
     return MovedNode(node.id, node.name, PlaceOfNode(*place), reason)
 

@@ -10,7 +10,7 @@ import fnmatch
 import logging
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -18,7 +18,7 @@ from placement_worker.contract import codec, rpc
 from placement_worker.contract.model import ReplyTo
 from placement_worker.contract.rpc import EXCHANGE, Limits
 from placement_worker.errors import InvalidRequest, Refused, error_object
-from placement_worker.handlers.decision_state import Delivery, Expiry
+from placement_worker.handlers.decision_state import Delivery, seconds_left
 
 LOG = logging.getLogger(__name__)
 
@@ -29,7 +29,6 @@ class Destinations:
 
     :ivar allowed: patterns `exchange` or `exchange/topic`; empty to allow all places that are not
         forbidden.
-    :ivar exchange: the exchange of the worker.
     :ivar queues: the isolation queue and the parking lot of the worker.
     :ivar notification_topics: without the priorities that oslo.messaging appends.
     """
@@ -62,32 +61,23 @@ class Destinations:
         )
 
 
-class ReplyAddress(NamedTuple):
-    reply_to: ReplyTo
-    expires_at: datetime.datetime | None
-
-
 class _Keys(msgspec.Struct, frozen=True):
-    """The keys of `ReplyAddress`.
-
-    The others are not decoded, since the request may be the one that crashed a worker.
-    """
+    """The other keys are not decoded, since the request may be the one that crashed a worker."""
 
     reply_to: ReplyTo | None = None
     expires_at: msgspec.Raw = msgspec.Raw(b'null')
 
 
-def address_of(raw: object, max_bytes: int) -> ReplyAddress | None:
-    """Return the address of the reply to a request, or None if the request names none.
+def address_of(raw: object, max_bytes: int) -> tuple[ReplyTo, datetime.datetime | None] | None:
+    """Return the destination of the reply to a request and its expiry; None without a destination.
 
     :param raw: the request as plain data or as a JSON string; only `reply_to` must be valid.
-    :param max_bytes: the largest size of a JSON string.
-    :raises InvalidRequest: there is no valid `reply_to`, or the string is too large or no JSON.
+    :raises InvalidRequest: `reply_to` is not valid, or the string is too large or no JSON.
     """
     keys = _keys(raw, max_bytes)
     if keys.reply_to is None:
         return None
-    return ReplyAddress(keys.reply_to, _time(keys.expires_at))
+    return keys.reply_to, _time(keys.expires_at)
 
 
 def _keys(raw: object, max_bytes: int) -> _Keys:
@@ -125,8 +115,7 @@ class ReplyDelivery:
         self, to: ReplyTo, expires_at: datetime.datetime | None, request_id: str | None, reply: Any
     ) -> None:
         if self._port:
-            left_s = Expiry(expires_at, self._now).left_s()
-            self._port.reply(to, request_id, reply, left_s)
+            self._port.reply(to, request_id, reply, seconds_left(expires_at, self._now()))
 
     def deliver_error(self, raw: object, request_id: str | None, exc: Exception) -> None:
         """Deliver the error of a request to the destination that it names, if any.
@@ -139,10 +128,11 @@ class ReplyDelivery:
             address = address_of(raw, self._limits().request_bytes)
             if address is None:
                 return
-            self._destinations.check(address.reply_to)
+            to, expires_at = address
+            self._destinations.check(to)
         except Refused as cause:
             # The engine learns of the error from this log only.
             LOG.warning('Sent no error to reply_to of request %s: %s', request_id, cause)
             return
         reply = codec.encode(error_object(exc), like=raw)
-        self.deliver(address.reply_to, address.expires_at, request_id, reply)
+        self.deliver(to, expires_at, request_id, reply)

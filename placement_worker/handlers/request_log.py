@@ -24,7 +24,7 @@ from placement_worker.events.types import (
     RequestFailed,
 )
 from placement_worker.formats.text import escaped, listed, shortened
-from placement_worker.handlers.decision_state import Expiry
+from placement_worker.handlers.decision_state import seconds_left
 from placement_worker.policies.load_balancing.policy import LoadBalancing
 
 LOG = logging.getLogger(__name__)
@@ -53,8 +53,7 @@ class _Object(msgspec.Struct, frozen=True):
 def subject_of(raw: object, max_bytes: int | None = None) -> str:
     """Return what a request is about, e.g. "BEFORE CLUSTER_RESIZE 'a1' of cluster 'c1': ".
 
-    The words are those of the line of a reply. Parts that the request lacks or that cannot be
-    decoded are left out. The result is empty without a name of an action or a cluster.
+    Parts that the request lacks or that cannot be decoded are left out.
 
     :param raw: the request as plain data or as a JSON string.
     :param max_bytes: the largest size of a JSON string that is decoded; None for any size.
@@ -118,20 +117,20 @@ class RequestLog(Listener):
                 action = request.action
                 subject = f'{request.target} {action.action} {action.id!r:.80}'
                 data = reply.action.data
-                _log(subject, request.cluster, data['status'], data['reason'], elapsed_s)
                 warnings = [text for text in reply.warnings if text not in self._texts]
-                _log_warnings(subject, request.cluster, warnings)
+                outcome = data['status'], data['reason'], warnings
+                _log(subject, request.cluster, elapsed_s, *outcome)
                 if elapsed_s >= SLOW_S:
-                    late_s = -Expiry(request.expires_at, self._now).left_s()
+                    late_s = -seconds_left(request.expires_at, self._now())
                     _log_slow(subject, request.cluster, reply.decisions, late_s)
             case BindingEnded(method, binding, bound, policy_name, _, elapsed_s):
                 subject = f'{method} of {policy_name}'
-                _log(subject, binding.cluster, bound.status, bound.reason, elapsed_s)
-                _log_warnings(subject, binding.cluster, bound.warnings)
+                outcome = bound.status, bound.reason, bound.warnings
+                _log(subject, binding.cluster, elapsed_s, *outcome)
             case RebalancePlanned(rebalance, planned, elapsed_s):
                 subject = rpc.POLICY_REBALANCE.name
-                _log(subject, rebalance.cluster, planned.status, planned.reason, elapsed_s)
-                _log_warnings(subject, rebalance.cluster, planned.warnings)
+                outcome = planned.status, planned.reason, planned.warnings
+                _log(subject, rebalance.cluster, elapsed_s, *outcome)
             case CordonUnknown(cordon, text):
                 if cordon not in self._cordons:
                     LOG.warning('%s', text)
@@ -142,7 +141,14 @@ class RequestLog(Listener):
                 LOG.log(level, '%s%s refused: %s: %s', subject, method, type(error).__name__, error)
 
 
-def _log(subject: str, cluster: Cluster, status: str, reason: str, elapsed_s: float) -> None:
+def _log(
+    subject: str,
+    cluster: Cluster,
+    elapsed_s: float,
+    status: str,
+    reason: str,
+    warnings: Sequence[str],
+) -> None:
     elapsed_ms = elapsed_s * 1000
     if status == 'ERROR':
         why = shortened(escaped(reason), MAX_REASON)
@@ -151,9 +157,6 @@ def _log(subject: str, cluster: Cluster, status: str, reason: str, elapsed_s: fl
         )
     else:
         LOG.info('%s of cluster %.80r: %s in %.1f ms', subject, cluster.id, status, elapsed_ms)
-
-
-def _log_warnings(subject: str, cluster: Cluster, warnings: Sequence[str]) -> None:
     for warning in warnings:
         LOG.warning('%s of cluster %.80r: %s', subject, cluster.id, warning)
 

@@ -49,10 +49,7 @@ def validate_cluster(cluster: Cluster) -> None:
 
 
 def validate_policies(bindings: Sequence[Binding]) -> None:
-    """Check that each policy has an id of its own, by which decisions and bindings name it.
-
-    :raises InvalidRequest: an id is repeated; the text names the first.
-    """
+    """Check that each policy has an id of its own, by which decisions and bindings name it."""
     _check_distinct([binding.id for binding in bindings], 'policy', '$.policies')
 
 
@@ -132,7 +129,6 @@ def misspelled_statuses(nodes: Iterable[Node]) -> str | None:
 
 
 def meant_status(status: str) -> str | None:
-    """Return the status of unhealthy nodes that another status resembles, or None."""
     return nearest(status.upper(), FAILING, _SIMILAR_STATUS)
 
 

@@ -55,11 +55,11 @@ from placement_worker.handlers.decision_state import (
     Conditions,
     CordonsInForce,
     Delivery,
-    Expiry,
     Record,
     Recorder,
     Request,
     decide,
+    seconds_left,
     state_for_binding,
     state_for_check,
 )
@@ -85,13 +85,8 @@ class WorkerSettings:
 
     A function is called for each request, since a reload changes its result.
 
-    :ivar events: the listener for the events of requests.
     :ivar delivery: delivers replies to the places that `reply_to` names; None to deliver none.
-    :ivar recorder: records decisions; None to record none.
-    :ivar destinations: the places that `reply_to` may name.
-    :ivar cordons: returns the cordons in force at a time; None for none.
     :ivar host: the name to which clients can address requests; None without a transport.
-    :ivar now: the time of day, for decisions and for the expiry of requests.
     :ivar clock: seconds, for durations.
     """
 
@@ -111,8 +106,6 @@ _Function = Callable[['Endpoints', Q, str | None], A]
 
 
 def _handler(method: Method[Q, A]) -> Callable[[_Function[Q, A]], Callable[..., Any]]:
-    """Decorate the function of a method to take and return messages, and to report its errors."""
-
     def decorated(function: _Function[Q, A]) -> Callable[..., Any]:
         @functools.wraps(function)
         def handle(self: 'Endpoints', raw: object, request_id: str | None = None) -> Any:
@@ -149,7 +142,6 @@ class Endpoints:
         self._started_at = self._now().replace(microsecond=0)
 
     def policy_check(self, raw: object, request_id: str | None = None) -> Any:
-        """Decide one check, and deliver the reply or the error to `reply_to` as well."""
         try:
             request = raw if isinstance(raw, CheckRequest) else self._decode(raw, CheckRequest)
             if request.reply_to:
@@ -344,7 +336,7 @@ class Endpoints:
             self._settings.octavia_settings(),
             self._settings.limits().nodes_per_cluster,
             now,
-            Expiry(request.expires_at, self._now).left_s,
+            lambda: seconds_left(request.expires_at, self._now()),
             self._settings.cordons(now) if self._settings.cordons else (),
         )
         if self._settings.recorder is None:

@@ -13,7 +13,7 @@ from placement_worker.errors import CloudUnavailable, RequestExpired
 from placement_worker.handlers.chain import links_of
 from placement_worker.handlers.decision_state import (
     Conditions,
-    Expiry,
+    seconds_left,
     state_for_binding,
     state_for_check,
 )
@@ -50,7 +50,7 @@ def conditions(clouds=None, left_s=math.inf):
 )
 def test_left_s_of_an_expiry_time(expires_at, left_s):
     """A request without an expiry time never expires; a time without a zone is in UTC."""
-    assert Expiry(expires_at, lambda: NOW).left_s() == left_s
+    assert seconds_left(expires_at, NOW) == left_s
 
 
 def test_state_for_binding_of_an_unavailable_cloud_fails_on_its_first_use():
