@@ -71,7 +71,7 @@ from placement_worker.policies.load_balancing.properties import (
     LoadBalancingProperties,
     SessionPersistence,
     Vip,
-    type_of,
+    properties_type,
 )
 
 # The key in a binding's data; it is the name of Senlin's class, which wrote it first.
@@ -147,7 +147,7 @@ class PoolAccess:
         nodes = {node.id: node for node in request.cluster.nodes}
         if action.node:
             nodes[action.node.id] = action.node
-        others = (one.id for one in request.policies if type_of(one.spec.type_name))
+        others = (one.id for one in request.policies if properties_type(one.spec.type_name))
         return cls(
             stored,
             updater_for(properties, state, action.id),

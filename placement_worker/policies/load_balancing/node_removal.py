@@ -27,8 +27,7 @@ from placement_worker.policies.load_balancing.member_change import MemberRemoval
 from placement_worker.policies.load_balancing.node_addresses import AddressLookup
 from placement_worker.policies.load_balancing.properties import (
     LoadBalancingProperties,
-    LoadBalancingProperties14,
-    type_of,
+    properties_type,
 )
 from placement_worker.policies.registry import normalized
 
@@ -211,7 +210,7 @@ class NodeRemoval:
     def _drains(self) -> bool:
         """Whether the grace period matters: since 1.4, and for nodes that the engine deletes."""
         is_replaced = self.request.action.action == actions.CLUSTER_REPLACE_NODES
-        return isinstance(self.properties, LoadBalancingProperties14) and not is_replaced
+        return self.properties.drains and not is_replaced
 
     def _with_candidates(self, nodes: Sequence[Node]) -> dict[str, Any]:
         """Return the action's data with the chosen victims, and with a grace period since 1.4."""
@@ -226,18 +225,18 @@ class NodeRemoval:
         return {**self.state.data, DELETION: chosen}
 
 
-def floored(request: CheckRequest) -> Iterator[tuple[Binding, LoadBalancingProperties14]]:
+def floored(request: CheckRequest) -> Iterator[tuple[Binding, LoadBalancingProperties]]:
     """Yield the enabled bindings whose pools have a floor, with their properties."""
     for binding in request.policies:
-        kind = type_of(binding.spec.type_name) if binding.enabled else None
-        if kind and issubclass(kind, LoadBalancingProperties14):
+        kind = properties_type(binding.spec.type_name) if binding.enabled else None
+        if kind is LoadBalancingProperties:
             properties = codec.decode(normalized(binding.spec.properties, kind), kind)
             if properties.min_online is not None:
                 yield binding, properties
 
 
 def _measured(
-    properties: LoadBalancingProperties14, removal: MemberRemoval, lookup: AddressLookup, pool: Pool
+    properties: LoadBalancingProperties, removal: MemberRemoval, lookup: AddressLookup, pool: Pool
 ) -> Floor:
     plan = removal.plan(pool, lookup.members)
     removal.state.cloud.pool_members[pool.pool_id] = plan.members.listed

@@ -46,7 +46,7 @@ from placement_worker.policies.load_balancing.node_removal import NodeRemoval
 from placement_worker.policies.load_balancing.properties import (
     VERSIONS,
     LoadBalancingProperties,
-    type_of,
+    properties_type,
 )
 from placement_worker.policies.victim_selection import POOL_PROFILES
 
@@ -166,7 +166,9 @@ def _created(request: CheckRequest, state: State) -> list[str]:
 
 def _is_last(request: CheckRequest, state: State) -> bool:
     """Return whether no other load-balancing policy follows in the check."""
-    bindings = [one for one in request.policies if one.enabled and type_of(one.spec.type_name)]
+    bindings = [
+        one for one in request.policies if one.enabled and properties_type(one.spec.type_name)
+    ]
     ordered = sorted(bindings, key=_priority)
     return state.binding is not None and ordered[-1].id == state.binding.id
 

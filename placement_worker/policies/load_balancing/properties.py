@@ -9,13 +9,14 @@ Values that only Octavia refuses are refused before a load balancer is created (
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta, Struct
 
 from placement_worker.cloud import octavia_rules
 from placement_worker.contract.rpc import LOAD_BALANCING
 from placement_worker.formats.text import shortened
+from placement_worker.policies.base import older_version
 
 STATUS_TIMEOUT_S = 300
 NO_TLS = (
@@ -138,7 +139,10 @@ class HealthMonitor(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class LoadBalancingProperties(Struct, frozen=True, forbid_unknown_fields=True):
-    """Properties of senlin.policy.loadbalance 1.0 to 1.3, each with all of them, as in Senlin."""
+    """Properties of senlin.policy.loadbalance. Senlin accepts all of its own in each version."""
+
+    # Whether the nodes that leave the pool get a grace period.
+    drains: ClassVar[bool] = True
 
     pool: Annotated[Pool, Meta(description='Pool whose members are the nodes.')]
     vip: Annotated[Vip, Meta(description='Virtual IP address of the load balancer.')] = Vip()
@@ -158,12 +162,25 @@ class LoadBalancingProperties(Struct, frozen=True, forbid_unknown_fields=True):
     flavor_id: Annotated[
         Text | None, Meta(description='ID of the flavor of the load balancer. New in 1.3.')
     ] = None
+    min_online: Annotated[
+        Natural | Percentage | None,
+        Meta(
+            description='Number or percentage of pool members that stay online while nodes leave '
+            'the pool, e.g. 2 or 75%. New in 1.4.'
+        ),
+    ] = None
 
     def __post_init__(self) -> None:
         if self.loadbalancer is not None and self.pool.id is None:
             raise ValueError('Expected `pool.id` with `loadbalancer`, got none')
         if self.loadbalancer is None and self.vip.subnet is None and self.vip.network is None:
             raise ValueError('Expected `vip.subnet` or `vip.network`, got neither')
+        floor = self.min_online
+        if isinstance(floor, str) and not re.fullmatch(_NUMBER_OR_PERCENTAGE, floor):
+            raise ValueError(
+                'Expected a `min_online` such as `2` or `75%`, up to `100%`, '
+                f'got `{shortened(floor)}`'
+            )
 
     def refusals(self) -> Iterator[tuple[str, str]]:
         """Yield path and reason of each value with which no load balancer can be created.
@@ -197,33 +214,14 @@ class LoadBalancingProperties(Struct, frozen=True, forbid_unknown_fields=True):
         ]
 
 
-class LoadBalancingProperties14(LoadBalancingProperties, frozen=True, forbid_unknown_fields=True):
-    """Properties of senlin.policy.loadbalance 1.4."""
-
-    min_online: Annotated[
-        Natural | Percentage | None,
-        Meta(
-            description='Number or percentage of pool members that stay online while nodes leave '
-            'the pool, e.g. 2 or 75%. New in 1.4.'
-        ),
-    ] = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        given = self.min_online
-        if isinstance(given, str) and not re.fullmatch(_NUMBER_OR_PERCENTAGE, given):
-            raise ValueError(
-                'Expected a `min_online` such as `2` or `75%`, up to `100%`, '
-                f'got `{shortened(given)}`'
-            )
-
-
+_UNTIL_1_3 = older_version(LoadBalancingProperties, {'min_online': None, 'drains': False})
 VERSIONS: Mapping[str, type[LoadBalancingProperties]] = {
-    **dict.fromkeys(('1.0', '1.1', '1.2', '1.3'), LoadBalancingProperties),
-    '1.4': LoadBalancingProperties14,
+    **dict.fromkeys(('1.0', '1.1', '1.2', '1.3'), _UNTIL_1_3),
+    '1.4': LoadBalancingProperties,
 }
 
 
-def type_of(type_name: str) -> type[LoadBalancingProperties] | None:
+def properties_type(type_name: str) -> type[LoadBalancingProperties] | None:
+    """Return the properties of a version of this type; None for other types and versions."""
     name, _, version = type_name.rpartition('-')
     return VERSIONS.get(version) if name == LOAD_BALANCING else None
