@@ -30,22 +30,15 @@ from placement_worker.formats.text import nearest, shortened, without_python
 
 # Private functions of CPython 3.11 to 3.14; other ways to create one part of the file would accept
 # files that fileConfig refuses.
-_PRIVATE: Mapping[str, Callable[..., dict[str, Any]]] = vars(logging.config)
-_create_formatters, _install_handlers = (
-    _PRIVATE['_create_formatters'],
-    _PRIVATE['_install_handlers'],
-)
+_create_formatters: Callable[..., dict[str, Any]] = vars(logging.config)['_create_formatters']
+_install_handlers: Callable[..., dict[str, Any]] = vars(logging.config)['_install_handlers']
 # From this similarity on, a known option is probably meant; --bogus has 0.67.
 _SIMILAR = 0.7
 _NO_SECTION = 'Section must be started before assignment'
 
 
 def validate(conf: cfg.ConfigOpts) -> None:
-    """Check every option and the order of the timeouts.
-
-    :raises ConfigFileValueError: an option has an invalid value; the text names the file.
-    :raises ConfigurationError: options contradict each other.
-    """
+    """Check every option and the order of the timeouts."""
     validate_options(conf)
     validate_timeouts(conf)
 
@@ -104,10 +97,7 @@ def validate_defaults(conf: cfg.ConfigOpts) -> None:
 
 
 def _validate_value(section: Mapping[str, Any], name: str, group: str) -> None:
-    """Read an option, which validates its value.
-
-    :raises ConfigSourceValueError: the value is not valid; oslo.config's text has no group.
-    """
+    """Read an option, which validates its value, and name its group in an error."""
     try:
         section[name]
     except cfg.ConfigSourceValueError as exc:
@@ -120,8 +110,6 @@ def validate_timeouts(conf: cfg.ConfigOpts) -> None:
     """Check that each timeout exceeds the timeouts nested inside it.
 
     Otherwise requests are handled twice, or their replies are lost.
-
-    :raises ConfigurationError: a timeout is not longer than one nested inside it.
     """
     engine = ('[worker] engine_timeout_s', conf.worker.engine_timeout_s)
     _check_order(
@@ -246,10 +234,7 @@ def describe_wrong_arguments(
 
 
 def _nearest(name: str, known: Sequence[str]) -> str | None:
-    """Return the option whose beginning is most like a misspelled one, or None.
-
-    A comparison with whole options would prefer --config-dir to --config-file for `--confg`.
-    """
+    # A comparison with whole options would prefer --config-dir to --config-file for --confg.
     beginnings = {option[: len(name) + 1]: option for option in sorted(known)}
     near = nearest(name, beginnings, _SIMILAR)
     return near and beginnings[near]
@@ -258,7 +243,6 @@ def _nearest(name: str, known: Sequence[str]) -> str | None:
 def _wrong_value(
     arguments: Sequence[str], with_values: Sequence[str], has_commands: bool
 ) -> str | None:
-    """Return a phrase about the first argument without an option, or option without its value."""
     option = None
     for argument in [*arguments, '--']:
         if argument.startswith('-'):

@@ -22,10 +22,7 @@ _KINDS: dict[type, Any] = {bool: cfg.BoolOpt, int: cfg.IntOpt}
 
 
 def broker_options(engine: str, otherwise: str) -> list[Any]:
-    """Return the options of an engine that lead to the workers.
-
-    :param otherwise: a sentence on the effect of a missing URL.
-    """
+    """`otherwise` is a sentence on the effect of a missing URL."""
     return [
         cfg.StrOpt(
             'transport_url',
@@ -50,10 +47,8 @@ def ids(context: Any) -> Mapping[str, str]:
     """Return the ids of an engine's context, which also holds passwords and trusts."""
     if context is None:
         return {}
-    values = {
-        name: getattr(context, name, None) for name in ('request_id', 'user_id', 'project_id')
-    }
-    return {name: value for name, value in values.items() if value}
+    names = ('request_id', 'user_id', 'project_id')
+    return {name: value for name in names if (value := getattr(context, name, None))}
 
 
 def separate_configuration(engine: cfg.ConfigOpts = cfg.CONF) -> cfg.ConfigOpts:

@@ -8,15 +8,15 @@ worker that is busy, or whose broker is away, is alive.
 
 import contextlib
 import datetime
+import json
 import logging
 import math
+import os
 import socket
 import threading
 import time
-from collections.abc import Callable, MutableMapping, MutableSequence, Sequence
-from typing import NamedTuple, Self
-
-from placement_worker.health.liveness_file import LivenessFile
+from collections.abc import Callable, Mapping, MutableMapping, MutableSequence, Sequence
+from typing import Any, NamedTuple, Self
 
 LOG = logging.getLogger(__name__)
 PUBLISH_S = 2
@@ -88,10 +88,7 @@ class HeartbeatTable:
         self._cells[start + 2] = self._cells[start + 4] = 0
 
     def publish(self, number: int, heartbeats: Sequence[Heartbeat | None], now: float) -> None:
-        """Write the state of a process.
-
-        :param heartbeats: one per server; None for a server that still waits for its broker.
-        """
+        """`heartbeats`: one per server; None for a server that still waits for its broker."""
         present = [beat for beat in heartbeats if beat is not None]
         begun = [beat.begun_at for beat in present if beat.begun_at is not None]
         lost = [beat.disconnected_at for beat in present if beat.disconnected_at is not None]
@@ -162,7 +159,6 @@ def _poll_limit_s(process: ProcessState, thresholds: Thresholds) -> float:
 def readiness_failures(
     processes: Sequence[ProcessState], thresholds: Thresholds, *, stopping: bool
 ) -> list[str]:
-    """Return the reasons why a worker is not ready for requests."""
     failures = ['the worker is stopping'] if stopping else []
     limit_s = thresholds.disconnected_s
     for process in processes:
@@ -236,6 +232,37 @@ class Systemd:
             LOG.warning('Notification %s did not reach systemd: %s', state, exc)
 
 
+class LivenessFile:
+    """The file that `[worker] liveness_file` names; without a path nothing is written."""
+
+    def __init__(self, path: str | None) -> None:
+        self._path = path
+        self._was_written = True
+
+    def write(self, state: Mapping[str, Any]) -> None:
+        """Replace the content; the first of several failures in a row is logged."""
+        if not self._path:
+            return
+        new_path = f'{self._path}.new'
+        try:
+            with open(new_path, 'w', encoding='utf-8') as file:
+                json.dump(state, file)
+                file.write('\n')
+            os.replace(new_path, self._path)  # a probe reads the old content or the new one
+        except OSError as exc:
+            if self._was_written:
+                LOG.error('Cannot write [worker] liveness_file: %s', exc)
+            self._was_written = False
+        else:
+            self._was_written = True
+
+    def remove(self) -> None:
+        """Delete the file, so that it does not report a worker that has ended as alive."""
+        if self._path:
+            with contextlib.suppress(OSError):
+                os.unlink(self._path)
+
+
 class Watchdog:
     """Checks of the processes, every few seconds in a thread of their parent."""
 
@@ -268,7 +295,7 @@ class Watchdog:
         self._stop = repeat_in_thread(self.check, self.interval_s)
 
     def check(self) -> bool:
-        """Check once, report the result, and return whether the worker is alive."""
+        """Report the result of a check, and return whether the worker is alive."""
         processes = self._heartbeats.read(self._monotonic())
         failures = liveness_failures(processes, self._thresholds, stopping=self._is_stopping)
         missing = readiness_failures(processes, self._thresholds, stopping=self._is_stopping)
@@ -276,7 +303,16 @@ class Watchdog:
         self._report_readiness(missing, len(processes))
         if not failures:
             self._systemd.notify('WATCHDOG=1')
-        self._write(processes, failures, missing)
+        self._file.write(
+            {
+                'checked_at': self._clock().isoformat(),
+                'alive': not failures,
+                'reasons': failures,
+                'ready': not missing,
+                'missing': missing,
+                'processes': [_document(process) for process in processes],
+            }
+        )
         return not failures
 
     def begin_stop(self) -> None:
@@ -311,20 +347,6 @@ class Watchdog:
             LOG.info('The worker is ready again')
             self._systemd.notify('STATUS=Ready')
         self._was_ready = not missing
-
-    def _write(
-        self, processes: Sequence[ProcessState], failures: Sequence[str], missing: Sequence[str]
-    ) -> None:
-        self._file.write(
-            {
-                'checked_at': self._clock().isoformat(),
-                'alive': not failures,
-                'reasons': failures,
-                'ready': not missing,
-                'missing': missing,
-                'processes': [_document(process) for process in processes],
-            }
-        )
 
 
 def _document(process: ProcessState) -> dict[str, float | None]:

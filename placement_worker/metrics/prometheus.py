@@ -56,7 +56,6 @@ class Metrics(Listener):
     """
 
     def __init__(self, topics: Sequence[str], registry: CollectorRegistry | None = None) -> None:
-        """Create the metrics; those of `topics` start at 0."""
         self._registry = registry
         self._create_request_metrics()
         self._create_cloud_metrics()
@@ -221,10 +220,8 @@ class Exporter:
         on_close: Callable[[], None],
         cordons: Cordons | None,
     ) -> None:
-        """Listen.
+        """`cordons` is None without a cordon file.
 
-        :param on_close: is called after the server is closed.
-        :param cordons: the cordons of the worker; None without a cordon file.
         :raises ConfigurationError: address and port cannot be used.
         """
         self._folder, self._on_close = folder, on_close
@@ -232,9 +229,8 @@ class Exporter:
         values.ValueClass = values.MultiProcessValue(lambda: self._number)
         registry = CollectorRegistry()
         MultiProcessCollector(registry, folder)
-        registry.register(ProcessInfo())
-        self._deaths = ProcessDeaths()
-        registry.register(self._deaths)
+        self._worker = WorkerCollector()
+        registry.register(self._worker)
         if cordons:
             now = functools.partial(datetime.datetime.now, datetime.UTC)
             registry.register(CordonCollector(cordons, now))
@@ -243,9 +239,7 @@ class Exporter:
     def begin(self, number: int, topics: Sequence[str]) -> Metrics:
         """Return the metrics of a process; call this in the process, after the fork.
 
-        :param number: the number of the process, from 0; a process that replaces a dead one takes
-            its number.
-        :param topics: the topics that the process serves.
+        :param number: a process that replaces a dead one takes its number.
         """
         self._server.socket.close()  # the parent keeps listening
         self._number = number
@@ -253,7 +247,7 @@ class Exporter:
 
     def process_died(self, _service: object, number: int, _exit_code: object) -> None:
         """Count the death, and reset the process's requests in flight; its counters stay."""
-        self._deaths.number += 1
+        self._worker.deaths += 1
         mark_process_dead(number, self._folder)
 
     def close(self) -> None:
@@ -262,10 +256,6 @@ class Exporter:
 
 
 def _listen(port: int, address: str, registry: CollectorRegistry) -> tuple[WSGIServer, Thread]:
-    """Serve metrics in a thread.
-
-    :raises ConfigurationError: address and port cannot be used.
-    """
     try:
         return start_http_server(port, address, registry)
     except (OSError, OverflowError) as exc:
@@ -295,15 +285,17 @@ def is_port_free(port: int, address: str) -> bool:
     return True
 
 
-class ProcessInfo(Collector):
-    """Collector of the parent: it has one value per worker, not one per process.
+class WorkerCollector(Collector):
+    """Collector of the parent, which outlives its processes: its values are of the whole worker.
 
-    Of the series that `ProcessCollector` has, only the start time describes the whole worker. CPU
-    time, memory and open files would be those of the parent alone.
+    Of the series that `ProcessCollector` has, only the start time is. CPU time, memory and open
+    files would be those of the parent alone. A `Counter` would write into the files of the
+    processes.
     """
 
     def __init__(self) -> None:
         self._process = ProcessCollector(registry=None)
+        self.deaths = 0
 
     @override
     def collect(self) -> Iterator[Metric]:
@@ -313,24 +305,10 @@ class ProcessInfo(Collector):
         for family in self._process.collect():
             if family.name == 'process_start_time_seconds':
                 yield family
-
-
-class ProcessDeaths(Collector):
-    """Collector of the parent, which outlives its processes.
-
-    A `Counter` of prometheus_client would write into the files of the processes.
-    """
-
-    def __init__(self) -> None:
-        """Start at 0: `increase` in Prometheus misses the step that creates a series."""
-        self.number = 0
-
-    @override
-    def collect(self) -> Iterator[Metric]:
         yield CounterMetricFamily(
             'placement_worker_process_deaths',
             'Processes of the worker that crashed or were killed, and were replaced.',
-            value=self.number,
+            value=self.deaths,
         )
 
 
@@ -365,7 +343,6 @@ class CordonCollector(Collector):
 
 
 def _ends(cordons: Sequence[Cordon]) -> dict[tuple[str, ...], float]:
-    """Return the end of each cordon by its labels; a place may have several cordons."""
     ends: dict[tuple[str, ...], float] = {}
     for cordon in cordons:
         labels = (cordon.zone or '', cordon.region or '', 'true' if cordon.evacuate else 'false')

@@ -21,10 +21,8 @@ def export(
 ) -> 'Exporter | None':
     """Serve the metrics of the processes that will be forked.
 
-    :param port: None for no metrics.
     :param folder: the folder for the files of the processes; it is created if it is missing, and
         the files of an earlier worker are deleted. None for a temporary folder.
-    :param cordons: the cordons of the worker; None without a cordon file.
     :raises ConfigurationError: the folder, or address and port, cannot be used.
     """
     if port is None:

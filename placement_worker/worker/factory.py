@@ -8,7 +8,7 @@ servers after the fork, since processes cannot share connections.
 import functools
 import logging
 import threading
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -37,8 +37,13 @@ from placement_worker.events.types import Listeners
 from placement_worker.handlers.decision_state import Recorder
 from placement_worker.handlers.reply_delivery import Destinations
 from placement_worker.handlers.service import Endpoints, WorkerSettings
-from placement_worker.health.liveness_file import LivenessFile
-from placement_worker.health.watchdog import HeartbeatTable, Systemd, Thresholds, Watchdog
+from placement_worker.health.watchdog import (
+    HeartbeatTable,
+    LivenessFile,
+    Systemd,
+    Thresholds,
+    Watchdog,
+)
 from placement_worker.late_ack import parking
 from placement_worker.late_ack.parking import ISOLATED_REDELIVERIES, DeliveryLimit
 from placement_worker.late_ack.poison import PoisonMessages
@@ -89,7 +94,6 @@ def consumed_queues(conf: cfg.ConfigOpts) -> list[Queue]:
 
 
 def queue_names(conf: cfg.ConfigOpts) -> list[str]:
-    """Return the queues of a worker: per topic a shared one and its own, and the parking lot."""
     topics = [queue.topic for queue in consumed_queues(conf)]
     return [
         *(f'{topic}{suffix}' for topic in topics for suffix in ('', f'.{conf.worker.host}')),
@@ -149,7 +153,7 @@ class ServerFactory:
         endpoints = Endpoints(clouds, self.registry, settings)
         move_lock = threading.Lock()
 
-        def server_class(queue: Queue) -> Callable[..., Any]:
+        def server(transport: Any, queue: Queue) -> Server:
             poison = PoisonMessages(
                 queue.delivery_limit,
                 self._move,
@@ -157,23 +161,19 @@ class ServerFactory:
                 move_lock,
                 functools.partial(rpc_server.report_parked, endpoints),
             )
-            return rpc_server.late_ack_server(events, replies, poison)
-
-        def server(transport: Any, queue: Queue) -> Server:
             target = oslo_messaging.Target(
                 exchange=control_exchange(self.conf), topic=queue.topic, server=host
             )
-            created = rpc_server.create(transport, target, endpoints, server_class(queue))
+            server_class = rpc_server.late_ack_server(events, replies, poison)
+            created = rpc_server.create(transport, target, endpoints, server_class)
             return Server(created, queue.threads, queue.long_s)
 
-        transports = [self._connect(queue) for queue in queues]
+        transports = [  # each prefetches one request per thread
+            connect(self.conf, transport_url(self.conf, rabbit_qos_prefetch_count=queue.threads))
+            for queue in queues
+        ]
         servers = [server(*pair) for pair in zip(transports, queues, strict=True)]
         return Servers(servers, transports, (replies, notifier) if notifier else (replies,))
-
-    def _connect(self, queue: Queue) -> Any:
-        """Return a transport that prefetches one request per thread."""
-        url = transport_url(self.conf, rabbit_qos_prefetch_count=queue.threads)
-        return connect(self.conf, url)
 
     def _reply_sender(self, stopping: threading.Event) -> ReplySender:
         worker = self.conf.worker
@@ -271,7 +271,6 @@ def create_recorder(
 ) -> Recorder | None:
     """Return the decision log of `[decision_log] file`, or None without a file.
 
-    :param packages: the packages of policy types, as `Registry.packages`.
     :raises ConfigurationError: the file cannot be written.
     """
     path = conf.decision_log.file

@@ -27,7 +27,6 @@ SCOPES = (
     'project_domain_name',
     'system_scope',
 )
-Loader = Callable[..., Any]
 
 
 def create(conf: cfg.ConfigOpts) -> OpenStackClouds:
@@ -106,9 +105,9 @@ def _access_of_clouds_yaml(name: str) -> Access:
     )
 
 
-def _create_log_in(load: Loader, source: str) -> Callable[[str | None], BaseIdentityPlugin]:
-    """Return a factory of plugins, for a trust or for the project of the service user."""
-
+def _create_log_in(
+    load: Callable[..., Any], source: str
+) -> Callable[[str | None], BaseIdentityPlugin]:
     def log_in(trust_id: str | None) -> BaseIdentityPlugin:
         scope: Mapping[str, Any] = (
             {**dict.fromkeys(SCOPES), 'trust_id': trust_id} if trust_id else {}

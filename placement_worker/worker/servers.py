@@ -30,10 +30,7 @@ CLOSE_S = 2
 
 
 class Server(NamedTuple):
-    """An RPC server of oslo.messaging and the size of its thread pool.
-
-    `long_s`: the time in flight from which on the log names a request.
-    """
+    """`long_s`: the time in flight from which on the log names a request."""
 
     rpc_server: Any
     threads: int
@@ -75,7 +72,6 @@ class Servers:
         _close(self._transports)
 
     def heartbeats(self) -> list[Heartbeat | None]:
-        """Return one heartbeat per server; None for a server without a listener."""
         published = [late_ack.heartbeat(server.rpc_server) for server in self._servers]
         return [heartbeat and Heartbeat(*heartbeat) for heartbeat in published]
 
@@ -93,7 +89,6 @@ class Servers:
 
 
 def _close(transports: Sequence[Any]) -> None:
-    """Close the transports at the same time, within `CLOSE_S`."""
     threads = [threading.Thread(target=transport.cleanup, daemon=True) for transport in transports]
     for thread in threads:
         thread.start()
@@ -136,7 +131,6 @@ class WorkerProcess(cotyledon.Service):
         reload(self._conf, logs_changes=False)
 
     def terminate(self) -> None:
-        """Take no more requests, return waiting ones to the broker, and finish the others."""
         self._stopping.set()
         self._servers.stop()
         # Without this the last heartbeat would show a finished request in flight.

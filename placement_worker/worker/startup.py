@@ -54,10 +54,7 @@ def configure(conf: cfg.ConfigOpts, arguments: Sequence[str]) -> None:
 
 
 def _validate_log_options(conf: cfg.ConfigOpts, arguments: Sequence[str]) -> None:
-    """Check the options of the log in the files, before `conf` reads them.
-
-    :raises cfg.Error: a file is unreadable, or an option has an invalid value.
-    """
+    """Check the options of the log in the files, before `conf` reads them."""
     trial = type(conf)()  # a subclass of the tests reads no files of the machine
     validation.register_log_options(trial)
     trial(_file_arguments(arguments), project=PROGRAM)

@@ -12,7 +12,7 @@ import pytest
 import yaml
 from prometheus_client import CollectorRegistry
 
-from placement_worker.metrics.prometheus import CordonCollector, Metrics, ProcessDeaths, ProcessInfo
+from placement_worker.metrics.prometheus import CordonCollector, Metrics, WorkerCollector
 from tests.factories import NOW
 from tests.unit.metrics.test_prometheus import EVENTS, FakeCordons
 
@@ -43,8 +43,7 @@ ALERTS = [rule['alert'] for rule in RULES]
 def exposed():
     """Return the labels of each series of a worker after one event of each type."""
     registry = CollectorRegistry()
-    registry.register(ProcessInfo())
-    registry.register(ProcessDeaths())
+    registry.register(WorkerCollector())
     registry.register(CordonCollector(FakeCordons, lambda: NOW))
     metrics = Metrics(['t'], registry)
     for event, *_ in EVENTS:

@@ -223,7 +223,6 @@ class PlacedAutoScalingGroup(AutoScalingResourceGroup):
         return placement
 
     def _group(self) -> worker_choice.Group:
-        """Return the group with the trust of its owner."""
         owner = self.stack.stored_context()
         return worker_choice.Group(
             id=self.uuid,
@@ -245,10 +244,7 @@ class PlacedAutoScalingGroup(AutoScalingResourceGroup):
         )
 
     def _validate_unit(self) -> None:
-        """Check that members can get a zone.
-
-        :raises StackValidationFailed: the definition has a zone, or cannot use one.
-        """
+        """Check that members can get a zone."""
         name = plans.ZONE_PROPERTY
         definition = self._get_resource_definition()
         if plans.has_zone(definition):
@@ -274,8 +270,6 @@ class PlacedAutoScalingGroup(AutoScalingResourceGroup):
         """Check with a worker that the cloud has the zones.
 
         A zone without a name is known after the creation of another resource.
-
-        :raises StackValidationFailed: it lacks one, or no worker replied.
         """
         zones = self._placement[ZONES]
         if not zones or not all(zone[NAME] for zone in zones):

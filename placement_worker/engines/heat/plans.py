@@ -77,8 +77,6 @@ def _time(text: str | None) -> datetime.datetime | None:
 
 
 class Chooser(Protocol):
-    """A way to choose victims and zones."""
-
     def victims(self, members: Sequence[Member], count: int) -> Collection[str]:
         """Return the names of so many members, which are to leave."""
 
@@ -151,7 +149,6 @@ class LocalChooser:
 
 
 def weights_of(zones: Sequence[Mapping[str, object]]) -> dict[str, int]:
-    """Return the weight of each zone of the property `placement` by name."""
     return {str(zone['name']): _weight(zone) for zone in zones}
 
 

@@ -49,20 +49,12 @@ class Group:
 
 
 class WorkerChooser:
-    """Choose victims and zones by the policies of a worker.
-
-    `store` keeps the data of the group for later requests.
-    """
+    """`store` keeps the data of the group for later requests."""
 
     def __init__(self, check: Check, group: Group, store: Store) -> None:
         self._check, self._group, self._store = check, group, store
 
     def victims(self, members: Sequence[Member], count: int) -> list[str]:
-        """Return the victims that the deletion policy chose.
-
-        :raises Rejected: a policy cannot decide.
-        :raises WorkerFailed: the reply has another number of victims.
-        """
         data = self._decide(actions.CLUSTER_SCALE_IN, members, count=count)
         chosen = list(data.get('deletion', {}).get('candidates', []))
         return self._complete(chosen, count, 'victims')
@@ -74,7 +66,6 @@ class WorkerChooser:
         the failures before, or later members would go to a full zone.
 
         :raises Rejected: a policy cannot decide.
-        :raises WorkerFailed: the reply has another number of zones.
         """
         renewed = [member.name for member in members if member.needs_zone]
         if renewed:
@@ -106,7 +97,6 @@ class WorkerChooser:
 
 
 def zone_spec(placement: Mapping[str, Any]) -> Spec:
-    """Return the spec of the policy that plans zones."""
     return Spec('senlin.policy.zone_placement', '1.1', {'zones': placement['zones']})
 
 
@@ -138,9 +128,8 @@ def _request(
 
 
 def _node(index: int, member: Member) -> Node:
-    """Return a member as a node.
+    """The position in Heat's order breaks ties of age, as Heat knows only the second of a creation.
 
-    The position in Heat's order breaks ties of age, since Heat knows the second of a creation only.
     Outdated members are tainted, so that they leave before current ones. A member that Heat creates
     again has no time of creation, so that it takes no room in its zone.
     """

@@ -30,16 +30,14 @@ OPTIONS = [
 
 
 def list_opts() -> list[tuple[str, list[Any]]]:
-    """Return the options by group, for oslo-config-generator."""
     return [(GROUP, OPTIONS)]
 
 
 def call(function: Callable[[PolicyClient], T], timeout_s: int) -> T:
     """Call a function with the client of this timeout.
 
-    :raises ConfigurationError: heat.conf names no broker.
-    :raises NoWorkerAnswered: no reply arrived in time.
-    :raises PlacementWorkerError: the worker refused the request, or failed.
+    :raises PlacementWorkerError: heat.conf names no broker, no reply arrived in time, or the worker
+        refused the request or failed.
     """
     group = cfg.CONF.placement_worker
     if not group.transport_url:

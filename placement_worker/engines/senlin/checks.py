@@ -45,10 +45,9 @@ Method = Callable[[PolicyClient, BindRequest, Mapping[str, str]], BindReply]
 def check_policies(action: Any, cluster_id: str, target: Phase) -> None:
     """Check the enabled policies in order, and stop at the first failure.
 
-    This takes the place of Senlin's `Action.policy_check`. Adjacent policies of the worker's types
-    share one call, so that regions and zones are planned together and the nodes are sent once.
-
-    :param action: Senlin's Action; its `data` receive the result.
+    This takes the place of Senlin's `Action.policy_check`; the data of the action receive the
+    result. Adjacent policies of the worker's types share one call, so that regions and zones are
+    planned together and the nodes are sent once.
     """
     action.data.update(status=base.CHECK_NONE, reason='')
     pending: list[Binding] = []
@@ -114,10 +113,7 @@ def _priorities(pairs: Sequence[tuple[Any, Any]]) -> dict[str, int]:
 
 
 def _run_in_senlin(policy: Any, action: Any, cluster_id: str, target: Phase) -> bool:
-    """Run a policy that Senlin decides for, and keep the placement of earlier policies.
-
-    :returns: whether the policy succeeded.
-    """
+    """Keep the placement of earlier policies, and return whether the policy succeeded."""
     placement = action.data.get(PLACEMENT)
     decide = policy.pre_op if target == 'BEFORE' else policy.post_op
     decide(cluster_id, action)
@@ -131,10 +127,7 @@ def _run_in_senlin(policy: Any, action: Any, cluster_id: str, target: Phase) -> 
 
 
 def _call_worker(action: Any, cluster_id: str, target: Phase, policies: Sequence[Binding]) -> bool:
-    """Have the worker decide for the given policies, and write back its decisions.
-
-    :returns: whether no policy failed; True without policies.
-    """
+    """Return whether no policy failed; True without policies."""
     if not policies:
         return True
     started = time.monotonic()
@@ -197,10 +190,7 @@ def attach_policy(policy: Any, cluster: Any, *, enabled: bool) -> tuple[bool, An
 
 
 def detach_policy(policy: Any, cluster: Any) -> tuple[bool, str]:
-    """Detach a policy in the place of Senlin's `Policy.detach`.
-
-    :returns: whether that succeeded, and the reason for the user.
-    """
+    """Detach a policy in the place of Senlin's `Policy.detach`, and return success and reason."""
     bound = cluster_policy.ClusterPolicy.get(oslo_context.get_current(), cluster.id, policy.id)
     sent = requests.policy_binding(policy, data=bound.data if bound else None)
     reply = _bind(PolicyClient.policy_detach, sent, cluster)
@@ -226,10 +216,7 @@ def _bind(method: Method, policy: Binding, cluster: Any) -> BindReply:
 
 
 def failure(names: Sequence[str | None], reason: str) -> str:
-    """Return the reason of a failed action in the form of Senlin's policy check.
-
-    :param names: the names of the policies that failed; none if the request itself did.
-    """
+    """Return a reason in the form of Senlin's policy check; without names, the request failed."""
     if not names:
         return reason
     listed = ', '.join(f"'{name}'" for name in names)
@@ -262,10 +249,7 @@ def write_nodes(context: Any, patches: Mapping[str, NodePatch], held: Iterable[A
 
 
 def write_cluster(context: Any, cluster_id: str, patch: ClusterPatch | None, held: Any) -> None:
-    """Replace the data of the cluster, if they changed.
-
-    :param held: Senlin's cluster object, which the engine stores later; None without one.
-    """
+    """`held`: Senlin's cluster object, which the engine stores later; None without one."""
     if patch is None:
         return
     clusters.Cluster.update(context, cluster_id, {'data': patch.data})
@@ -277,9 +261,6 @@ def merge_placement(before: Any, after: Any) -> Any:
     """Merge a placement with that of earlier policies for the same nodes.
 
     Senlin's affinity policy replaces the whole list, which is the plan for the engine's new nodes.
-
-    :param before: `action.data['placement']` before a policy has run, or None.
-    :param after: the same after the policy has run.
     """
     if not before or not after:
         return after

@@ -30,7 +30,6 @@ from placement_worker.contract.model import (
 def check_request(
     action: Any, cluster_id: str, target: Phase, policies: Sequence[Binding]
 ) -> CheckRequest:
-    """Return the request of a check, with the data that earlier policies left in the action."""
     cluster = cluster_of(action.context, cluster_id)
     return CheckRequest(
         target=target,
@@ -51,14 +50,11 @@ def check_request(
 
 
 def _cause(action: Any) -> str:
-    """Return the cause of an action.
+    """The workers skip derived actions of nodes, because they have decided on that of the cluster.
 
-    The workers skip derived actions of nodes, because they have decided on the action of the
-    cluster. No policy decides on CLUSTER_RECOVER, so each of its nodes has a check of its own.
+    No policy decides on CLUSTER_RECOVER, so each of its nodes has a check of its own.
     """
-    is_recovery = action.action == consts.NODE_RECOVER
-    cause: str = consts.CAUSE_RPC if is_recovery else action.cause
-    return cause
+    return str(consts.CAUSE_RPC if action.action == consts.NODE_RECOVER else action.cause)
 
 
 def bind_request(context: Any, cluster_id: str, policy: Binding) -> BindRequest:
@@ -73,10 +69,6 @@ def policy_binding(
     priority: int | None = None,
     data: Mapping[str, Any] | None = None,
 ) -> Binding:
-    """Return a policy with the data of its binding, if it has one.
-
-    :param policy: Senlin's Policy.
-    """
     spec = policy.spec
     return Binding(
         id=policy.id,
@@ -121,7 +113,6 @@ def trust(context: Any, cluster: Cluster) -> Credentials:
 
 
 def _target_node(action: Any, cluster: Cluster) -> Node | None:
-    """Return the node of a NODE_* action; None for an action of a cluster."""
     if not action.action.startswith('NODE_'):
         return None
     return next((node for node in cluster.nodes if node.id == action.target), None)

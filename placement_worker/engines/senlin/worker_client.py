@@ -41,21 +41,17 @@ OPTIONS = [
 
 
 def list_opts() -> list[tuple[str, list[Any]]]:
-    """Return the options by group, for oslo-config-generator."""
     return [(GROUP, OPTIONS)]
 
 
 def is_configured() -> bool:
-    """Return whether senlin.conf names the broker of the workers."""
     return bool(cfg.CONF.placement_worker.transport_url)
 
 
 def call(method: Callable[[PolicyClient, R, Mapping[str, str]], T], request: R, context: Any) -> T:
     """Call a worker with the timeouts of the configuration.
 
-    :param context: Senlin's context; its ids are sent.
-    :raises NoWorkerAnswered: no reply arrived in time.
-    :raises PlacementWorkerError: the worker refused the request, or failed.
+    :raises: one of `FAILURES`.
     """
     # The options have the names of the client's parameters.
     client = create_client(**cfg.CONF.placement_worker)

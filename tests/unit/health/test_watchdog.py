@@ -11,11 +11,11 @@ import time
 import pytest
 
 from placement_worker.health import watchdog
-from placement_worker.health.liveness_file import LivenessFile
 from placement_worker.health.watchdog import (
     COLUMNS,
     Heartbeat,
     HeartbeatTable,
+    LivenessFile,
     ProcessState,
     Systemd,
     Thresholds,
@@ -166,6 +166,49 @@ def test_check_of_a_single_process_logs_the_singular_and_writes_no_pid_before_it
     watchdog.check()
 
     assert caplog.messages == ['The process serves']
+
+
+def test_liveness_file_is_replaced_and_removed_without_leftovers(tmp_path):
+    """A reader never finds half of a document, and none of a worker that has ended."""
+    path = tmp_path / 'liveness'
+    file = LivenessFile(str(path))
+
+    file.write({'alive': True})
+    file.write({'alive': False})
+    assert json.loads(path.read_text()) == {'alive': False}
+    assert list(tmp_path.iterdir()) == [path]
+
+    file.remove()
+    file.remove()
+    assert not path.exists()
+
+
+def test_liveness_file_that_cannot_be_written_is_logged_once_until_it_can(tmp_path, caplog):
+    """A folder that is missing for hours does not flood the log."""
+    folder = tmp_path / 'late'
+    file = LivenessFile(str(folder / 'liveness'))
+
+    file.write({})
+    file.write({})
+    folder.mkdir()
+    file.write({})
+    folder.joinpath('liveness').unlink()
+    folder.rmdir()
+    file.write({})
+
+    assert len(caplog.messages) == 2
+    assert caplog.messages[0].startswith('Cannot write [worker] liveness_file: ')
+
+
+def test_liveness_file_without_a_path_is_never_written(tmp_path, monkeypatch):
+    """A worker without the option writes no liveness file."""
+    monkeypatch.chdir(tmp_path)
+    file = LivenessFile(None)
+
+    file.write({})
+    file.remove()
+
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_start_checks_at_once_and_close_ends_the_checks(heartbeats, clock, tmp_path):

@@ -35,7 +35,7 @@ from placement_worker.events.types import (
     RequestFailed,
 )
 from placement_worker.metrics import prometheus
-from placement_worker.metrics.prometheus import CordonCollector, Exporter, Metrics, ProcessInfo
+from placement_worker.metrics.prometheus import CordonCollector, Exporter, Metrics, WorkerCollector
 from placement_worker.planning.places import Cordon
 from tests.factories import NOW, bind, request, zone_policy
 
@@ -223,11 +223,13 @@ def test_build_info_of_a_worker_names_its_version_and_that_of_python():
         'python_version': platform.python_version(),
     }
 
-    info = collected(ProcessInfo())
+    info = collected(WorkerCollector())
 
     assert info.get_sample_value('placement_worker_build_info', labels) == 1
     names = {family.name for family in info.collect()}
-    assert names == {'placement_worker_build', 'process_start_time_seconds'}
+    assert names == {
+        'placement_worker_build', 'process_start_time_seconds', 'placement_worker_process_deaths'
+    }  # fmt: skip
 
 
 def test_start_time_of_a_process_is_the_one_that_the_kernel_reports():
@@ -241,7 +243,7 @@ def test_start_time_of_a_process_is_the_one_that_the_kernel_reports():
 
     started_s = boot_s + ticks / os.sysconf('SC_CLK_TCK')
 
-    measured_s = collected(ProcessInfo()).get_sample_value('process_start_time_seconds')
+    measured_s = collected(WorkerCollector()).get_sample_value('process_start_time_seconds')
     assert measured_s == pytest.approx(started_s)
 
 
