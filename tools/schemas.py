@@ -1,7 +1,7 @@
 """Write the JSON Schema of each message of the contract: python tools/schemas.py [FOLDER].
 
-The default folder is that of the package. The schemas derive from the Structs of the contract; the
-manual's page of the contract has the descriptions of their keys.
+The default folder is that of the package. The schemas derive from the Structs of the contract;
+doc/source/contract.yaml has the descriptions of their keys.
 """
 
 import inspect
@@ -22,10 +22,9 @@ from placement_worker.contract.rpc import METHODS, POLICY_CHECK
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / 'doc' / 'ext'))
 
-import field_lists  # noqa: E402  # an extension of the manual
+from contract_texts import OBJECTS, TEXTS, plain_text  # noqa: E402  # an extension of the manual
 
 DIALECT = 'https://json-schema.org/draft/2020-12/schema'
-PAGE = ROOT / 'doc' / 'source' / 'contract.rst'
 FOLDER = ROOT / 'placement_worker' / 'contract' / 'schemas'
 REF = '#/$defs/{name}'
 
@@ -83,7 +82,7 @@ def schemas() -> Iterator[tuple[str, Schema]]:
 def _described(defs: Mapping[str, Schema], kinds: Sequence[Any]) -> dict[str, Schema]:
     """Return the definitions with descriptions of the Structs and of their keys."""
     described = {name: dict(found) for name, found in defs.items()}
-    of_keys = dict(_descriptions(PAGE.read_text(encoding='utf-8')))
+    of_keys = dict(_descriptions())
     types = map(msgspec.inspect.type_info, kinds)
     for struct in {one.cls: one for kind in types for one in _structs(kind)}.values():
         definition = described[struct.cls.__name__]
@@ -94,23 +93,20 @@ def _described(defs: Mapping[str, Schema], kinds: Sequence[Any]) -> dict[str, Sc
             if _is_time(field.type):
                 key = definition['properties'][field.encode_name] = _with_format(key, 'date-time')
             if field.encode_name in texts and 'description' not in key:
-                key['description'] = field_lists.plain_text(texts[field.encode_name])
+                key['description'] = plain_text(texts[field.encode_name])
     return described
 
 
-def _descriptions(page: str) -> Iterator[tuple[str, Mapping[str, str]]]:
-    """Yield the name of each Struct that the page describes, with the descriptions of its keys."""
-    for name, lines in field_lists.of_directives(page, 'struct'):
-        yield name, field_lists.descriptions(lines)
-    ((_, lines),) = field_lists.of_directives(page, 'input-table')
-    of_inputs = {key: cells[-1] for key, cells in field_lists.columns(lines).items()}
+def _descriptions() -> Iterator[tuple[str, Mapping[str, str]]]:
+    """Yield the name of each Struct with a description, with those of its keys."""
+    yield from OBJECTS.items()
+    of_inputs = {key: texts['meaning'] for key, texts in TEXTS['inputs'].items()}
     inputs = (schema_types.CommonInputs, *INPUTS)
     yield from ((struct.__name__, of_inputs) for struct in inputs)
-    ((_, lines),) = field_lists.of_directives(page, 'data-table')
     of_data: defaultdict[str, dict[str, str]] = defaultdict(dict)
-    for path, cells in field_lists.columns(lines).items():
+    for path, texts in TEXTS['data'].items():
         parent, _, key = path.rpartition('.')
-        of_data[parent.capitalize() or 'DecidedData'][key] = cells[-1]
+        of_data[parent.capitalize() or 'DecidedData'][key] = texts['meaning']
     yield from of_data.items()
 
 

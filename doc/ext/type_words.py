@@ -1,8 +1,10 @@
 """Describe types of msgspec in words, with their limits and with links to the contract."""
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import msgspec
 from msgspec import inspect
 from tables import plain
 
@@ -33,6 +35,16 @@ def bare(kind: inspect.Type) -> tuple[inspect.Type, str]:
 def alternatives(kind: inspect.Type) -> tuple[inspect.Type, ...]:
     """Return the types of a union, or the type itself."""
     return tuple(kind.types) if isinstance(kind, inspect.UnionType) else (kind,)
+
+
+def default(field: inspect.Field) -> str:
+    """Return the default of a field in code font, or that the field is required."""
+    if field.required:
+        return 'required'
+    made = field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
+    if isinstance(made, msgspec.Struct):
+        return "its keys' defaults"
+    return f'``{json.dumps(made)}``'
 
 
 def _struct(kind: inspect.StructType) -> str:

@@ -17,10 +17,8 @@ extensions = [
     'reno.sphinxext',
     'cliff.sphinxext',
     'command_examples',
-    'struct_tables',
-    'error_table',
-    'key_tables',
-    'method_table',
+    'contract_reference',
+    'policy_types',
     'scroll_boxes',
     'name_links',
 ]

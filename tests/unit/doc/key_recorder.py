@@ -123,16 +123,6 @@ def recorded() -> dict[tuple[str, str, Phase], Keys]:
     return dict(found)
 
 
-def deciding() -> dict[tuple[str, str], list[str]]:
-    """Return action and phase -> the policies that decide about it, in their order."""
-    found: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
-    registry = Registry.installed()
-    for name, binding in POLICIES.items():
-        for phase, action in registry.types[_type_of(binding)].targets:
-            found[action, phase].append(name)
-    return dict(found)
-
-
 def _type_of(binding: Json) -> str:
     return f'{binding["spec"]["type"]}-{binding["spec"]["version"]}'
 

@@ -1,63 +1,22 @@
-"""Provide Sphinx directives for the contract and for the properties of policies.
+"""Provide the Sphinx directive ``.. policy-type:: senlin.policy.deletion``.
 
-``.. struct:: Node`` draws a table of an object of the contract, with one row
-per key. The descriptions are the content of the directive, a field list with one entry per key. A
-key without a description is an error, and so is a description without a key.
-
-``.. policy-type:: senlin.policy.deletion`` draws the phases and actions of a policy type, and the
-properties of its newest version.
+It draws the phases and actions of a policy type, and the properties of its newest version.
 """
 
-import json
 from collections.abc import Iterator
 from typing import Any, get_args
 
 import msgspec
 from docutils import nodes
-from field_lists import descriptions
 from msgspec import inspect
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 from tables import label, list_table, plain
-from type_words import CONTRACT, alternatives, bare, words
+from type_words import alternatives, bare, default, words
 
 from placement_worker.contract.model import Phase
 from placement_worker.policies.base import Policy
 from placement_worker.policies.registry import Registry
-
-
-class Struct(SphinxDirective):
-    """Table of an object of the contract."""
-
-    required_arguments = 1
-    has_content = True
-
-    def run(self) -> list[nodes.Node]:
-        """Return a target, the docstring, and the table of the keys."""
-        name = self.arguments[0]
-        struct = CONTRACT[name]
-        described, fields = descriptions(self.content), msgspec.inspect.type_info(struct).fields
-        odd = sorted(described.keys() ^ {field.encode_name for field in fields})
-        if odd:
-            raise self.error(
-                f'{name}: key without description, or description without key: {", ".join(odd)}'
-            )
-        rows = [
-            (
-                f'``{field.encode_name}``',
-                words(field.type),
-                _default(field),
-                described[field.encode_name],
-            )
-            for field in fields
-        ]
-        lines = [
-            *label(f'contract-{name}'),
-            plain(struct.__doc__),
-            '',
-            *list_table(('key', 'type', 'default', 'meaning'), rows),
-        ]
-        return self.parse_text_to_nodes('\n'.join(lines))
 
 
 class PolicyType(SphinxDirective):
@@ -111,7 +70,7 @@ def _properties(policy: type[Policy[Any]]) -> Iterator[tuple[str, ...]]:
         description = (
             described if since[path] == versions[0] else f'{described} Since version {since[path]}.'
         )
-        yield f'``{path}``', words(field.type), _default(field), description.strip()
+        yield f'``{path}``', words(field.type), default(field), description.strip()
 
 
 def _flat(
@@ -132,17 +91,7 @@ def _flat(
             yield from _flat(item.cls, f'{path}[].')
 
 
-def _default(field: inspect.Field) -> str:
-    if field.required:
-        return 'required'
-    made = field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
-    if isinstance(made, msgspec.Struct):
-        return "its keys' defaults"
-    return f'``{json.dumps(made)}``'
-
-
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Register the directives."""
-    app.add_directive('struct', Struct)
+    """Register the directive."""
     app.add_directive('policy-type', PolicyType)
     return {'parallel_read_safe': True}
