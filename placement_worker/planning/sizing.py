@@ -2,7 +2,7 @@
 
 A resize follows Senlin to the letter, errors included, since its engine computes the size as well:
 another number would make the engine create or delete other nodes than the policies decided. The
-warnings cover what Senlin accepts, or refuses only afterwards.
+second part of the module warns of sizes that Senlin accepts, or refuses only afterwards.
 
 :source: senlin/common/scaleutils.py of release 16.
 """
@@ -30,6 +30,7 @@ _CHANGES: Mapping[str, tuple[Kind, ...]] = {
     actions.CLUSTER_SCALE_IN: (DELETION,),
     actions.CLUSTER_RESIZE: (CREATION, DELETION),
 }
+_PERCENTAGE = 'CHANGE_IN_PERCENTAGE'
 _GROWING = (actions.CLUSTER_SCALE_OUT, actions.NODE_CREATE)
 # The engine does not refuse these actions below min_size.
 _REGARDLESS_OF_MIN_SIZE = (actions.CLUSTER_RESIZE, actions.CLUSTER_REPLACE_NODES)
@@ -54,7 +55,6 @@ def size_of(action: Action, data: ActionData, cluster: Cluster, max_nodes: int) 
     """Return how many nodes the action creates or deletes.
 
     :param data: the action's data after the policies that ran before.
-    :param max_nodes: the maximum size of a cluster after a creation.
     :raises InvalidInput: a value in `inputs` or `data` is malformed.
     :raises SizeOutOfBounds: the size afterwards is not allowed, in Senlin's words.
     """
@@ -85,45 +85,6 @@ def current_nodes(action: Action, cluster: Cluster) -> list[Node]:
     if action.action != actions.NODE_CREATE or action.node is None:
         return cluster.nodes
     return [node for node in cluster.nodes if node.id != action.node.id]
-
-
-def size_warnings(
-    request: CheckRequest, data: ActionData, max_nodes: int, protections: Mapping[str, Protection]
-) -> list[str]:
-    """Return the sentences about a resize that a bound changes, and about too few or many nodes.
-
-    :param data: the action's data after all policies have decided.
-    :param protections: if no policy has chosen victims, the engine must not choose these nodes.
-    """
-    action, cluster = request.action, request.cluster
-    try:
-        if action.action in _GROWING:
-            return _too_many(action, cluster, data, max_nodes)
-        asked = _removed(action, cluster, data, max_nodes)
-        removed = min(asked, len(cluster.nodes) - len(protections))
-        warnings = [
-            _percentage_of_nothing(action, cluster),
-            _limited(action, cluster, max_nodes),
-            _emptied(action, cluster, removed),
-            _too_few_left(action, cluster, removed),
-            _too_few_leave(cluster, asked, removed, protections),
-        ]
-    except Rejected:  # the invalid value did not matter to any policy
-        return []
-    return [*filter(None, warnings)]
-
-
-def is_below_min_size(action: Action, cluster: Cluster, removed: int) -> bool:
-    if action.action in _REGARDLESS_OF_MIN_SIZE or not 0 < removed <= len(cluster.nodes):
-        return False
-    return len(cluster.nodes) - removed < cluster.min_size
-
-
-def excess_removal(count: int, cluster: Cluster) -> tuple[str, ...]:
-    held = len(cluster.nodes)
-    if count <= held:
-        return ()
-    return (f'The action asks to remove {counted(count, "node")}, but the cluster has {held}',)
 
 
 def _size_of(action: Action, data: ActionData, cluster: Cluster, max_nodes: int) -> Size:
@@ -167,9 +128,12 @@ def _check_named(action: Action, data: ActionData, size: Size) -> None:
 
 
 def _size_of_resize(action: Action, cluster: Cluster, max_nodes: int) -> Size:
-    desired = _desired_size(action.resize_inputs, cluster, max_nodes)
-    limit = _limit_of(action.resize_inputs, cluster, desired)
-    change = desired - len(cluster.nodes)
+    inputs, current = action.resize_inputs, len(cluster.nodes)
+    asked, desired = _asked_size(inputs, current), _desired_size(inputs, cluster, max_nodes)
+    limit = ''
+    if desired != asked:
+        limit = f'limited to {desired} in all by {_bound_of(inputs, asked, desired)}'
+    change = desired - current
     return Size(CREATION, change, limit) if change >= 0 else Size(DELETION, -change, limit)
 
 
@@ -180,7 +144,10 @@ def _desired_size(inputs: ResizeInputs, cluster: Cluster, max_nodes: int) -> int
         desired = _within_bounds(desired, inputs, cluster)
     if current < desired > max_nodes:
         raise _too_large(desired, max_nodes)
-    _check_bounds(desired, inputs, cluster, max_nodes)
+    # The first violated bound is Senlin's error.
+    violation = next(_violations(desired, inputs, cluster, max_nodes), None)
+    if violation:
+        raise SizeOutOfBounds(violation)
     return desired
 
 
@@ -190,13 +157,6 @@ def _within_bounds(desired: int, inputs: ResizeInputs, cluster: Cluster) -> int:
     ceiling = cluster.max_size if inputs.max_size is None else inputs.max_size
     desired = max(desired, floor)
     return min(desired, ceiling) if ceiling >= 0 else desired
-
-
-def _limit_of(inputs: ResizeInputs, cluster: Cluster, desired: int) -> str:
-    asked = _asked_size(inputs, len(cluster.nodes))
-    if desired == asked:
-        return ''
-    return f'limited to {desired} in all by {_bound_of(inputs, asked, desired)}'
 
 
 def _bound_of(inputs: ResizeInputs, asked: int, desired: int) -> str:
@@ -210,7 +170,7 @@ def _bound_of(inputs: ResizeInputs, asked: int, desired: int) -> str:
 def _asked_size(inputs: ResizeInputs, current: int) -> int:
     if inputs.number is None:
         return current
-    if inputs.adjustment_type == 'CHANGE_IN_PERCENTAGE':
+    if inputs.adjustment_type == _PERCENTAGE:
         return current + _percentage(inputs.number, current, inputs.min_step)
     number = int(inputs.number)
     return number if inputs.adjustment_type == 'EXACT_CAPACITY' else current + number
@@ -233,60 +193,30 @@ def _too_large(desired: int, max_nodes: int) -> SizeOutOfBounds:
     )
 
 
-def _check_bounds(desired: int, inputs: ResizeInputs, cluster: Cluster, max_nodes: int) -> None:
-    """The first violated bound is Senlin's error."""
-    bounds = (*_of_target(desired, inputs, cluster), *_of_limits(inputs, cluster, max_nodes))
-    for is_violated, reason in bounds:
-        if is_violated:
-            raise SizeOutOfBounds(reason)
-
-
-def _of_target(desired: int, inputs: ResizeInputs, cluster: Cluster) -> Iterator[tuple[bool, str]]:
+def _violations(
+    desired: int, inputs: ResizeInputs, cluster: Cluster, max_nodes: int
+) -> Iterator[str]:
     min_size, max_size, strict = inputs.min_size, inputs.max_size, inputs.strict
     low, high = cluster.min_size, cluster.max_size
     target = f'The target capacity ({desired})'
-    yield (
-        min_size is not None and desired < min_size,
-        f'{target} is less than the specified min_size ({min_size}).',
-    )
-    yield (
-        min_size is None and strict and desired < low,
-        f"{target} is less than the cluster's min_size ({low}).",
-    )
-    yield (
-        _exceeds(desired, max_size),
-        f'{target} is greater than the specified max_size ({max_size}).',
-    )
-    yield (
-        max_size is None and strict and _exceeds(desired, high),
-        f"{target} is greater than the cluster's max_size ({high}).",
-    )
-
-
-def _of_limits(
-    inputs: ResizeInputs, cluster: Cluster, max_nodes: int
-) -> Iterator[tuple[bool, str]]:
-    min_size, max_size = inputs.min_size, inputs.max_size
-    low, high = cluster.min_size, cluster.max_size
-    yield (
-        _exceeds(min_size, max_size),
-        f'The specified min_size ({min_size}) is greater than the specified max_size ({max_size}).',
-    )
-    yield (
-        max_size is None and _exceeds(min_size, high),
-        f'The specified min_size ({min_size}) is greater than the current max_size ({high}) of '
-        'the cluster.',
-    )
-    yield (
-        max_size is not None and max_size > max_nodes,
-        f'The specified max_size ({max_size}) is greater than the maximum number of nodes '
-        f'allowed per cluster ({max_nodes}).',
-    )
-    yield (
-        min_size is None and _exceeds(low, max_size),
-        f'The specified max_size ({max_size}) is less than the current min_size ({low}) of the '
-        'cluster.',
-    )
+    if min_size is not None and desired < min_size:
+        yield f'{target} is less than the specified min_size ({min_size}).'
+    if min_size is None and strict and desired < low:
+        yield f"{target} is less than the cluster's min_size ({low})."
+    if _exceeds(desired, max_size):
+        yield f'{target} is greater than the specified max_size ({max_size}).'
+    if max_size is None and strict and _exceeds(desired, high):
+        yield f"{target} is greater than the cluster's max_size ({high})."
+    lower, upper = f'The specified min_size ({min_size})', f'The specified max_size ({max_size})'
+    if _exceeds(min_size, max_size):
+        yield f'{lower} is greater than the specified max_size ({max_size}).'
+    if max_size is None and _exceeds(min_size, high):
+        yield f'{lower} is greater than the current max_size ({high}) of the cluster.'
+    if max_size is not None and max_size > max_nodes:
+        allowed = f'the maximum number of nodes allowed per cluster ({max_nodes})'
+        yield f'{upper} is greater than {allowed}.'
+    if min_size is None and _exceeds(low, max_size):
+        yield f'{upper} is less than the current min_size ({low}) of the cluster.'
 
 
 def _exceeds(size: int | None, limit: int | None) -> bool:
@@ -294,70 +224,45 @@ def _exceeds(size: int | None, limit: int | None) -> bool:
     return size is not None and limit is not None and 0 <= limit < size
 
 
-def _percentage_of_nothing(action: Action, cluster: Cluster) -> str | None:
-    if not _is_undecided_resize(action) or cluster.nodes:
-        return None
-    number = action.resize_inputs.number
-    if not number or action.resize_inputs.adjustment_type != 'CHANGE_IN_PERCENTAGE':
-        return None
-    return (
-        f'The resize asks to {"add" if number > 0 else "remove"} {abs(number)}% of 0 nodes, and '
-        'a percentage of 0 is 0; use CHANGE_IN_CAPACITY or EXACT_CAPACITY'
-    )
+# Warnings of sizes.
 
 
-def _limited(action: Action, cluster: Cluster, max_nodes: int) -> str | None:
-    if not _is_undecided_resize(action):
-        return None
-    current, inputs = len(cluster.nodes), action.resize_inputs
-    asked, desired = _asked_size(inputs, current), _desired_size(inputs, cluster, max_nodes)
-    if asked == desired:
-        return None
-    is_reversed = (asked - current) * (desired - current) < 0
-    return (
-        f'The resize asks to {_change(asked - current)}; '
-        f'{_bound_of(inputs, asked, desired)} ({desired}) '
-        f'{"reverses" if is_reversed else "limits"} it to {_change(desired - current)}'
-    )
+def size_warnings(
+    request: CheckRequest, data: ActionData, max_nodes: int, protections: Mapping[str, Protection]
+) -> list[str]:
+    """Return the sentences about a resize that a bound changes, and about too few or many nodes.
+
+    :param data: the action's data after all policies have decided.
+    :param protections: if no policy has chosen victims, the engine must not choose these nodes.
+    """
+    action, cluster = request.action, request.cluster
+    try:
+        if action.action in _GROWING:
+            return _growth_warnings(action, cluster, data, max_nodes)
+        return [
+            *_resize_warnings(action, cluster, max_nodes),
+            *_removal_warnings(action, cluster, data, max_nodes, protections),
+        ]
+    except Rejected:  # the invalid value did not matter to any policy
+        return []
 
 
-def _is_undecided_resize(action: Action) -> bool:
-    is_decided = CREATION in action.data or DELETION in action.data
-    return action.action == actions.CLUSTER_RESIZE and not is_decided
+def is_below_min_size(action: Action, cluster: Cluster, removed: int) -> bool:
+    if action.action in _REGARDLESS_OF_MIN_SIZE or not 0 < removed <= len(cluster.nodes):
+        return False
+    return len(cluster.nodes) - removed < cluster.min_size
 
 
-def _change(difference: int) -> str:
-    if not difference:
-        return 'change nothing'
-    return f'{"add" if difference > 0 else "remove"} {counted(abs(difference), "node")}'
-
-
-def _emptied(action: Action, cluster: Cluster, removed: int) -> str | None:
+def excess_removal(count: int, cluster: Cluster) -> tuple[str, ...]:
     held = len(cluster.nodes)
-    if not held or removed < held or action.action == actions.CLUSTER_REPLACE_NODES:
-        return None
-    which = 'the only node' if held == 1 else f'all {held} nodes'
-    return f'The action removes {which} of the cluster'
+    if count <= held:
+        return ()
+    return (f'The action asks to remove {counted(count, "node")}, but the cluster has {held}',)
 
 
-def _too_few_left(action: Action, cluster: Cluster, removed: int) -> str | None:
-    if not is_below_min_size(action, cluster, removed):
-        return None
-    left = counted(len(cluster.nodes) - removed, 'node')
-    return (
-        f"The action leaves {left}, fewer than the cluster's min_size ({cluster.min_size}): the "
-        'engine must refuse it'
-    )
-
-
-def _too_few_leave(
-    cluster: Cluster, asked: int, removed: int, protections: Mapping[str, Protection]
-) -> str | None:
-    wanted = min(asked, len(cluster.nodes))
-    return victims.too_few_victims(removed, wanted, protections) if removed < wanted else None
-
-
-def _too_many(action: Action, cluster: Cluster, data: ActionData, max_nodes: int) -> list[str]:
+def _growth_warnings(
+    action: Action, cluster: Cluster, data: ActionData, max_nodes: int
+) -> list[str]:
     created = size_of(action, data, cluster, max_nodes).count
     size = len(current_nodes(action, cluster)) + created
     if not created or not _exceeds(size, cluster.max_size):
@@ -366,6 +271,54 @@ def _too_many(action: Action, cluster: Cluster, data: ActionData, max_nodes: int
         f"The action leads to {counted(size, 'node')}, more than the cluster's max_size "
         f'({cluster.max_size}): the engine must refuse it'
     ]
+
+
+def _resize_warnings(action: Action, cluster: Cluster, max_nodes: int) -> Iterator[str]:
+    is_decided = CREATION in action.data or DELETION in action.data
+    if action.action != actions.CLUSTER_RESIZE or is_decided:
+        return
+    inputs, current = action.resize_inputs, len(cluster.nodes)
+    if not current and inputs.number and inputs.adjustment_type == _PERCENTAGE:
+        yield (
+            f'The resize asks to {"add" if inputs.number > 0 else "remove"} {abs(inputs.number)}% '
+            'of 0 nodes, and a percentage of 0 is 0; use CHANGE_IN_CAPACITY or EXACT_CAPACITY'
+        )
+    asked, desired = _asked_size(inputs, current), _desired_size(inputs, cluster, max_nodes)
+    if asked != desired:
+        is_reversed = (asked - current) * (desired - current) < 0
+        yield (
+            f'The resize asks to {_change(asked - current)}; '
+            f'{_bound_of(inputs, asked, desired)} ({desired}) '
+            f'{"reverses" if is_reversed else "limits"} it to {_change(desired - current)}'
+        )
+
+
+def _change(difference: int) -> str:
+    if not difference:
+        return 'change nothing'
+    return f'{"add" if difference > 0 else "remove"} {counted(abs(difference), "node")}'
+
+
+def _removal_warnings(
+    action: Action,
+    cluster: Cluster,
+    data: ActionData,
+    max_nodes: int,
+    protections: Mapping[str, Protection],
+) -> Iterator[str]:
+    held, asked = len(cluster.nodes), _removed(action, cluster, data, max_nodes)
+    removed = min(asked, held - len(protections))
+    if 0 < held <= removed and action.action != actions.CLUSTER_REPLACE_NODES:
+        which = 'the only node' if held == 1 else f'all {held} nodes'
+        yield f'The action removes {which} of the cluster'
+    if is_below_min_size(action, cluster, removed):
+        yield (
+            f"The action leaves {counted(held - removed, 'node')}, fewer than the cluster's "
+            f'min_size ({cluster.min_size}): the engine must refuse it'
+        )
+    wanted = min(asked, held)
+    if removed < wanted:
+        yield victims.too_few_victims(removed, wanted, protections)
 
 
 def _removed(action: Action, cluster: Cluster, data: ActionData, max_nodes: int) -> int:
