@@ -16,7 +16,7 @@ from typing import Annotated, Generic, TypeVar
 from msgspec import Meta, Struct, structs
 
 from placement_worker.errors import NoUsablePlace
-from placement_worker.formats.text import day_or_time, listed, shortened
+from placement_worker.formats.text import counted, day_or_time, escaped, listed, shortened
 from placement_worker.planning.shortage import Shortage
 
 NO_CAP = -1
@@ -91,16 +91,6 @@ def covering_cordon(
         return None
     last = max(covering, key=lambda cordon: cordon.until)
     return structs.replace(last, evacuate=any(cordon.evacuate for cordon in covering))
-
-
-def no_open_place(reason: str, cordons: Iterable[Cordon]) -> NoUsablePlace:
-    different = list(dict.fromkeys(cordons))
-    details = [
-        {'place': cordon.place, 'until': day_or_time(cordon.until), 'reason': cordon.reason}
-        for cordon in different
-    ]
-    text = f'{reason.rstrip(".")}: {listed(different, str, _LISTED)}'
-    return NoUsablePlace(text, {'cordons': details})
 
 
 class Place(Struct, frozen=True):
@@ -178,3 +168,43 @@ class Held(Generic[T]):
 
 def first_rank(ranks: Ranks, place: str) -> float:
     return next(iter(ranks.get(place, ())), math.inf)
+
+
+def raise_if_only_cordons_close(
+    places: Sequence[Place], reason: str, held: Located = NOWHERE
+) -> None:
+    """:raises NoUsablePlace: without its cordons, one of the places could get a node."""
+    cordons = [
+        cordon
+        for place in places
+        if place.is_opened_without_cordons(held.get(place.name, 0))
+        for cordon in place.cordons
+    ]
+    if not cordons:
+        return
+    different = list(dict.fromkeys(cordons))
+    details = [
+        {'place': cordon.place, 'until': day_or_time(cordon.until), 'reason': cordon.reason}
+        for cordon in different
+    ]
+    text = f'{reason.rstrip(".")}: {listed(different, str, _LISTED)}'
+    raise NoUsablePlace(text, {'cordons': details})
+
+
+def evacuation_warnings(places: Sequence[Place], staying: Located, noun: str) -> list[str]:
+    return [
+        f'Cannot evacuate {noun} {escaped(shortened(place.name))}: '
+        f'{counted(staying[place.name], "protected node")} must not be deleted there'
+        for place in places
+        if place.evacuated and staying.get(place.name)
+    ]
+
+
+def shortage_warnings(places: Sequence[Place], noun: str, region: str | None = None) -> list[str]:
+    of_region = f' of region {escaped(shortened(region))}' if region else ''
+    return [
+        f'{noun.capitalize()} {escaped(shortened(place.name))}{of_region} is {place.shortage} '
+        f'({place.shortage.cause})'
+        for place in places
+        if place.available and place.shortage
+    ]

@@ -1,9 +1,8 @@
 """The victims of a deletion: order all nodes, leave out protected ones, take as many as planned.
 
 The order depends on the nodes and the id of the action alone, so that a repeated check names the
-same victims. Unhealthy nodes come first. Placement policies say how many nodes leave each place
-(`RemovalCounts`). Users protect nodes by metadata, engines and policies by data; a protection that
-cannot be parsed protects, too.
+same victims. Placement policies say how many nodes leave each place (`RemovalCounts`). The second
+part of the module reads protections: users protect nodes by metadata, engines and policies by data.
 """
 
 import datetime
@@ -42,7 +41,6 @@ _CRITERION = {
 }
 # Where a new node stands among the victims: last (1), next (-1), or anywhere (0).
 NEW_NODE = {'RANDOM': 0, 'OLDEST_FIRST': 1, 'OLDEST_PROFILE_FIRST': 1, 'YOUNGEST_FIRST': -1}
-_OLDEST = datetime.datetime.min.replace(tzinfo=datetime.UTC)
 _EXPECTED = '`true`, `false`, a time in ISO 8601, or `{until, reason}`'
 _LISTED = 10  # protected nodes that a sentence names
 _NUMBER = re.compile('[0-9]{9,}')
@@ -50,48 +48,12 @@ _WORDS = {'true': True, 'false': False}
 _KEYS = {'until', 'reason'}
 
 
-@dataclass(frozen=True, slots=True)
-class Protection:
-    """The protection of a node that must not be deleted.
-
-    `until`: None if the protection does not end by itself. `invalid`: the value if it cannot be
-    parsed, as an error shows it, else an empty string.
-    """
-
-    until: datetime.datetime | None = None
-    reason: str = ''
-    invalid: str = ''
-
-    def __str__(self) -> str:
-        until = f' until {day_or_time(self.until)}' if self.until else ''
-        reason = f' ({shortened(self.reason)})' if self.reason else ''
-        return f'protected{until}{reason}'
-
-    @property
-    def details(self) -> dict[str, str]:
-        return {'until': day_or_time(self.until) if self.until else '', 'reason': self.reason}
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """The victims in the order of the reply, and the other nodes in the order of preference.
-
-    `unplaced`: the ids of the victims that were chosen because their place is unknown.
-    `protected`: the nodes that could not be chosen, by id.
-    """
-
-    victims: Sequence[Node]
-    spared: Sequence[Node]
-    unplaced: frozenset[str] = frozenset()
-    protected: Mapping[str, Protection] = field(default_factory=dict)
-
-
 @dataclass(frozen=True)
 class Members:
     """The nodes of a cluster in the order in which they leave, for all policies of a check.
 
     Unhealthy nodes come first, then nodes that were never created, then healthy nodes by criteria.
-    Ties are broken by index, then id, whatever their order in the request.
+    Ties are broken by index, then id.
 
     :ivar criteria: those of the enabled deletion policy, which may run in other actions only.
     :ivar seed: of the random order; the same seed and node ids give the same order.
@@ -122,69 +84,41 @@ class Members:
         return [*unhealthy, *never_created, *_by_criteria(healthy, self.criteria, self.seed)]
 
     @cached_property
-    def ranks(self) -> dict[str, int]:
-        """The ranks of healthy nodes by id, ascending; none if victims are chosen at random."""
+    def ranked(self) -> Sequence[Node]:
+        """The healthy nodes in order, which breaks ties between places; none in random order."""
         if self.criteria == 'RANDOM':
-            return {}
-        first = len(self.nodes) - len(self.groups[_HEALTHY])
-        return {node.id: rank for rank, node in enumerate(self.ordered) if rank >= first}
+            return ()
+        return self.ordered[len(self.nodes) - len(self.groups[_HEALTHY]) :]
 
 
-def choose(
-    ordered: Sequence[Node],
-    count: int,
-    counts: 'RemovalCounts',
-    locations: Mapping[str, Location],
-    protected: Mapping[str, Protection],
-) -> Choice:
-    """Choose the first `count` nodes, from each location as many as its removal count says.
-
-    If the removal counts add up to less than `count`, the rest comes from nodes of unknown place.
-    Without removal counts, the place does not matter and `count` may exceed the number of nodes. A
-    location gives fewer victims than its removal count if its other nodes are protected.
-
-    :param ordered: nodes in the order in which they leave, protected or not.
-    :param locations: node id -> location.
-    :raises NoFeasiblePlan: a location holds fewer nodes than are to leave it; the text names it.
-    """
-    free = [node for node in ordered if node.id not in protected]
-    if counts.by_location is None:
-        return Choice(free[:count], free[count:], protected=protected)
-    held: defaultdict[Location, list[Node]] = defaultdict(list)
-    for node in free:
-        held[locations[node.id]].append(node)
-    asked = {UNKNOWN: max(0, count - sum(counts.by_location.values())), **counts.by_location}
-    leaving = {location: held[location][:number] for location, number in sorted(asked.items())}
-    for location, nodes in leaving.items():
-        if len(nodes) < asked[location]:
-            # Protection may leave a rest that no node of unknown place must make up for.
-            staying = [
-                node_id for node_id in protected if location in (UNKNOWN, locations.get(node_id))
-            ]
-            _check_held(location, asked[location], len(nodes) + len(staying))
-    unknown = counts.unknown
-    unplaced = frozenset(node.id for location in unknown for node in leaving.get(location, ()))
-    chosen = _in_rounds(leaving, unknown)
-    ids = {node.id for node in chosen}
-    return Choice(chosen, [node for node in free if node.id not in ids], unplaced, protected)
+def _group(node: Node) -> int:
+    if node.tainted or node.status in FAILING:
+        return _UNHEALTHY
+    return _NEVER_CREATED if node.created_at is None else _HEALTHY
 
 
-def reason(node: Node, criteria: Criteria, unplaced: Collection[str] = (), place: str = '') -> str:
-    """Return why a node has its rank, as one of a few phrases that can be counted.
+def _by_criteria(nodes: Sequence[Node], criteria: Criteria, seed: str) -> list[Node]:
+    if criteria == 'RANDOM':
+        return sorted(nodes, key=_random_key(seed))
+    time_of = attrgetter(
+        'profile_created_at' if criteria == 'OLDEST_PROFILE_FIRST' else 'created_at'
+    )
+    youngest_first = criteria == 'YOUNGEST_FIRST'
+    # A missing time is the oldest.
+    oldest = datetime.datetime.min
+    return sorted(nodes, key=lambda node: in_utc(time_of(node) or oldest), reverse=youngest_first)
 
-    :param place: the place among whose nodes the criteria chose a victim; empty to omit it.
-    """
-    group = _group(node)
-    if group != _HEALTHY:
-        return _REASONS[group]
-    if node.id in unplaced:
-        return _PLACE_UNKNOWN
-    return f'{_CRITERION[criteria]} in {place}' if place else _CRITERION[criteria]
 
+def _random_key(seed: str) -> Callable[[Node], bytes]:
+    """The order must be the same on every machine."""
+    start = hashlib.blake2b(seed.encode() + b'\0', digest_size=8)
 
-def reason_counts(choice: Choice, criteria: Criteria) -> dict[str, int]:
-    reasons = Counter(reason(node, criteria, choice.unplaced) for node in choice.victims)
-    return dict(sorted(reasons.items()))
+    def key(node: Node) -> bytes:
+        hashed = start.copy()
+        hashed.update(node.id.encode())
+        return hashed.digest()
+
+    return key
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,6 +193,130 @@ class RemovalCounts:
         return UNKNOWN if known is None else (known,)
 
 
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The victims in the order of the reply, and the other nodes in the order of preference.
+
+    `unplaced`: the ids of the victims that were chosen because their place is unknown.
+    `protected`: the nodes that could not be chosen, by id.
+    """
+
+    victims: Sequence[Node]
+    spared: Sequence[Node]
+    unplaced: frozenset[str] = frozenset()
+    protected: Mapping[str, 'Protection'] = field(default_factory=dict)
+
+
+def choose(
+    ordered: Sequence[Node],
+    count: int,
+    counts: RemovalCounts,
+    locations: Mapping[str, Location],
+    protected: Mapping[str, 'Protection'],
+) -> Choice:
+    """Choose the first `count` nodes, from each location as many as its removal count says.
+
+    If the removal counts add up to less than `count`, the rest comes from nodes of unknown place.
+    Without removal counts, the place does not matter and `count` may exceed the number of nodes. A
+    location gives fewer victims than its removal count if its other nodes are protected.
+
+    :param ordered: nodes in the order in which they leave, protected or not.
+    :param locations: node id -> location.
+    :raises NoFeasiblePlan: a location holds fewer nodes than are to leave it; the text names it.
+    """
+    free = [node for node in ordered if node.id not in protected]
+    if counts.by_location is None:
+        return Choice(free[:count], free[count:], protected=protected)
+    held: defaultdict[Location, list[Node]] = defaultdict(list)
+    for node in free:
+        held[locations[node.id]].append(node)
+    asked = {UNKNOWN: max(0, count - sum(counts.by_location.values())), **counts.by_location}
+    leaving = {location: held[location][:number] for location, number in sorted(asked.items())}
+    for location, nodes in leaving.items():
+        if len(nodes) < asked[location]:
+            # Protection may leave a rest that no node of unknown place must make up for.
+            staying = [
+                node_id for node_id in protected if location in (UNKNOWN, locations.get(node_id))
+            ]
+            if len(nodes) + len(staying) < asked[location]:
+                raise _too_few_held(location, asked[location], len(nodes) + len(staying))
+    unknown = counts.unknown
+    unplaced = frozenset(node.id for location in unknown for node in leaving.get(location, ()))
+    chosen = _in_rounds(leaving, unknown)
+    ids = {node.id for node in chosen}
+    return Choice(chosen, [node for node in free if node.id not in ids], unplaced, protected)
+
+
+def _too_few_held(location: Location, leaving: int, held: int) -> NoFeasiblePlan:
+    name = ' / '.join(map(shortened, location)) if location else NO_PLACE
+    return NoFeasiblePlan(
+        f'{counted(leaving, "node")} {"is" if leaving == 1 else "are"} to leave {name}, which '
+        f'holds {held}.'
+    )
+
+
+def _in_rounds(
+    leaving: Mapping[Location, Sequence[Node]], unknown: Collection[Location]
+) -> list[Node]:
+    """Return the victims group by group, and within a group from one place after the other.
+
+    An engine or a health floor may stop half way. The fuller a place is with victims, the earlier
+    its first one stands, so that the cluster stays as even as it can.
+    """
+    ordered = []
+    for location, nodes in leaving.items():
+        after = Counter(map(_group, nodes))  # the victims from here to the end
+        for node in nodes:
+            group = _group(node)
+            order = 0 if location in unknown else -after[group]
+            ordered.append(((group, location not in unknown, order, location), node))
+            after[group] -= 1
+    return [node for _, node in sorted(ordered, key=itemgetter(0))]
+
+
+def reason(node: Node, criteria: Criteria, unplaced: Collection[str] = (), place: str = '') -> str:
+    """Return why a node has its rank, as one of a few phrases that can be counted.
+
+    :param place: the place among whose nodes the criteria chose a victim; empty to omit it.
+    """
+    group = _group(node)
+    if group != _HEALTHY:
+        return _REASONS[group]
+    if node.id in unplaced:
+        return _PLACE_UNKNOWN
+    return f'{_CRITERION[criteria]} in {place}' if place else _CRITERION[criteria]
+
+
+def reason_counts(choice: Choice, criteria: Criteria) -> dict[str, int]:
+    reasons = Counter(reason(node, criteria, choice.unplaced) for node in choice.victims)
+    return dict(sorted(reasons.items()))
+
+
+# Protection of nodes.
+
+
+@dataclass(frozen=True, slots=True)
+class Protection:
+    """The protection of a node that must not be deleted.
+
+    `until`: None if the protection does not end by itself. `invalid`: the value if it cannot be
+    parsed, as an error shows it, else an empty string.
+    """
+
+    until: datetime.datetime | None = None
+    reason: str = ''
+    invalid: str = ''
+
+    def __str__(self) -> str:
+        until = f' until {day_or_time(self.until)}' if self.until else ''
+        reason = f' ({shortened(self.reason)})' if self.reason else ''
+        return f'protected{until}{reason}'
+
+    @property
+    def details(self) -> dict[str, str]:
+        return {'until': day_or_time(self.until) if self.until else '', 'reason': self.reason}
+
+
 def parse_protection(value: object) -> Protection | None:
     """Return the protection that a value describes, or None if it describes none.
 
@@ -305,67 +363,6 @@ def unparsed_protections(protections: Mapping[str, Protection]) -> list[str]:
     return [
         f'Cannot parse `{PROTECTED}`, so these nodes stay protected: {nodes}; expected {_EXPECTED}'
     ]
-
-
-def _group(node: Node) -> int:
-    if node.tainted or node.status in FAILING:
-        return _UNHEALTHY
-    return _NEVER_CREATED if node.created_at is None else _HEALTHY
-
-
-def _by_criteria(nodes: Sequence[Node], criteria: Criteria, seed: str) -> list[Node]:
-    if criteria == 'RANDOM':
-        return sorted(nodes, key=_random_key(seed))
-    time_of = attrgetter(
-        'profile_created_at' if criteria == 'OLDEST_PROFILE_FIRST' else 'created_at'
-    )
-    youngest_first = criteria == 'YOUNGEST_FIRST'
-    return sorted(nodes, key=lambda node: _comparable(time_of(node)), reverse=youngest_first)
-
-
-def _comparable(moment: datetime.datetime | None) -> datetime.datetime:
-    return _OLDEST if moment is None else in_utc(moment)
-
-
-def _random_key(seed: str) -> Callable[[Node], bytes]:
-    """The order must be the same on every machine."""
-    start = hashlib.blake2b(seed.encode() + b'\0', digest_size=8)
-
-    def key(node: Node) -> bytes:
-        hashed = start.copy()
-        hashed.update(node.id.encode())
-        return hashed.digest()
-
-    return key
-
-
-def _check_held(location: Location, leaving: int, held: int) -> None:
-    if leaving <= held:
-        return
-    name = ' / '.join(map(shortened, location)) if location else NO_PLACE
-    raise NoFeasiblePlan(
-        f'{counted(leaving, "node")} {"is" if leaving == 1 else "are"} to leave {name}, which '
-        f'holds {held}.'
-    )
-
-
-def _in_rounds(
-    leaving: Mapping[Location, Sequence[Node]], unknown: Collection[Location]
-) -> list[Node]:
-    """Return the victims group by group, and within a group from one place after the other.
-
-    An engine or a health floor may stop half way. The fuller a place is with victims, the earlier
-    its first one stands, so that the cluster stays as even as it can.
-    """
-    ordered = []
-    for location, nodes in leaving.items():
-        after = Counter(map(_group, nodes))  # the victims from here to the end
-        for node in nodes:
-            group = _group(node)
-            order = 0 if location in unknown else -after[group]
-            ordered.append(((group, location not in unknown, order, location), node))
-            after[group] -= 1
-    return [node for _, node in sorted(ordered, key=itemgetter(0))]
 
 
 def _protection_of(

@@ -5,30 +5,18 @@ placement must give no share to a region in which zone placement then finds no z
 place is resolved once per check, from the specs of both policies, the cloud, the cordons and the
 failed nodes. Nothing is requested from the cloud before a policy needs it: a deletion in one region
 must not fail because Nova of another region does not respond.
-
-A scale-in deletes failed nodes first, and with them the evidence of a shortage. The data of the
-cluster therefore record their failures; otherwise the next node would go to the full place again.
 """
 
-import dataclasses
 import datetime
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
-import msgspec
-from msgspec import Meta, Struct, field, structs
+from msgspec import structs
 
-from placement_worker.cloud.snapshot import Location, Snapshot, stated_place, without_host
+from placement_worker.cloud.snapshot import Location, Snapshot, without_host
 from placement_worker.contract import actions
-from placement_worker.contract.action_data import (
-    CREATION,
-    DELETION,
-    FAILURES,
-    Kind,
-    recorded_failures,
-)
-from placement_worker.contract.model import CheckRequest, ClusterPatch, Node, Profile
-from placement_worker.formats.text import counted, escaped, shortened
+from placement_worker.contract.action_data import CREATION, Kind
+from placement_worker.contract.model import CheckRequest, Node, Profile
 from placement_worker.planning.places import (
     NO_CAP,
     NOWHERE,
@@ -36,156 +24,25 @@ from placement_worker.planning.places import (
     Located,
     Place,
     covering_cordon,
-    no_open_place,
+    raise_if_only_cordons_close,
 )
-from placement_worker.planning.shortage import (
-    Backoff,
-    Memory,
-    Shortage,
-    failures_after_deletion,
-    shortages_by_place,
-)
+from placement_worker.planning.shortage import Backoff, Shortage, shortages_by_place
 from placement_worker.policies.place_names import none_usable
+from placement_worker.policies.placement_properties import (
+    PlacementProperties,
+    Region,
+    RegionPlacementProperties,
+    Zone,
+    ZonePlacementProperties,
+)
+from placement_worker.policies.recorded_failures import memory_of
 
 NO_REGION = 'No region is found usable.'
 NO_ZONE = 'No availability zone found available.'
 NO_USABLE_ZONE = 'no usable zone'
-MAX_NUMBER = 2**31 - 1  # the maximum weight, cap and skew; it bounds the time to plan
-_LONGEST_S = 7 * 24 * 3600
 
 
-class Zone(Struct, frozen=True, forbid_unknown_fields=True):
-    """An availability zone that nodes may be placed in."""
-
-    name: Annotated[str, Meta(min_length=1, description='Name of an availability zone.')]
-    weight: Annotated[
-        int, Meta(ge=1, le=MAX_NUMBER, description='Relative weight of the availability zone.')
-    ] = 100
-
-
-class Region(Struct, frozen=True, forbid_unknown_fields=True):
-    """A region that nodes may be placed in."""
-
-    name: Annotated[str, Meta(min_length=1, description='Name of a region.')]
-    weight: Annotated[
-        int, Meta(ge=1, le=MAX_NUMBER, description='Relative weight of the region.')
-    ] = 100
-    cap: Annotated[
-        int,
-        Meta(
-            ge=NO_CAP,
-            le=MAX_NUMBER,
-            description='Maximum number of nodes in this region; -1: no cap.',
-        ),
-    ] = NO_CAP
-
-
-class Spread(Struct, frozen=True, forbid_unknown_fields=True):
-    """The tolerated distance of each place from its ideal, and what happens beyond it."""
-
-    mode: Annotated[
-        Literal['best_effort', 'strict'],
-        Meta(
-            description='Whether a plan beyond `max_skew` is carried out with a warning '
-            '(best_effort) or a creation fails (strict). A deletion never fails.'
-        ),
-    ] = 'best_effort'
-    max_skew: Annotated[
-        int,
-        Meta(
-            ge=1,
-            le=MAX_NUMBER,
-            description='Maximum difference between the nodes of a place and its ideal, which '
-            'counts all listed places, available or not.',
-        ),
-    ] = 1
-
-
-class OnShortage(Struct, frozen=True, forbid_unknown_fields=True):
-    """The effect of a lack of capacity, and the delays between attempts."""
-
-    mode: Annotated[
-        Literal['redistribute', 'ignore'],
-        Meta(
-            description='Whether nodes go to other places while a place is short of capacity '
-            '(redistribute), or shortages have no effect (ignore).'
-        ),
-    ] = 'redistribute'
-    initial_s: Annotated[
-        int,
-        Meta(
-            ge=1,
-            le=_LONGEST_S,
-            description='Seconds without new nodes in a place after its first failed attempt; '
-            'each further attempt that fails doubles them.',
-        ),
-    ] = 300
-    max_s: Annotated[
-        int,
-        Meta(
-            ge=1,
-            le=_LONGEST_S,
-            description='Maximum number of seconds without new nodes after a failed attempt.',
-        ),
-    ] = 3600
-
-    def __post_init__(self) -> None:
-        if self.max_s < self.initial_s:
-            raise ValueError(
-                f'Expected `max_s` >= `initial_s`, got `{self.max_s}` < `{self.initial_s}`'
-            )
-
-
-class PlacementProperties(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The properties of both placement types; `places` has another key in each."""
-
-    places: Sequence[Zone | Region]
-    spread: Annotated[
-        Spread, Meta(description='How evenly nodes are spread over the places. New in 1.1.')
-    ] = Spread()
-    on_shortage: Annotated[
-        OnShortage, Meta(description='Reaction to a lack of capacity in a place. New in 1.1.')
-    ] = OnShortage()
-
-    def __post_init__(self) -> None:
-        key, seen = self.__struct_encode_fields__[0], set[str]()
-        for i, place in enumerate(self.places):
-            if place.name in seen:  # it would have two weights
-                raise ValueError(
-                    f'Expected each name once, got `{place.name}` again in `{key}[{i}]`'
-                )
-            seen.add(place.name)
-
-    @property
-    def backoff(self) -> Backoff | None:
-        """The delays after a lack of capacity; None if it has no effect."""
-        if self.on_shortage.mode == 'ignore':
-            return None
-        return Backoff(self.on_shortage.initial_s, self.on_shortage.max_s)
-
-
-class ZonePlacementProperties(PlacementProperties, frozen=True, kw_only=True):
-    """Properties of senlin.policy.zone_placement."""
-
-    places: Annotated[
-        list[Zone], Meta(min_length=1, description='Availability zones to choose from.')
-    ] = field(name='zones')
-
-
-class RegionPlacementProperties(PlacementProperties, frozen=True, kw_only=True):
-    """Properties of senlin.policy.region_placement."""
-
-    places: Annotated[list[Region], Meta(min_length=1, description='Regions to choose from.')] = (
-        field(name='regions')
-    )
-
-
-ANY_SKEW = Spread(max_skew=MAX_NUMBER)
-# Version 1.0 tolerates any skew, and does not react to shortages.
-AS_IN_1_0: Mapping[str, Any] = {'spread': ANY_SKEW, 'on_shortage': OnShortage('ignore')}
-
-
-@dataclasses.dataclass(slots=True)
+@dataclass(slots=True)
 class Places:
     """The places of one check.
 
@@ -202,8 +59,8 @@ class Places:
     backoffs: Sequence[Backoff] = ()
     listed_regions: RegionPlacementProperties | None = None
     listed_zones: ZonePlacementProperties | None = None
-    _regions: dict[Kind, list[Place]] = dataclasses.field(init=False, default_factory=dict)
-    _zones: dict[tuple[Kind, str | None, bool], list[Place]] = dataclasses.field(
+    _regions: dict[Kind, list[Place]] = field(init=False, default_factory=dict)
+    _zones: dict[tuple[Kind, str | None, bool], list[Place]] = field(
         init=False, default_factory=dict
     )
 
@@ -396,32 +253,9 @@ class Places:
             region = self.cloud.region_of(node) if by_region else None
             return region, self.cloud.zone_of(node) if by_zone else None
 
-        memory = _memory_of(self.request, self.backoffs)
+        memory = memory_of(self.request, self.backoffs)
         nodes = self.request.cluster.nodes
         return shortages_by_place(nodes, memory, locate, listed.backoff, self.now)
-
-
-def raise_if_only_cordons_close(
-    places: Sequence[Place], reason: str, held: Located = NOWHERE
-) -> None:
-    """:raises NoUsablePlace: without its cordons, one of the places could get a node."""
-    cordons = [
-        cordon
-        for place in places
-        if place.is_opened_without_cordons(held.get(place.name, 0))
-        for cordon in place.cordons
-    ]
-    if cordons:
-        raise no_open_place(reason, cordons)
-
-
-def not_emptied(places: Sequence[Place], staying: Located, noun: str) -> list[str]:
-    return [
-        f'Cannot evacuate {noun} {escaped(shortened(place.name))}: '
-        f'{counted(staying[place.name], "protected node")} must not be deleted there'
-        for place in places
-        if place.evacuated and staying.get(place.name)
-    ]
 
 
 def profile_of_new_node(request: CheckRequest) -> Profile | None:
@@ -432,74 +266,3 @@ def profile_of_new_node(request: CheckRequest) -> Profile | None:
 
 def _listed(listed: PlacementProperties | None) -> Sequence[Zone | Region]:
     return listed.places if listed else ()
-
-
-def _memory_of(request: CheckRequest, backoffs: Sequence[Backoff]) -> Memory:
-    # The largest `max_s` of all policies ends a record.
-    failures = recorded_failures(request.cluster.data)
-    return Memory(failures, max((backoff.max_s for backoff in backoffs), default=0))
-
-
-def patch_after_deletion(
-    request: CheckRequest,
-    data: Mapping[str, Any],
-    patch: ClusterPatch | None,
-    backoffs: Sequence[Backoff],
-    now: datetime.datetime,
-) -> ClusterPatch | None:
-    """Return the patch of the cluster that records the failures of deleted nodes, or None.
-
-    :param data: the data of the action after all policies.
-    :param patch: the policies' own patch, which the result extends.
-    """
-    deleted = deleted_ids(request, data)
-    if not backoffs or not deleted:
-        return None
-    nodes = {node.id: node for node in request.cluster.nodes}
-    if request.action.node:  # may be newer than the cluster's copy
-        nodes[request.action.node.id] = request.action.node
-    failures = failures_after_deletion(
-        deleted,
-        [*nodes.values()],
-        _memory_of(request, backoffs),
-        lambda node: stated_location(node, request),
-        max(backoffs, key=lambda backoff: backoff.max_s),
-        now,
-    )
-    if failures is None:
-        return None
-    cluster_data = dict(patch.data if patch else request.cluster.data)
-    cluster_data.pop(FAILURES, None)
-    if failures:
-        cluster_data[FAILURES] = msgspec.to_builtins(failures)
-    return ClusterPatch(cluster_data)
-
-
-def deleted_ids(request: CheckRequest, data: Mapping[str, Any]) -> frozenset[str]:
-    """Return the ids of the nodes that a policy chose or an action names for deletion.
-
-    The values may be malformed: perhaps no policy has validated them.
-    """
-    action, deletion = request.action, data.get(DELETION)
-    is_derived_node_action = action.action in actions.OF_A_NODE and action.cause == actions.DERIVED
-    if request.target != 'BEFORE' or is_derived_node_action:
-        return frozenset()
-    ids = [*_ids(deletion.get('candidates') if isinstance(deletion, Mapping) else None)]
-    # An unplanned resize ignores its candidates: it is a growth, or the engine chooses victims.
-    is_unplanned_resize = action.action == actions.CLUSTER_RESIZE and deletion is None
-    if action.action in actions.REMOVING and not is_unplanned_resize:
-        ids += _ids(action.inputs.get('candidates'))
-    if action.action == actions.NODE_DELETE and action.node:
-        ids.append(action.node.id)
-    return frozenset(ids)
-
-
-def stated_location(node: Node, request: CheckRequest) -> Location:
-    """Return region and zone as the request names them; a check without a cloud has no others."""
-    region, zone = stated_place(node)
-    return region or request.cluster.profile.region, zone
-
-
-def _ids(candidates: object) -> Iterator[str]:
-    if isinstance(candidates, (list, dict)):
-        yield from (candidate for candidate in candidates if isinstance(candidate, str))

@@ -11,14 +11,14 @@ from placement_worker.contract.action_data import CREATION
 from placement_worker.contract.model import Node
 from placement_worker.errors import NoUsablePlace
 from placement_worker.planning.placement import NO_KNOWN_PLACE, NOT_LISTED, note_of
-from placement_worker.planning.places import UNKNOWN, Place
-from placement_worker.planning.rebalancing import NO_WEIGHT, Holding, Region
-from placement_worker.policies.places import (
-    NO_ZONE,
-    Places,
-    not_emptied,
+from placement_worker.planning.places import (
+    UNKNOWN,
+    Place,
+    evacuation_warnings,
     raise_if_only_cordons_close,
 )
+from placement_worker.planning.rebalancing import NO_WEIGHT, Holding, Region
+from placement_worker.policies.places import NO_ZONE, Places
 
 # The only region if no policy places by region.
 EVERYWHERE = Place('', 1)
@@ -138,10 +138,10 @@ def places_not_emptied(levels: Levels, protected: Sequence[Node], cloud: Snapsho
     in_regions: Counter[str | None] = Counter()
     for (region, _), count in held.items():
         in_regions[region] += count
-    sentences = not_emptied(levels.regions or (), in_regions, 'region')
+    sentences = evacuation_warnings(levels.regions or (), in_regions, 'region')
     for name, zones in levels.zones.items():
         in_zones = {zone: count for (region, zone), count in held.items() if region == name}
-        sentences += not_emptied(zones, in_zones, 'zone')
+        sentences += evacuation_warnings(zones, in_zones, 'zone')
     return sentences
 
 

@@ -16,11 +16,18 @@ from placement_worker.contract import actions
 from placement_worker.contract.action_data import CREATION, DELETION, Placement
 from placement_worker.contract.model import BindRequest, CheckRequest, Node, NodePatch
 from placement_worker.errors import CloudUnavailable, InvalidSpec, NoUsablePlace, TooSkewed
-from placement_worker.formats.text import counted, escaped, listed, nearest, noun_for, shortened
+from placement_worker.formats.text import counted, listed, nearest, noun_for, shortened
 from placement_worker.planning import sizing
 from placement_worker.planning.interleaving import interleave_groups
 from placement_worker.planning.placement import NO_KNOWN_PLACE, Plan, Row, alternatives, plan_for
-from placement_worker.planning.places import NO_CAP, Cordon, Held, Place
+from placement_worker.planning.places import (
+    NO_CAP,
+    Cordon,
+    Held,
+    Place,
+    evacuation_warnings,
+    shortage_warnings,
+)
 from placement_worker.planning.shortage import failed_nodes
 from placement_worker.planning.sizing import Size
 from placement_worker.planning.skew import Skew, excessive_skew
@@ -35,12 +42,8 @@ from placement_worker.policies.base import (
     on,
 )
 from placement_worker.policies.place_names import quoted, similar_name, unknown_names
-from placement_worker.policies.places import (
-    ANY_SKEW,
-    NO_USABLE_ZONE,
-    PlacementProperties,
-    not_emptied,
-)
+from placement_worker.policies.placement_properties import ANY_SKEW, PlacementProperties
+from placement_worker.policies.places import NO_USABLE_ZONE
 from placement_worker.policies.victim_selection import min_size_refusal
 
 _REMEDY = 'correct the cordon file'
@@ -70,7 +73,7 @@ class Task:
     @classmethod
     def for_check(cls, request: CheckRequest, state: State, size: Size) -> Self:
         is_deletion = size.kind == DELETION
-        protected = state.protected(request) if is_deletion or state.members.ranks else {}
+        protected = state.protected(request) if is_deletion or state.members.ranked else {}
         deletable = len(request.cluster.nodes) - len(protected)
         possible = replace(size, count=min(size.count, deletable)) if is_deletion else size
         return cls(request, state, size, possible, protected)
@@ -122,9 +125,9 @@ class Task:
     def _ranks(self, place_of: Mapping[str, T]) -> Mapping[T, Sequence[int]]:
         """Return the ranks of healthy, unprotected nodes by place; none if victims are random."""
         ranks: defaultdict[T, list[int]] = defaultdict(list)
-        for node_id, rank in self.state.members.ranks.items():
-            if node_id in place_of and node_id not in self.protected:
-                ranks[place_of[node_id]].append(rank)
+        for rank, node in enumerate(self.state.members.ranked):
+            if node.id in place_of and node.id not in self.protected:
+                ranks[place_of[node.id]].append(rank)
         return ranks
 
     def _chosen_ids(self) -> Collection[str]:
@@ -266,8 +269,8 @@ class PlacementPolicy(Policy[P]):
             plan,
             region,
             [
-                *not_emptied(places, held.staying, self.level),
-                *short_of_capacity(places, self.level, region),
+                *evacuation_warnings(places, held.staying, self.level),
+                *shortage_warnings(places, self.level, region),
             ],
             skew,
             retries,
@@ -362,16 +365,6 @@ def _unplaced(nodes: Sequence[Node], total: int) -> list[str]:
     return [
         f'The place of {len(nodes)} of {counted(total, "node")} is unknown; the plan '
         f'does not count them: {", ".join(names)}'
-    ]
-
-
-def short_of_capacity(places: Sequence[Place], noun: str, region: str | None = None) -> list[str]:
-    of_region = f' of region {escaped(shortened(region))}' if region else ''
-    return [
-        f'{noun.capitalize()} {escaped(shortened(place.name))}{of_region} is {place.shortage} '
-        f'({place.shortage.cause})'
-        for place in places
-        if place.available and place.shortage
     ]
 
 

@@ -13,17 +13,12 @@ from placement_worker.contract import actions
 from placement_worker.contract.action_data import CREATION
 from placement_worker.contract.model import BindRequest, CheckRequest, Node, SupportStatus
 from placement_worker.errors import CloudUnavailable
-from placement_worker.planning.places import Held
+from placement_worker.planning.places import Held, raise_if_only_cordons_close
 from placement_worker.planning.sizing import Size
 from placement_worker.policies.base import BindingOutcome, Outcome, State, older_version, skipped
 from placement_worker.policies.place_names import none_usable, unknown_names
-from placement_worker.policies.places import (
-    AS_IN_1_0,
-    NO_ZONE,
-    ZonePlacementProperties,
-    profile_of_new_node,
-    raise_if_only_cordons_close,
-)
+from placement_worker.policies.placement_properties import AS_IN_1_0, ZonePlacementProperties
+from placement_worker.policies.places import NO_ZONE, profile_of_new_node
 from placement_worker.policies.shared_placement import (
     PlacementPolicy,
     Search,

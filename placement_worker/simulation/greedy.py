@@ -14,7 +14,7 @@ from placement_worker.planning.placement import Plan, Row, infeasible
 from placement_worker.planning.places import Held, Place
 from placement_worker.planning.sizing import Size
 from placement_worker.policies.base import older_version
-from placement_worker.policies.places import (
+from placement_worker.policies.placement_properties import (
     AS_IN_1_0,
     RegionPlacementProperties,
     ZonePlacementProperties,

@@ -33,7 +33,7 @@ from placement_worker.errors import PlacementWorkerError
 from placement_worker.formats import documents, paths
 from placement_worker.formats.documents import Document
 from placement_worker.policies.place_names import similar_name, unknown_names
-from placement_worker.policies.places import MAX_NUMBER
+from placement_worker.policies.placement_properties import MAX_NUMBER
 
 Count = Annotated[int, Meta(ge=0, le=1_000_000)]
 START = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)

@@ -5,12 +5,13 @@ import datetime
 import msgspec
 import pytest
 
+from placement_worker.errors import NoUsablePlace
 from placement_worker.planning.places import (
     Cordon,
     Place,
     cordons_in_force,
     covering_cordon,
-    no_open_place,
+    raise_if_only_cordons_close,
 )
 from placement_worker.planning.shortage import Shortage
 from tests.factories import NOW
@@ -88,10 +89,16 @@ def test_error_without_open_place_names_each_cordon_once_and_escapes_it():
     """The error names place, end and reason of each cordon, without control characters."""
     first = cordon(zone='a', region='R1', reason='new\x1b[31m switches')
 
-    error = no_open_place('No zone.', [first, cordon(zone='b'), first])
+    places = [Place('a').closed([one], '') for one in (first, cordon(zone='b'), first)]
 
-    assert str(error) == (
+    with pytest.raises(NoUsablePlace) as refused:
+        raise_if_only_cordons_close(places, 'No zone.')
+
+    assert str(refused.value) == (
         'No zone: zone a of region R1 is cordoned until 2026-01-01T13:00:00Z '
         '(new\\u001b[31m switches), zone b is cordoned until 2026-01-01T13:00:00Z'
     )
-    assert [one['place'] for one in error.details['cordons']] == ['zone a of region R1', 'zone b']
+    assert [one['place'] for one in refused.value.details['cordons']] == [
+        'zone a of region R1',
+        'zone b',
+    ]

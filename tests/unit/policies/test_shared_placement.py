@@ -13,7 +13,7 @@ from placement_worker.errors import InvalidSpec
 from placement_worker.planning.sizing import Size
 from placement_worker.policies import shared_placement
 from placement_worker.policies.base import State
-from placement_worker.policies.places import OnShortage, Spread
+from placement_worker.policies.placement_properties import OnShortage, Spread
 from placement_worker.policies.region_placement import RegionPlacement
 from placement_worker.policies.shared_placement import Task
 from placement_worker.policies.zone_placement import ZonePlacement

@@ -7,10 +7,9 @@ from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.contract import actions
 from placement_worker.contract.model import CheckRequest, ClusterPatch
 from placement_worker.handlers.service import Endpoints, WorkerSettings
-from placement_worker.planning.places import Place
+from placement_worker.planning.places import Place, shortage_warnings
 from placement_worker.planning.shortage import Backoff, Shortage
-from placement_worker.policies import shared_placement
-from placement_worker.policies.places import patch_after_deletion
+from placement_worker.policies.recorded_failures import patch_after_deletion
 from placement_worker.policies.registry import Registry
 from tests.factories import (
     NOW,
@@ -210,7 +209,7 @@ def test_warning_of_a_place_escapes_and_shortens_its_name():
     """The name of a place cannot control a terminal, nor fill a log."""
     place = Place('\x1b[31m' + 'a' * 99, shortage=Shortage(1, NOW, 1))
 
-    (warning,) = shared_placement.short_of_capacity([place], 'zone')
+    (warning,) = shortage_warnings([place], 'zone')
 
     assert warning.startswith('Zone \\u001b[31maaa')
     assert len(warning) < 160
