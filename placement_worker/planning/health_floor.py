@@ -68,7 +68,7 @@ class Floor:
 
 
 def kept(victims: Sequence[str], floors: Sequence[Floor]) -> list[str]:
-    """Return the victims that can leave; one without an online member always can."""
+    """A victim without an online member can always leave."""
     room = [floor.removable for floor in floors]
     leaving = []
     for victim in victims:

@@ -34,12 +34,11 @@ def interleave_groups(groups: Mapping[G, Mapping[T, int]]) -> list[tuple[G, T]]:
 
 
 def _fill(groups: Mapping[G, Mapping[T, int]], slots: list[G]) -> list[tuple[G, T]]:
-    """Assign each slot to a place of its group.
+    """The j-th entry of a place (from 0) is released when the share of the place allows it.
 
-    The j-th entry of a place (from 0) is released when the share of the place allows it. At each
-    slot the group has a released entry: the shares of its places add up to that of the group, which
-    does not exceed its own share. Among the released entries the one that would first fall behind
-    its share is next (earliest deadline). Ties follow the order of `groups`.
+    At each slot the group has a released entry: the shares of its places add up to that of the
+    group, which does not exceed its own share. Among the released entries the one that would first
+    fall behind its share is next (earliest deadline). Ties follow the order of `groups`.
     """
     total = len(slots)
     released: list[list[tuple[G, int, int, T]]] = [[] for _ in slots]

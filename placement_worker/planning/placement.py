@@ -105,11 +105,7 @@ def _grow(places: Sequence[Place], held: Held[str | None], count: int) -> Plan:
 
 
 def _shrink(places: Sequence[Place], held: Held[str | None], count: int) -> Plan:
-    """A group follows when the ones before it are empty.
-
-    Protected nodes count as held, but stay, even if fewer than `count` nodes can leave: the plan
-    then removes all others.
-    """
+    """Protected nodes stay, even if fewer than `count` nodes can leave."""
     before = held.total
     if before.total() < count:
         raise _too_few(before, held.staying, count)
@@ -133,12 +129,10 @@ def alternatives(plan: Plan, places: Sequence[Place], ranks: Ranks) -> dict[str,
 
     The first alternative is the place to which the planner would give the node if the place had one
     node less, the second one is next best, and so on. An alternative has room for all nodes of the
-    plan, because each of them may fail: no cap is exceeded, whatever fails. Places that are short
-    of capacity are therefore no alternatives. Places without alternatives are left out.
+    plan, because each of them may fail. Places that are short of capacity are therefore none.
 
-    :param plan: the plan of a creation.
-    :param places: the listed places, in the order of the spec, which breaks ties.
-    :param ranks: break ties before the order of the spec does, as in the plan.
+    :param plan: that of a creation.
+    :param places: the listed places, in the order of the spec, which breaks ties after the ranks.
     """
     rows = {row.name: row for row in plan.rows}
     count = sum(plan.counts.values())
@@ -234,10 +228,10 @@ def _short_of_capacity(
     places: Sequence[PlaceNumbers],
     shortages: Sequence[Shortage],
 ) -> str:
-    """Return the reason of a creation that fails because places are short of capacity.
+    """Quote the latest failure, since some errors of Nova have other causes.
 
-    The latest failure is quoted, since some errors of Nova have other causes: a bad image makes the
-    build fail on each host, and Nova reports "Exceeded maximum number of retries".
+    A bad image makes the build fail on each host, and Nova reports "Exceeded maximum number of
+    retries".
     """
     possible = sum(room.values())
     first = f'Only {possible} of {counted(asked, "node")}' if possible else 'No node'
@@ -273,7 +267,7 @@ class _Units(NamedTuple):
 def _after_removal(
     known: Sequence[Place], before: Counts, held: Held[str | None], count: int
 ) -> Counts:
-    """Return the nodes by place after `count` nodes have left.
+    """Return the nodes by place after `count` nodes have left, group by group.
 
     Each group leaves in stages: nodes of unknown place, nodes of unlisted and evacuated places,
     nodes above a cap, all others. In the last two stages the next node leaves the place where its
@@ -295,10 +289,7 @@ def _after_removal(
 
 
 def _next_ranks(units: _Units, ranks: Ranks, movable: Counts, is_ranked: bool) -> Sequence[int]:
-    """Return the rank of the next healthy victim of a place before each of its units leaves.
-
-    :param is_ranked: whether the units are healthy, so that the next victim is the unit itself.
-    """
+    """Return the rank of the next healthy victim of a place before each of its units leaves."""
     healthy = ranks.get(units.place, ())
     if is_ranked:
         return healthy[len(healthy) - movable[units.place] :]
@@ -308,7 +299,7 @@ def _next_ranks(units: _Units, ranks: Ranks, movable: Counts, is_ranked: bool) -
 def _stages(places: Sequence[Place], group: Counts, after: Counts) -> Iterator[list[_Units]]:
     """Yield the units of a group that may leave, stage by stage.
 
-    :param places: the places that have a share of the nodes; all others count as unlisted.
+    :param places: those that have a share of the nodes; all others count as unlisted.
     :param group: the remaining nodes of the group; each stage sees the effects of earlier stages.
     """
     if None in group:
@@ -338,8 +329,6 @@ def _remove(
 
     Of units of equal cost, the one of the lower weight leaves first, then the one whose place has
     the next victim, then the later one.
-
-    :param ranks: for each place, those of `_next_ranks`.
     """
     removed = min(count, sum(unit.number for unit in units))
     if not removed:
@@ -382,7 +371,6 @@ def _listed_rows(
 
 
 def _unlisted_rows(places: Sequence[Place], before: Counts, after: Counts) -> list[Row]:
-    """Return the rows, by name, of places that are unlisted or unknown to the cloud."""
     known = {place.name for place in places if place.known}
     listed_names = {place.name: place for place in places}
     others = sorted({*listed_names, *filter(None, before)} - known)

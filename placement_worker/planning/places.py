@@ -71,7 +71,6 @@ class Cordon(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
         return f'cordoned until {day_or_time(self.until)}{reason}'
 
     def applies_in(self, region: str | None) -> bool:
-        """Return whether the cordon may close the region or one of its zones."""
         return self.region in (None, region)
 
     def covers(self, region: str | None, zone: str | None) -> bool:
@@ -115,10 +114,7 @@ class Place(Struct, frozen=True):
 
     @property
     def obstacle(self) -> str:
-        """Why nodes cannot be created there, or why at most one can; else an empty string.
-
-        A cordon is no obstacle where the cloud has no room anyway: lifting it would not help.
-        """
+        """A cordon is no obstacle where the cloud has no room anyway: lifting it would not help."""
         if self.available:
             return str(self.shortage or '')
         return (self.note or self.cordon_note) if self.known else UNKNOWN

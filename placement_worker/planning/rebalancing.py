@@ -86,8 +86,8 @@ class Transfer(NamedTuple):
 class Imbalance(NamedTuple):
     """The distance from the best counts; each transfer leads to a smaller one, as tuples compare.
 
-    `misplaced`: the number of nodes in unlisted places or above a cap; nodes of unknown place are
-    not counted. `regions`, `zones`: the chi-square deviations.
+    `misplaced`: the number of nodes in unlisted places or above a cap, without nodes of unknown
+    place. `regions`, `zones`: the chi-square deviations.
     """
 
     misplaced: int
@@ -97,10 +97,9 @@ class Imbalance(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Transfers that are made together.
+    """Transfers that are made together; `after` is the imbalance after them.
 
-    `scale_out`: whether placement creates the nodes of a scale-out in these places. `after`: the
-    imbalance after the step.
+    `scale_out`: whether placement creates the nodes of a scale-out in these places.
     """
 
     transfers: Sequence[Transfer]
@@ -184,10 +183,7 @@ def nodes_by_place(regions: Sequence[Region]) -> Counter[Place]:
 
 
 def _moves(holdings: Sequence[Holding]) -> Iterator[_Move]:
-    """Yield the moves in descending order of their gain.
-
-    :param holdings: in the order of the spec, which breaks ties.
-    """
+    """:param holdings: in the order of the spec, which breaks ties."""
     total = sum(holding.held for holding in holdings if holding.weight)
     weight = sum(holding.weight for holding in holdings)
     for source, destination in zip(_sources(holdings), _destinations(holdings), strict=False):
@@ -202,7 +198,7 @@ def _moves(holdings: Sequence[Holding]) -> Iterator[_Move]:
 
 
 def _deviation(holdings: Sequence[Holding], counts: Mapping[str | None, int]) -> Fraction:
-    """Return the chi-square statistic of the counts of listed places: ``sum((x - i)**2 / i)``.
+    """Return the chi-square statistic ``sum((x - i)**2 / i)``.
 
     The ideal count i of a place is its share of the nodes in listed places.
     """
@@ -235,7 +231,7 @@ def _worthwhile(holdings: Sequence[Holding], min_gain: Fraction) -> Iterator[_Mo
 
 
 def _moved(region: Region, left: Mapping[Place, int], arrived: Mapping[Place, int]) -> Region:
-    """Return the region after transfers between regions; nodes that arrived must stay."""
+    """Nodes that arrived in the region must stay."""
     zones = []
     for zone in region.zones:
         place = (region.name, zone.name)
@@ -263,7 +259,7 @@ class _Unit(NamedTuple):
 
 
 def _sources(holdings: Sequence[Holding]) -> Iterator[_Unit]:
-    """Yield the nodes that may leave: those of unlisted places, those above a maximum, the others.
+    """Yield the nodes of unlisted places, then those above a maximum, then the others.
 
     Within each group the most expensive unit is first. Of units of equal cost, the one of the lower
     weight leaves first, then the next victim, then the later one.
@@ -272,7 +268,7 @@ def _sources(holdings: Sequence[Holding]) -> Iterator[_Unit]:
 
 
 def _destinations(holdings: Sequence[Holding]) -> Iterator[_Unit]:
-    """Yield the nodes that may arrive, the cheapest unit first, as `apportion` assigns them."""
+    """Yield the cheapest unit first, as `apportion` assigns them."""
     return heapq.merge(
         *(_arriving(holding, order) for order, holding in enumerate(holdings) if holding.weight)
     )
@@ -312,7 +308,7 @@ def _groups(
     max_surge: int,
     counts: Mapping[Place, int],
 ) -> Iterator[list[Transfer]]:
-    """Yield the transfers of each step; `counts` are those at the start of each step."""
+    """:param counts: at the start of each step."""
     most = {region.name: region.holding.most for region in regions}
     group: list[Transfer] = []
     for transfer in transfers:

@@ -70,7 +70,7 @@ class Backoff:
 class Shortage:
     """A place that had no room for its last attempts.
 
-    :ivar attempts: the number of failed attempts in a row; 0 if their times are unknown.
+    :ivar attempts: failed ones in a row; 0 if their times are unknown.
     :ivar room: the number of nodes that may be created there now: 0, or 1 for a probe.
     :ivar remembered: whether a record is part of the evidence, rather than nodes alone.
     """
@@ -101,15 +101,12 @@ class Memory:
 
 
 def failed_nodes(nodes: Iterable[Node]) -> list[Node]:
-    """Return the nodes whose creation failed; they occupy no room in their place."""
+    """Nodes whose creation failed take no room in their place."""
     return [node for node in nodes if node.created_at is None and node.status == _FAILED]
 
 
 def is_evidence(node: Node) -> bool:
-    """Return whether a node failed because its place has no room.
-
-    A node whose data have no placement proves nothing: no policy chose its place.
-    """
+    """A node whose data have no placement proves nothing: no policy chose its place."""
     if node.created_at is not None or node.status != _FAILED:
         return False
     return _means_no_capacity(node.status_reason) and bool(Placement.of(node.data.get('placement')))
@@ -205,10 +202,9 @@ def _in_force(
     locate: Callable[[Node], P],
     now: datetime.datetime,
 ) -> dict[P, RecordedFailure]:
-    """Return the recorded failures that have not ended, by place.
+    """A record ends by its age, or when a node is created in its place.
 
-    One ends by its age, or when a node is created in its place. One in the future does not count:
-    waiting for its end could last forever.
+    A failure in the future does not count: waiting for its end could last forever.
     """
     failures: dict[P, RecordedFailure] = {}
     oldest = now - datetime.timedelta(seconds=memory.longest_s)
@@ -239,12 +235,10 @@ def _shortage(
     successful probe: attempts before it no longer count. Nodes that were created earlier prove
     nothing, because they may belong to the action that filled the place.
 
-    A failure of unknown time cannot delay an attempt, and neither can one in the future: the clock
-    of the engine is wrong, and waiting for it could last forever. If a place has no other failures,
-    it gets one node as a probe.
+    A failure of unknown time cannot delay an attempt, and neither can one in the future. If a place
+    has no other failures, it gets one node as a probe.
 
     :param evidence: with a failed node, unless failures are recorded.
-    :param recorded: the failures of the place up to a time, if they are recorded and still count.
     """
     times, failed = _failure_times(evidence, now), last_failed(evidence.failed)
     if not times and not recorded:
@@ -257,7 +251,7 @@ def _shortage(
 
 
 def _failure_times(evidence: _Evidence, now: datetime.datetime) -> list[datetime.datetime]:
-    """Leave out times in the future, which show that a clock is wrong."""
+    # A time in the future shows that a clock is wrong.
     times = (in_utc(node.updated_at) for node in evidence.failed if node.updated_at)
     return sorted(when for when in times if when <= now + _CLOCK_TOLERANCE)
 
@@ -270,10 +264,9 @@ def _in_a_row(
 ) -> tuple[int, datetime.datetime, datetime.datetime]:
     """Return the failed attempts since the last success, the last failure, the end of its delay.
 
-    A record covers all failures up to its time, also those whose nodes still exist: they must not
-    count twice.
+    A record covers all failures up to its time, also those whose nodes still exist.
 
-    :param failed_at: the times of failures in order, at least one without `recorded`.
+    :param failed_at: in order, at least one without `recorded`.
     :param created: the times of creations in order.
     """
     if recorded:

@@ -230,7 +230,7 @@ def _exceeds(size: int | None, limit: int | None) -> bool:
 def size_warnings(
     request: CheckRequest, data: ActionData, max_nodes: int, protections: Mapping[str, Protection]
 ) -> list[str]:
-    """Return the sentences about a resize that a bound changes, and about too few or many nodes.
+    """Return warnings of a resize that a bound changes, and of too few or too many nodes.
 
     :param data: the action's data after all policies have decided.
     :param protections: if no policy has chosen victims, the engine must not choose these nodes.

@@ -35,10 +35,7 @@ _BEST_FOR_WEIGHTS = 'the weights allow no better plan'
 
 
 class _Standing(NamedTuple):
-    """A listed place after a plan.
-
-    `size`, `weights`: the nodes and the weights of all listed places.
-    """
+    """A listed place after a plan; `size`, `weights` are those of all listed places."""
 
     place: Place
     row: Row
@@ -61,9 +58,8 @@ class _Standing(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Skew:
-    """The places of a plan that are more than `allowed` nodes from their ideal.
+    """The listed places after a plan; `beyond` are more than `allowed` nodes from their ideal.
 
-    :ivar standings: all listed places; `beyond` are those that are too far from their ideal.
     :ivar first: the number of nodes that a deletion removes before healthy ones.
     :ivar staying: the protected nodes by place.
     """
@@ -89,7 +85,7 @@ class Skew:
         ]
 
     def explained(self, level: str, region: str | None = None) -> str:
-        """Return a sentence about the place that is worst off, with the causes.
+        """Return a sentence about the worst place, with the causes.
 
         That is the place with the most nodes above its ideal, since it suffers most if it is lost
         too. If no place is too far above, it is the place with the most nodes missing.
@@ -103,11 +99,7 @@ class Skew:
         )
 
     def _causes(self, worst: _Standing, level: str) -> list[str]:
-        """Return the limits of the places beyond the allowed skew.
-
-        If nothing limits the worst place itself, those on the other side of their ideal have its
-        nodes.
-        """
+        # If nothing limits the worst place, those on the other side of their ideal have its nodes.
         places = self.beyond
         if self._bound(worst) is None:
             places = [
@@ -134,7 +126,6 @@ class Skew:
 def excessive_skew(
     kind: Kind, allowed: int, places: Sequence[Place], plan: Plan, held: Held[str | None]
 ) -> Skew | None:
-    """Return the skew, or None if no place is more than `allowed` nodes from its ideal."""
     rows = {row.name: row for row in plan.rows}
     size = sum(rows[place.name].final for place in places)
     weights = sum(place.weight for place in places)

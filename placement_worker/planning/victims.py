@@ -110,7 +110,7 @@ def _by_criteria(nodes: Sequence[Node], criteria: Criteria, seed: str) -> list[N
 
 
 def _random_key(seed: str) -> Callable[[Node], bytes]:
-    """The order must be the same on every machine."""
+    # The order must be the same on every machine.
     start = hashlib.blake2b(seed.encode() + b'\0', digest_size=8)
 
     def key(node: Node) -> bytes:
@@ -139,8 +139,7 @@ class RemovalCounts:
     def planned_in(cls, deletion: Deletion, count: int) -> Self:
         """Read the counts from `places` of a deletion, else its `regions`, else its `zones`.
 
-        :param count: the number of nodes to delete, which no plan may exceed.
-        :raises InvalidInput: the plan is malformed or too large.
+        :raises InvalidInput: the plan is malformed, or deletes more than `count` nodes.
         """
         regions, zones, places = deletion.regions, deletion.zones, deletion.places
         counts = cls(None)
@@ -184,7 +183,6 @@ class RemovalCounts:
         return frozenset({UNKNOWN, *(place for place in regions if place[0] not in self.undivided)})
 
     def location(self, region: str | None, zone: str | None) -> Location:
-        """Return the location that a node in this region and zone belongs to."""
         if self.by_region and self.by_zone:
             if region is None:
                 return UNKNOWN
@@ -198,7 +196,6 @@ class Choice:
     """The victims in the order of the reply, and the other nodes in the order of preference.
 
     `unplaced`: the ids of the victims that were chosen because their place is unknown.
-    `protected`: the nodes that could not be chosen, by id.
     """
 
     victims: Sequence[Node]
@@ -222,7 +219,7 @@ def choose(
 
     :param ordered: nodes in the order in which they leave, protected or not.
     :param locations: node id -> location.
-    :raises NoFeasiblePlan: a location holds fewer nodes than are to leave it; the text names it.
+    :raises NoFeasiblePlan: a location holds fewer nodes than are to leave it.
     """
     free = [node for node in ordered if node.id not in protected]
     if counts.by_location is None:
@@ -258,7 +255,7 @@ def _too_few_held(location: Location, leaving: int, held: int) -> NoFeasiblePlan
 def _in_rounds(
     leaving: Mapping[Location, Sequence[Node]], unknown: Collection[Location]
 ) -> list[Node]:
-    """Return the victims group by group, and within a group from one place after the other.
+    """Order the victims by group, and within a group take one place after the other.
 
     An engine or a health floor may stop half way. The fuller a place is with victims, the earlier
     its first one stands, so that the cluster stays as even as it can.
@@ -275,7 +272,7 @@ def _in_rounds(
 
 
 def reason(node: Node, criteria: Criteria, unplaced: Collection[str] = (), place: str = '') -> str:
-    """Return why a node has its rank, as one of a few phrases that can be counted.
+    """Return one of a few phrases that can be counted.
 
     :param place: the place among whose nodes the criteria chose a victim; empty to omit it.
     """
@@ -318,10 +315,9 @@ class Protection:
 
 
 def parse_protection(value: object) -> Protection | None:
-    """Return the protection that a value describes, or None if it describes none.
+    """A value that cannot be parsed protects: the user who wrote it wanted to keep the node.
 
-    A value that cannot be parsed protects: the user who wrote it wanted to keep the node. Engines
-    store metadata as strings, so a string may hold any of the other forms.
+    Engines store metadata as strings, so a string may hold any of the other forms.
     """
     try:
         return _parsed(_plain(value))
@@ -332,7 +328,7 @@ def parse_protection(value: object) -> Protection | None:
 def protections_in_force(
     nodes: Iterable[Node], patches: Mapping[str, NodePatch], now: datetime.datetime
 ) -> dict[str, Protection]:
-    """Return the protected ones of some nodes by id, ordered by index and id.
+    """Return the protected nodes by id, ordered by index and id.
 
     :param nodes: a node may be repeated; it is protected if one of its versions is.
     :param patches: their data replace those of the nodes.
@@ -368,7 +364,7 @@ def unparsed_protections(protections: Mapping[str, Protection]) -> list[str]:
 def _protection_of(
     node: Node, data: Mapping[str, Any], now: datetime.datetime
 ) -> Protection | None:
-    """The protection that a user set comes before that of engines and policies."""
+    # The protection that a user set comes before that of engines and policies.
     values = (node.metadata.protected if node.metadata else None, data.get(PROTECTED))
     for protection in map(parse_protection, values):
         if protection and (not protection.until or protection.until > now):

@@ -48,10 +48,7 @@ S = TypeVar('S', bound=Struct)
 
 
 def on(phase: Phase, *actions: str) -> frozenset[tuple[Phase, str]]:
-    """Return pairs of phase and action, for the targets of a policy.
-
-    :raises TypeError: an action is not a string, e.g. a list of actions.
-    """
+    """:raises TypeError: an action is not a string, e.g. a list of actions."""
     if not all(isinstance(action, str) for action in actions):
         raise TypeError(f'on must get each action as an argument of its own, got {actions[0]!r}')
     return frozenset((phase, action) for action in actions)
@@ -64,8 +61,6 @@ class Outcome:
     :ivar reason: a sentence for operators.
     :ivar data: the whole new data of the action, or None if it stays the same.
     :ivar nodes: the patches of nodes, by node id.
-    :ivar details: values that explain the decision.
-    :ivar warnings: sentences for the reply, the log and the command line.
     """
 
     outcome: Literal['APPLIED', 'SKIPPED']
@@ -120,20 +115,16 @@ def skipped(reason: str) -> Outcome:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The state of a check after the earlier policies.
+    """The state of a check after the earlier policies, with their patches of nodes and cluster.
 
-    :ivar action_data: the action's data, with typed views.
     :ivar cloud: the cloud, with one response to each lookup per check.
     :ivar max_nodes: the largest size that a creation may lead to.
     :ivar now: the time of the decision, with its time zone. A policy must not read a clock: replay
         sets the recorded time.
-    :ivar nodes: the patches of earlier policies, by node id.
-    :ivar cluster: the patch of earlier policies.
-    :ivar binding: the binding of the policy.
+    :ivar binding: that of the policy.
     :ivar left_s: returns the seconds until the request expires; at 0 a policy must not change the
         cloud any more.
-    :ivar cordons: the cordons in force at `now`.
-    :ivar members: the nodes of the cluster, in the order in which they leave.
+    :ivar cordons: those in force at `now`.
     """
 
     action_data: ActionData
@@ -193,14 +184,12 @@ class Policy(ABC, Generic[P]):
     :cvar versions: version -> the schema of its properties.
     :cvar support_status: version -> its statuses, the oldest first.
     :cvar priority: policies with lower priorities run first; a binding may override it.
-    :cvar targets: the pairs of phase and action that it handles; see `on`.
     :cvar profile_types: the types of profiles that it supports; None for all.
     :cvar stored_as: the key of the binding's data that `attach` writes. With it, a binding whose
         spec names another type by mistake can be detached.
     :cvar after: names of types that run before this one, regardless of priorities.
     :cvar inputs: keys of an action's inputs that it reads, in addition to those of Senlin.
     :cvar exclusive: whether at most one policy of this type may decide in a check.
-    :ivar properties: those of the spec.
     :ivar type_name: `name` with the version of the spec; the registry sets it.
     """
 
@@ -224,7 +213,7 @@ class Policy(ABC, Generic[P]):
         """Check that the policy could be attached, without a cloud.
 
         A check of properties in their schema would also refuse the checks and the detachment of
-        policies that are attached already. The default implementation accepts all.
+        policies that are attached already.
 
         :raises InvalidSpec: naming the path of the value.
         """
@@ -232,14 +221,12 @@ class Policy(ABC, Generic[P]):
     def check_resources(self, cloud: Cloud) -> None:
         """Check that the cloud has all resources that the properties name.
 
-        The default implementation accepts all.
-
         :raises InvalidSpec: naming all that are missing, and the path of the first.
         :raises Rejected: the cloud does not respond.
         """
 
     def attach(self, request: BindRequest, state: State) -> BindingOutcome:
-        """Prepare the cloud for the policy; the default implementation changes nothing.
+        """Prepare the cloud for the policy.
 
         :raises Rejected: it failed; all changes are undone.
         """
@@ -258,7 +245,4 @@ class Policy(ABC, Generic[P]):
 
     @abstractmethod
     def check(self, request: CheckRequest, state: State) -> Outcome:
-        """Decide about a phase and action of `targets`.
-
-        :raises Rejected: no decision is possible; the text becomes the reason of the reply.
-        """
+        """:raises Rejected: no decision is possible; the text becomes the reason of the reply."""

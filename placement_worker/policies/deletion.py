@@ -138,6 +138,7 @@ class Deletion(Policy[DeletionProperties]):
             data = self._data(state, _members(named, request), _GENERATED)
             return Outcome('APPLIED', _GENERATED, data, details=details)
         outcome = self._chosen(request, state, size, wanted, kept, reason)
+        # Hooks apply to victims that a policy chose.
         return outcome if _user_chose(request) else self._with_hooks(outcome)
 
     def _chosen(
@@ -149,7 +150,6 @@ class Deletion(Policy[DeletionProperties]):
         kept: Sequence[Node],
         reason: str,
     ) -> Outcome:
-        """Return the outcome with victims by criteria, in addition to the kept ones."""
         criteria = self.properties.criteria
         choice, locations = victim_selection.choose(request, state, count, kept)
         chosen = [node.id for node in (*kept, *choice.victims)]
@@ -181,7 +181,6 @@ class Deletion(Policy[DeletionProperties]):
         return {**state.data, 'reason': reason, DELETION: deletion}
 
     def _with_hooks(self, outcome: Outcome) -> Outcome:
-        """Hooks apply to victims that a policy chose."""
         hooks = self.properties.hooks
         if not hooks.configured:
             return outcome
@@ -195,11 +194,7 @@ def _user_chose(request: CheckRequest) -> bool:
 
 
 def _kept(request: CheckRequest, state: State) -> list[Node]:
-    """Return the nodes that an earlier policy chose, in its order; none for NODE_DELETE.
-
-    :raises InvalidInput: a node is not a member of the cluster.
-    :raises NodeProtected: a node is protected.
-    """
+    """Return the nodes that an earlier policy chose, in its order; none for NODE_DELETE."""
     deletion = state.action_data.deletion
     chosen = None if request.action.action == actions.NODE_DELETE else deletion.candidates
     if chosen is None:
@@ -214,11 +209,7 @@ def _members(node_ids: Sequence[str], request: CheckRequest) -> list[Node]:
 
 
 def _named(request: CheckRequest, state: State) -> list[str] | None:
-    """Return the nodes that the action names, in its order; None if it leaves the choice open.
-
-    :raises InvalidInput: a node is not a member of the cluster, or CLUSTER_DEL_NODES names none.
-    :raises NodeProtected: a node is protected.
-    """
+    """Return the nodes that the action names, in its order; None if it leaves the choice open."""
     action = request.action
     named = action.candidate_inputs.candidates
     if not named and action.action == actions.NODE_DELETE and action.node:

@@ -65,10 +65,9 @@ class Places:
     )
 
     def regions(self, kind: Kind) -> Sequence[Place]:
-        """Return the listed regions, in the order of the spec.
+        """For a creation, a region is available only if zone placement can create a node there.
 
-        For a creation, a region is available only if zone placement can create a node there. For a
-        deletion, neither usable zones nor shortages matter.
+        For a deletion, neither usable zones nor shortages matter.
         """
         if kind not in self._regions:
             regions = [self._region(place) for place in _listed(self.listed_regions)]
@@ -106,12 +105,11 @@ class Places:
         known_zones = set[str]().union(
             *(self.cloud.zones(region.name) for region in regions if region.known)
         )
-        raise none_usable(NO_ZONE, 'availability zone', 'zones', self.zone_names, known_zones)
+        raise none_usable(NO_ZONE, 'availability zone', 'zones', self._zone_names, known_zones)
 
     def zones(self, kind: Kind, region: str | None, *, by_region: bool) -> Sequence[Place]:
-        """Return the listed zones as they are in one region, in the order of the spec.
+        """Return the listed zones as they are in one region; None is the home region.
 
-        :param region: None for the home region.
         :param by_region: whether a policy plans by region. Without a plan by region, nodes are
             located by zone name only, so a shortage in a zone of that name counts in every region.
         """
@@ -134,10 +132,10 @@ class Places:
 
     def _usable(self, region: Place) -> list[str]:
         known = self.cloud.zones(region.name)
-        return [name for name in self.zone_names if known.get(name)]
+        return [name for name in self._zone_names if known.get(name)]
 
     @property
-    def zone_names(self) -> list[str]:
+    def _zone_names(self) -> list[str]:
         named = self._named_zone
         if named:
             return [without_host(named)]
@@ -211,10 +209,7 @@ class Places:
     def _shortage_of_region(
         self, region: Place, shortages: Mapping[Location, Shortage]
     ) -> Shortage | None:
-        """Return the shortage of the region itself.
-
-        If all of its uncordoned zones are short, return the one that ends first.
-        """
+        """If all uncordoned zones of a region are short, the shortage that ends first counts."""
         of_region = shortages.get((region.name, None))
         if of_region or self.listed_zones is None or not region.available:
             return of_region
@@ -245,7 +240,7 @@ class Places:
     def _shortages(
         self, listed: PlacementProperties | None, *, by_region: bool, by_zone: bool = True
     ) -> dict[Location, Shortage]:
-        """Return the shortages; without `by_region` or `by_zone`, keys have None for that part."""
+        """Without `by_region` or `by_zone`, keys have None for that part."""
         if listed is None or listed.backoff is None:
             return {}
 

@@ -74,10 +74,10 @@ def installed() -> Iterator[tuple[str, object]]:
 def usable(named: Iterable[tuple[str, object]]) -> tuple[dict[str, PolicyClass], dict[str, str]]:
     """Return the classes that fit the plugin interface, and the reasons to skip the others.
 
-    The keys of both maps are entry-point names. If several packages provide a type, a class of this
-    package is used, but none of other packages: their order differs between hosts.
+    If several packages provide a type, a class of this package is used, but none of other packages:
+    their order differs between hosts.
 
-    :param named: pairs of entry-point name and loaded object.
+    :param named: entry-point names with loaded objects; the names are the keys of both maps.
     """
     provided: dict[str, list[object]] = {}
     for name, plugin in named:
@@ -145,9 +145,9 @@ def is_built_in(plugin: object) -> bool:
 
 
 def check_decision(policy: base.Policy[Any], outcome: object, state: base.State) -> None:
-    """Check the outcome of a check, and the plans that all policies share if a plugin changed them.
+    """Check an outcome, and the plans that all policies share if the policy changed them.
 
-    :param state: the state that the policy received; only values that it changed are checked.
+    :param state: the state that the policy received.
     :raises TypeError: as `check_outcome`.
     :raises InvalidInput: a value of a plan has a wrong type; the text names policy and path.
     """
@@ -168,9 +168,7 @@ def check_decision(policy: base.Policy[Any], outcome: object, state: base.State)
 
 
 def check_outcome(policy: base.Policy[Any], outcome: Any, kind: type[T]) -> T:
-    """Return the outcome of a plugin if a reply can hold its values.
-
-    msgspec would turn a time or a set into another type; `json` refuses them.
+    """A reply cannot hold a time or a set: msgspec would turn them into another type.
 
     :raises TypeError: it is no outcome, or a value is not plain data or has a wrong type.
     """

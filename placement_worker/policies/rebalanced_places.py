@@ -28,9 +28,8 @@ EVERYWHERE = Place('', 1)
 class Layout:
     """The nodes of a cluster by place.
 
-    `movable`: the nodes that may leave each place, in the order in which they leave. `unplaced`:
-    the nodes whose place is unknown; they stay. `probed`: the places that are short of capacity, in
-    which at most one node may be created.
+    `movable`: in the order in which they leave. `unplaced`: the nodes whose place is unknown; they
+    stay. `probed`: the places that are short of capacity, in which at most one node may be created.
     """
 
     regions: Sequence[Region]
@@ -77,7 +76,7 @@ def layout(
     cloud: Snapshot,
     ranks: Mapping[str, int] = MappingProxyType({}),
 ) -> Layout:
-    """Return the nodes of a cluster by place.
+    """Divide the nodes of a cluster by place.
 
     :param ordered: all nodes, in the order in which they leave a place.
     :param ranks: node id -> rank, of the healthy nodes that break ties between places.
@@ -121,7 +120,7 @@ class _Count(NamedTuple):
 def _probed(
     regions: Sequence[Place], divided: Mapping[str | None, Sequence[Place]]
 ) -> frozenset[Location]:
-    """Return the places with a shortage; all zones of a region with a shortage have it, too."""
+    """All zones of a region with a shortage have it, too."""
     short: set[Location] = {(region.name, None) for region in regions if region.shortage}
     names = set(short)
     for region, zones in divided.items():

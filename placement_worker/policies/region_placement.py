@@ -12,7 +12,7 @@ from placement_worker.policies.placement_properties import AS_IN_1_0, RegionPlac
 from placement_worker.policies.places import profile_of_new_node
 from placement_worker.policies.shared_placement import (
     PlacementPolicy,
-    Search,
+    PlaceSearch,
     Task,
     placed_node,
     refuse_unusable,
@@ -42,14 +42,13 @@ class RegionPlacement(PlacementPolicy[RegionPlacementProperties]):
 
     @override
     def check(self, request: CheckRequest, state: State) -> Outcome:
-        task = Task.for_check(request, state, state.size(request))
+        task = Task.for_check(request, state)
         profile = profile_of_new_node(request)
         if profile and profile.region:
             return self._check_named(task, profile.region)
         if task.skip_reason:
             return skipped(task.skip_reason)
-        nodes = task.counted(without_failed=self.properties.backoff is not None)
-        located = state.cloud.by_region(nodes)
+        located = state.cloud.by_region(self._counted(task))
         held = task.held(located)
         places = state.places.checked_regions(task.size.kind, held.total)
         share = self._share(task.size, places, held)
@@ -57,8 +56,8 @@ class RegionPlacement(PlacementPolicy[RegionPlacementProperties]):
 
     @override
     def attach(self, request: BindRequest, state: State) -> BindingOutcome:
-        search = Search('region', [region.name for region in self.properties.places])
-        search.among(lambda: state.cloud.regions)
+        search = PlaceSearch('region', self.properties.places)
+        search.search_in(lambda: state.cloud.regions)
         return search.binding_outcome(request)
 
     @override
@@ -73,8 +72,8 @@ class RegionPlacement(PlacementPolicy[RegionPlacementProperties]):
 
     def _check_named(self, task: Task, region: str) -> Outcome:
         cap = next((place.cap for place in self.properties.places if place.name == region), NO_CAP)
-        state, nodes = task.state, task.counted(without_failed=self.properties.backoff is not None)
-        held = state.cloud.regions_of(nodes)[region]
+        state = task.state
+        held = state.cloud.regions_of(self._counted(task))[region]
         if cap != NO_CAP and held >= cap:
             raise infeasible(1, {}, [(region, held, cap, '')])
         patch = placed_node(task.request, state, [{'region_name': region}])

@@ -30,12 +30,11 @@ _FALSE = frozenset({'0', 'f', 'false', 'off', 'n', 'no'})
 
 
 class Registry:
-    """The installed policy types.
+    """The installed policy types, by name and version, e.g. senlin.policy.zone_placement-1.0.
 
-    :ivar types: name and version, e.g. senlin.policy.zone_placement-1.0 -> class, in order.
-    :ivar skipped: name and version of each type that cannot be used -> the reason.
-    :ivar packages: name and version of each type of another package -> the package.
-    :ivar discouraged: name and version of each type that should no longer be used -> the warning.
+    :ivar skipped: the types that cannot be used, with the reasons.
+    :ivar packages: the packages of types of other packages.
+    :ivar discouraged: the types that should no longer be used, with the warnings.
     :ivar inputs: the input keys that the types declare in addition to those of Senlin.
     """
 
@@ -85,10 +84,10 @@ class Registry:
         return policy
 
     def detachable(self, binding: Binding, at: str) -> base.Policy[Any]:
-        """Create the policy of a binding to detach, even if its spec is no longer valid.
+        """Create the policy of a binding to detach.
 
-        If the spec is not valid, the type is identified by the name or by the stored data, and the
-        policy has no properties (None).
+        If the spec is no longer valid, the type is identified by the name or by the stored data,
+        and the policy has no properties (None).
 
         :raises PolicyTypeNotFound: neither the name nor the data identify an installed type.
         """

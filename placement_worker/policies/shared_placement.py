@@ -42,7 +42,12 @@ from placement_worker.policies.base import (
     on,
 )
 from placement_worker.policies.place_names import quoted, similar_name, unknown_names
-from placement_worker.policies.placement_properties import ANY_SKEW, PlacementProperties
+from placement_worker.policies.placement_properties import (
+    ANY_SKEW,
+    PlacementProperties,
+    Region,
+    Zone,
+)
 from placement_worker.policies.places import NO_USABLE_ZONE
 from placement_worker.policies.victim_selection import min_size_refusal
 
@@ -71,7 +76,8 @@ class Task:
     protected: Collection[str]
 
     @classmethod
-    def for_check(cls, request: CheckRequest, state: State, size: Size) -> Self:
+    def for_check(cls, request: CheckRequest, state: State) -> Self:
+        size = state.size(request)
         is_deletion = size.kind == DELETION
         protected = state.protected(request) if is_deletion or state.members.ranked else {}
         deletable = len(request.cluster.nodes) - len(protected)
@@ -86,21 +92,8 @@ class Task:
             return None
         return min_size_refusal(self.request, self.possible.count)
 
-    def counted(self, *, without_failed: bool) -> Sequence[Node]:
-        """Return the nodes that exist before the action.
-
-        :param without_failed: nodes whose own creation failed hold no room for others.
-        """
-        nodes: Sequence[Node] = sizing.current_nodes(self.request.action, self.request.cluster)
-        if not without_failed or self.size.kind != CREATION:
-            return nodes
-        failed = {node.id for node in failed_nodes(nodes)}
-        return [node for node in nodes if node.id not in failed] if failed else nodes
-
     def held(self, located: Mapping[T, Sequence[Node]]) -> Held[T]:
-        """Count nodes by place, in the groups in which they leave, and those that stay.
-
-        Victims that are already chosen leave first, so that the plan agrees with them.
+        """Victims that are already chosen leave first, so that the plan agrees with them.
 
         :param located: the nodes that exist before the action, by place.
         :raises InvalidInput: the victims that are already chosen are malformed.
@@ -123,7 +116,6 @@ class Task:
         return Held([*filter(None, groups), healthy], staying, self._ranks(place_of))
 
     def _ranks(self, place_of: Mapping[str, T]) -> Mapping[T, Sequence[int]]:
-        """Return the ranks of healthy, unprotected nodes by place; none if victims are random."""
         ranks: defaultdict[T, list[int]] = defaultdict(list)
         for rank, node in enumerate(self.state.members.ranked):
             if node.id in place_of and node.id not in self.protected:
@@ -142,9 +134,9 @@ class Task:
 class Share:
     """The plan of one level: of all regions, or of the zones of one region.
 
-    :ivar region: the region of the zones; None for regions, or if no policy planned by region.
     :ivar held: the number of nodes before the action, and `unplaced` that of unknown place.
     :ivar plan: None if the region has no usable zone.
+    :ivar region: the region of the zones; None for regions, or if no policy planned by region.
     :ivar skew: None if the policy tolerates the skew of the plan.
     :ivar retries: the planned places with the places to try next.
     """
@@ -161,10 +153,7 @@ class Share:
 
     @property
     def rows(self) -> Sequence[Row]:
-        """The rows of the plan; a region without a usable zone has one row.
-
-        Nodes of unknown place have a row of their own, so that the counts add up.
-        """
+        """Nodes of unknown place have a row of their own, so that the counts add up."""
         if self.plan is not None:
             left = self.unplaced - self.plan.unplaced
             unknown = Row(
@@ -182,41 +171,39 @@ class Share:
         return {key: value for key, value in names if value is not None}
 
 
-class Search:
-    """A search for the names of a policy in the parts of the cloud.
+class PlaceSearch:
+    """A search for the listed places of a policy in the parts of the cloud, each with its names.
 
-    If a part is unavailable, the search goes on. A missing name is then no error, because that
-    part may know it.
+    If a part is unavailable, the search goes on. A missing place is then no error, because that
+    part may have it.
     """
 
-    def __init__(self, noun: str, names: Sequence[str]) -> None:
-        self._what, self._names = noun, names
-        self._causes: list[str] = []
+    def __init__(self, noun: str, places: Sequence[Zone | Region]) -> None:
+        self._noun, self._listed = noun, [place.name for place in places]
+        self._failures: list[str] = []
         self._known: set[str] = set()
-        self.missing = list(names)
+        self.missing = self._listed
 
-    def query(self, ask: Callable[[], Collection[str]]) -> Collection[str] | None:
+    def names_of(self, look_up: Callable[[], Collection[str]]) -> Collection[str]:
         try:
-            return ask()
+            return look_up()
         except CloudUnavailable as exc:
-            self._causes.append(str(exc))
-            return None
+            self._failures.append(str(exc))
+            return ()
 
-    def among(self, ask: Callable[[], Collection[str]]) -> None:
+    def search_in(self, look_up: Callable[[], Collection[str]]) -> None:
         if self.missing:
-            known = self.query(ask) or ()
+            known = self.names_of(look_up)
             self._known.update(known)
             self.missing = [name for name in self.missing if name not in known]
 
     def binding_outcome(self, request: BindRequest) -> BindingOutcome:
-        if self.missing and self._causes:
-            missing = f'{noun_for(len(self.missing), self._what)} {listed(self.missing, quoted)}'
-            return BindingOutcome(
-                request.policy.data, warnings=[f'Lookup of {missing} failed: {self._causes[0]}']
-            )
-        if len(self.missing) == len(self._names):
-            raise NoUsablePlace(unknown_names(self._what, self._names, self._known))
-        warnings = [unknown_names(self._what, self.missing, self._known)] if self.missing else []
+        warnings = [unknown_names(self._noun, self.missing, self._known)] if self.missing else []
+        if self.missing and self._failures:
+            missing = f'{noun_for(len(self.missing), self._noun)} {listed(self.missing, quoted)}'
+            warnings = [f'Lookup of {missing} failed: {self._failures[0]}']
+        elif len(self.missing) == len(self._listed):
+            raise NoUsablePlace(warnings[0])
         return BindingOutcome(request.policy.data, warnings=warnings)
 
 
@@ -247,6 +234,14 @@ class PlacementPolicy(Policy[P]):
     exclusive = True
     planner = staticmethod(plan_for)
 
+    def _counted(self, task: Task) -> Sequence[Node]:
+        nodes: Sequence[Node] = sizing.current_nodes(task.request.action, task.request.cluster)
+        if task.size.kind != CREATION or not self.properties.backoff:
+            return nodes
+        # Nodes whose own creation failed take no room from others.
+        failed = {node.id for node in failed_nodes(nodes)}
+        return [node for node in nodes if node.id not in failed] if failed else nodes
+
     def _share(
         self, size: Size, places: Sequence[Place], held: Held[str | None], region: str | None = None
     ) -> Share:
@@ -258,6 +253,7 @@ class PlacementPolicy(Policy[P]):
         if spread != ANY_SKEW:
             skew = excessive_skew(size.kind, spread.max_skew, own, plan, held)
         retries: Mapping[str, Sequence[str]] = {}
+        # In strict mode, a retry in another place, too, might exceed the skew.
         if self.properties.backoff and size.kind == CREATION and not self._is_strict:
             known = [place for place in places if place.known]
             retries = alternatives(plan, known, held.ranks)
@@ -278,17 +274,13 @@ class PlacementPolicy(Policy[P]):
 
     def _applied(
         self,
-        task: 'Task',
+        task: Task,
         shares: Sequence[Share],
         warnings: Sequence[str],
         unplaced: Sequence[Node],
         more: Mapping[str, Any] | None = None,
     ) -> Outcome:
-        """Return the outcome of a plan, unless its skew is refused.
-
-        :param unplaced: the nodes whose place is unknown.
-        :param more: other keys of the plan than its counts.
-        """
+        """:param more: other keys of the plan than its counts."""
         skews = [share.skew.explained(self.level, share.region) for share in shares if share.skew]
         details = self._details(shares)
         if not task.possible.count:
@@ -324,7 +316,6 @@ class PlacementPolicy(Policy[P]):
 
     @property
     def _is_strict(self) -> bool:
-        """A retry in another place, too, might exceed the skew."""
         return self.properties.spread.mode == 'strict'
 
     def _details(self, shares: Sequence[Share]) -> dict[str, Any]:
@@ -338,7 +329,7 @@ class PlacementPolicy(Policy[P]):
         details = {f'{self.level}s': rows, 'unplaced': unplaced}
         return {**details, 'skewed': skewed} if skewed else details
 
-    def _replaced(self, task: 'Task', entries: Sequence[Mapping[str, str]]) -> list[str]:
+    def _replaced(self, task: Task, entries: Sequence[Mapping[str, str]]) -> list[str]:
         """Places in the data of the request are those of the engine, and may be replaced."""
         earlier = task.state.action_data.data.get('placement') if entries else None
         if earlier is None or earlier == task.request.action.data.get('placement'):
@@ -449,30 +440,24 @@ def unknown_cordons(state: State) -> Iterator[UnknownCordon]:
     regions, zones = state.cloud.requested_regions, state.cloud.requested_zones
     for cordon in state.cordons:
         if cordon.region and regions is not None and cordon.region not in regions:
-            yield _of_region(cordon, cordon.region, regions)
+            text = f'the cloud has no region {shortened(cordon.region)}'
+            yield _unknown(cordon, cordon.region, f': {text}', regions, _REMEDY)
         elif cordon.zone:
             yield from _of_zone(cordon, cordon.zone, zones)
-
-
-def _of_region(cordon: Cordon, name: str, known: Collection[str]) -> UnknownCordon:
-    text = f'The cordon of {cordon.place} has no effect: the cloud has no region {shortened(name)}'
-    return _unknown(cordon, name, text, known, _REMEDY)
 
 
 def _of_zone(
     cordon: Cordon, name: str, zones: Mapping[str | None, Mapping[str, bool]]
 ) -> Iterator[UnknownCordon]:
     regions = [region for region in zones if cordon.applies_in(region)]
-    if not regions or any(name in zones[region] for region in regions):
+    known = set[str]().union(*(zones[region] for region in regions))
+    if not regions or name in known:
         return
     where = listed(
         sorted(f'region {region}' if region else 'the home region' for region in regions)
     )
-    text = f'The cordon of {cordon.place} has no effect in {where}: there is no such zone'
     other = '' if cordon.region else ', or name its region if another region has the zone'
-    yield _unknown(
-        cordon, name, text, set().union(*(zones[region] for region in regions)), _REMEDY + other
-    )
+    yield _unknown(cordon, name, f' in {where}: there is no such zone', known, _REMEDY + other)
 
 
 def _unknown(
@@ -480,6 +465,5 @@ def _unknown(
 ) -> UnknownCordon:
     hint = similar_name(name, known)
     has = f'there are {listed(sorted(known), shortened)}' if known else 'there are none'
-    return UnknownCordon(
-        cordon, f'{text}{hint}; {has}; {remedy}', frozenset((name, nearest(name, known) or name))
-    )
+    sentence = f'The cordon of {cordon.place} has no effect{text}{hint}; {has}; {remedy}'
+    return UnknownCordon(cordon, sentence, frozenset((name, nearest(name, known) or name)))

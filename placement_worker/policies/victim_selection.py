@@ -84,9 +84,7 @@ def _check_unprotected(candidates: object, request: CheckRequest, state: State) 
 def choose(
     request: CheckRequest, state: State, count: int, kept: Sequence[Node]
 ) -> tuple[victims.Choice, Mapping[str, victims.Location]]:
-    """Choose victims by the criteria of the check, and as placement policies planned.
-
-    Protected nodes are not chosen, so the victims may be fewer than `count`.
+    """Protected nodes are not chosen, so the victims may be fewer than `count`.
 
     :param count: the number of victims, `kept` included.
     :param kept: victims that are already chosen; they are not part of the result.

@@ -21,7 +21,7 @@ from placement_worker.policies.placement_properties import AS_IN_1_0, ZonePlacem
 from placement_worker.policies.places import NO_ZONE, profile_of_new_node
 from placement_worker.policies.shared_placement import (
     PlacementPolicy,
-    Search,
+    PlaceSearch,
     Share,
     Task,
     placed_node,
@@ -35,9 +35,9 @@ N = TypeVar('N')
 class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
     """Plan how many nodes each availability zone gains or loses.
 
-    If region placement has planned, the share of each region is divided among the zones of that
-    region. A check fails if Nova knows none of the zones, if none is available for a creation, or
-    if more nodes are to leave than there are.
+    If region placement has planned, the share of each region is divided among its zones. A check
+    fails if Nova knows none of the zones, if none is available for a creation, or if more nodes are
+    to leave than there are.
     """
 
     name = 'senlin.policy.zone_placement'
@@ -56,14 +56,13 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
 
     @override
     def check(self, request: CheckRequest, state: State) -> Outcome:
-        size = state.size(request)
-        task = Task.for_check(request, state, size)
+        task = Task.for_check(request, state)
         profile = profile_of_new_node(request)
         if profile and profile.zone:
             return _check_named(profile.zone, task)
         if task.skip_reason:
             return skipped(task.skip_reason)
-        nodes = task.counted(without_failed=self.properties.backoff is not None)
+        size, nodes = task.size, self._counted(task)
         count_by_region = state.action_data.change(size.kind).regions_of(size.count)
         if count_by_region is None:
             return self._planned_alone(task, nodes)
@@ -87,11 +86,11 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
     @override
     def attach(self, request: BindRequest, state: State) -> BindingOutcome:
         # An unavailable zone is known, too.
-        search = Search('availability zone', [zone.name for zone in self.properties.places])
-        search.among(lambda: state.cloud.zones(None))
-        regions = search.query(lambda: state.cloud.regions) if search.missing else None
-        for region in sorted(regions or ()):
-            search.among(partial(state.cloud.zones, region))
+        search = PlaceSearch('availability zone', self.properties.places)
+        search.search_in(lambda: state.cloud.zones(None))
+        regions = search.names_of(lambda: state.cloud.regions) if search.missing else ()
+        for region in sorted(regions):
+            search.search_in(partial(state.cloud.zones, region))
         return search.binding_outcome(request)
 
     @override
@@ -105,10 +104,7 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
         refuse_unusable('availability zone', 'zones', names, usable)
 
     def warnings_of_unknown_everywhere(self, regions: Collection[str], state: State) -> list[str]:
-        """Return warnings of zones that none of these regions has.
-
-        There are none if the cloud has further regions, which may have the zones.
-        """
+        """There are none if the cloud has further regions, which may have the zones."""
         try:
             further_regions = set(state.cloud.regions) - set(regions)
         except CloudUnavailable:  # only a warning needs the response
@@ -128,10 +124,7 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
         return [unknown_names('availability zone', unknown, set().union(*known))]
 
     def _planned_alone(self, task: Task, nodes: Sequence[Node]) -> Outcome:
-        """Plan among the zones of one region, because no policy planned by region.
-
-        A NODE_CREATE counts the nodes of the new node's region only.
-        """
+        """A NODE_CREATE counts the nodes of the new node's region only."""
         cloud, region = task.state.cloud, _region_of(task)
         if task.request.action.action == actions.NODE_CREATE:
             nodes = cloud.in_region(region, nodes)
@@ -155,10 +148,7 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
         *,
         by_region: bool,
     ) -> Share:
-        """Return the share of the zones of a region; without a plan if none of them is usable.
-
-        :param by_region: whether a policy planned by region; else the share names no region.
-        """
+        """:param by_region: whether a policy planned by region; else the share names no region."""
         zones = state.places.zones(size.kind, region, by_region=by_region)
         named_region = region if by_region else None
         if size.kind == CREATION:

@@ -48,9 +48,10 @@ def test_plan_that_replaces_places_of_an_earlier_policy_has_a_warning(
     def data(entries):
         return {} if entries is None else {'placement': {'placements': entries}}
 
-    asked, state = made('CLUSTER_SCALE_OUT', data=data(of_request))
+    inputs = {'count': 2}
+    asked, state = made('CLUSTER_SCALE_OUT', data=data(of_request), inputs=inputs)
     state = replace(state, action_data=ActionData(data(earlier)))
-    task = Task.for_check(asked, state, Size(CREATION, 2))
+    task = Task.for_check(asked, state)
     entries = [{'region_name': 'R1', 'zone': zone} for zone in 'ab']
 
     policy = {'zone': ZonePlacement, 'region': RegionPlacement}[kind](None)
