@@ -36,7 +36,7 @@ from placement_worker.planning.victims import Members
 from placement_worker.policies import victim_selection
 from placement_worker.policies.base import BEFORE, State
 from placement_worker.policies.deletion import Deletion
-from placement_worker.policies.places import Places
+from placement_worker.policies.places import Places, backoff_of
 from placement_worker.policies.recorded_failures import patch_after_deletion
 from placement_worker.policies.region_placement import RegionPlacement
 from placement_worker.policies.shared_placement import PlacementPolicy
@@ -91,9 +91,10 @@ def state_for_check(request: CheckRequest, links: Sequence[Link], conditions: Co
         conditions.cordons,
         conditions.now,
         [
-            link.policy.properties.backoff
+            backoff
             for link in links
-            if isinstance(link.policy, PlacementPolicy) and link.policy.properties.backoff
+            if isinstance(link.policy, PlacementPolicy)
+            if (backoff := backoff_of(link.policy.properties))
         ],
         regions.properties if regions else None,
         zones.properties if zones else None,
@@ -161,10 +162,11 @@ def _complete(request: CheckRequest, links: Sequence[Link], progress: Progress) 
         )
     if request.action.action == actions.CLUSTER_RESIZE:
         _add_size_of_resize(request, progress)
-    patch = patch_after_deletion(
-        request, progress.state.data, state.cluster, state.places.backoffs, state.now
-    )
-    progress.state = replace(progress.state, cluster=patch or state.cluster)
+    if state.places.backoffs:
+        patch = patch_after_deletion(
+            request, progress.state.data, state.cluster, state.places.backoffs, state.now
+        )
+        progress.state = replace(progress.state, cluster=patch or state.cluster)
 
 
 def _add_size_of_resize(request: CheckRequest, progress: Progress) -> None:

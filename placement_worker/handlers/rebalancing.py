@@ -35,6 +35,7 @@ from placement_worker.planning.shortage import failed_nodes
 from placement_worker.policies.base import BEFORE, State
 from placement_worker.policies.deletion import Deletion, DeletionProperties
 from placement_worker.policies.load_balancing.policy import LoadBalancing
+from placement_worker.policies.places import backoff_of
 from placement_worker.policies.rebalanced_places import Layout, Levels, layout, places_not_emptied
 from placement_worker.policies.region_placement import RegionPlacement
 from placement_worker.policies.zone_placement import ZonePlacement
@@ -120,7 +121,7 @@ class _Policies:
     def counted(self, nodes: Sequence[Node]) -> Sequence[Node]:
         """Return the nodes that hold room in their place, as a creation counts them."""
         policies = [policy for policy in (self.regions, self.zones) if policy]
-        if not any(policy.properties.backoff for policy in policies):
+        if not any(backoff_of(policy.properties) for policy in policies):
             return nodes
         failed = {node.id for node in failed_nodes(nodes)}
         return [node for node in nodes if node.id not in failed]

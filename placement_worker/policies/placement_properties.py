@@ -10,7 +10,6 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct, field
 
 from placement_worker.planning.places import NO_CAP
-from placement_worker.planning.shortage import Backoff
 
 MAX_NUMBER = 2**31 - 1  # the maximum weight, cap and skew; it bounds the time to plan
 _LONGEST_S = 7 * 24 * 3600
@@ -117,13 +116,6 @@ class PlacementProperties(Struct, frozen=True, forbid_unknown_fields=True, kw_on
                     f'Expected each name once, got `{place.name}` again in `{key}[{i}]`'
                 )
             seen.add(place.name)
-
-    @property
-    def backoff(self) -> Backoff | None:
-        """The delays after a lack of capacity; None if it has no effect."""
-        if self.on_shortage.mode == 'ignore':
-            return None
-        return Backoff(self.on_shortage.initial_s, self.on_shortage.max_s)
 
 
 class ZonePlacementProperties(PlacementProperties, frozen=True, kw_only=True):

@@ -241,7 +241,8 @@ class Places:
         self, listed: PlacementProperties | None, *, by_region: bool, by_zone: bool = True
     ) -> dict[Location, Shortage]:
         """Without `by_region` or `by_zone`, keys have None for that part."""
-        if listed is None or listed.backoff is None:
+        backoff = backoff_of(listed) if listed else None
+        if backoff is None:
             return {}
 
         def locate(node: Node) -> Location:
@@ -250,7 +251,15 @@ class Places:
 
         memory = memory_of(self.request, self.backoffs)
         nodes = self.request.cluster.nodes
-        return shortages_by_place(nodes, memory, locate, listed.backoff, self.now)
+        return shortages_by_place(nodes, memory, locate, backoff, self.now)
+
+
+def backoff_of(properties: PlacementProperties) -> Backoff | None:
+    """Return the delays after a lack of capacity; None if it has no effect."""
+    on_shortage = properties.on_shortage
+    if on_shortage.mode == 'ignore':
+        return None
+    return Backoff(on_shortage.initial_s, on_shortage.max_s)
 
 
 def profile_of_new_node(request: CheckRequest) -> Profile | None:

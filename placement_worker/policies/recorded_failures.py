@@ -36,7 +36,7 @@ def patch_after_deletion(
     :param patch: the policies' own patch, which the result extends.
     """
     deleted = deleted_ids(request, data)
-    if not backoffs or not deleted:
+    if not deleted:
         return None
     nodes = {node.id: node for node in request.cluster.nodes}
     if request.action.node:  # may be newer than the cluster's copy

@@ -48,7 +48,7 @@ from placement_worker.policies.placement_properties import (
     Region,
     Zone,
 )
-from placement_worker.policies.places import NO_USABLE_ZONE
+from placement_worker.policies.places import NO_USABLE_ZONE, backoff_of
 from placement_worker.policies.victim_selection import min_size_refusal
 
 _REMEDY = 'correct the cordon file'
@@ -236,7 +236,7 @@ class PlacementPolicy(Policy[P]):
 
     def _counted(self, task: Task) -> Sequence[Node]:
         nodes: Sequence[Node] = sizing.current_nodes(task.request.action, task.request.cluster)
-        if task.size.kind != CREATION or not self.properties.backoff:
+        if task.size.kind != CREATION or not backoff_of(self.properties):
             return nodes
         # Nodes whose own creation failed take no room from others.
         failed = {node.id for node in failed_nodes(nodes)}
@@ -254,7 +254,7 @@ class PlacementPolicy(Policy[P]):
             skew = excessive_skew(size.kind, spread.max_skew, own, plan, held)
         retries: Mapping[str, Sequence[str]] = {}
         # In strict mode, a retry in another place, too, might exceed the skew.
-        if self.properties.backoff and size.kind == CREATION and not self._is_strict:
+        if backoff_of(self.properties) and size.kind == CREATION and not self._is_strict:
             known = [place for place in places if place.known]
             retries = alternatives(plan, known, held.ranks)
         return Share(
