@@ -109,7 +109,11 @@ def is_evidence(node: Node) -> bool:
     """A node whose data have no placement proves nothing: no policy chose its place."""
     if node.created_at is not None or node.status != _FAILED:
         return False
-    return _means_no_capacity(node.status_reason) and bool(Placement.of(node.data.get('placement')))
+    text = (node.status_reason or '').lower()
+    if not any(phrase in text for phrase in _CAPACITY_PHRASES):
+        return False
+    is_quota = any(phrase in text for phrase in _QUOTA_PHRASES)
+    return not is_quota and bool(Placement.of(node.data.get('placement')))
 
 
 def last_failed(nodes: Iterable[Node]) -> Node | None:
@@ -170,12 +174,6 @@ def failures_after_deletion(
             recorded |= _in_force(replace(memory, failures=[record]), evidence, locate, now)
     failures = sorted(recorded.values(), key=_by_name)
     return None if failures == sorted(memory.failures, key=_by_name) else failures
-
-
-def _means_no_capacity(status_reason: str | None) -> bool:
-    text = (status_reason or '').lower()
-    is_full = any(phrase in text for phrase in _CAPACITY_PHRASES)
-    return is_full and not any(phrase in text for phrase in _QUOTA_PHRASES)
 
 
 @dataclass(slots=True)
@@ -246,7 +244,9 @@ def _shortage(
     attempts, _, until = _in_a_row(times, evidence.created_at, backoff, recorded)
     if evidence.created_at and evidence.created_at[-1] >= until:
         return None
-    until = _in_whole_seconds(until)
+    # Round up to seconds, so that a request at the time that a note shows is not too early.
+    seconds = datetime.timedelta(seconds=until.second + bool(until.microsecond))
+    until = until.astimezone(datetime.UTC).replace(second=0, microsecond=0) + seconds
     return Shortage(attempts, until, int(until <= now), recorded is not None, failed)
 
 
@@ -284,9 +284,3 @@ def _in_a_row(
             first = last
         until = last + backoff.after(attempts)
     return attempts, last, until
-
-
-def _in_whole_seconds(moment: datetime.datetime) -> datetime.datetime:
-    """Round a time up, so that a request at the time that a note shows is not too early."""
-    whole = moment.astimezone(datetime.UTC).replace(microsecond=0)
-    return whole + datetime.timedelta(seconds=bool(moment.microsecond))

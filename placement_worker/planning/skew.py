@@ -144,16 +144,11 @@ def _upper_bound(place: Place, row: Row, kind: Kind) -> _Bound | None:
     else:
         obstacle = place.cordon_note if place.evacuated else ''
     if obstacle:
-        return _obstacle(obstacle)
+        one, many = (' has', ' have') if obstacle.startswith('no ') else (' is', ' are')
+        return _Bound('', f'{one} {obstacle}', f'{many} {obstacle}')
     if is_full:
         return _AT_CAP if place.cap == row.final else _OVER_CAP
     return None if kind == CREATION or row.planned else _NO_GROWTH
-
-
-def _obstacle(note: str) -> _Bound:
-    if note.startswith('no '):
-        return _Bound('', f' has {note}', f' have {note}')
-    return _Bound('', f' is {note}', f' are {note}')
 
 
 def _shown(name: str) -> str:

@@ -104,10 +104,10 @@ def layout(
         for place, nodes in members.items()
     }
     return Layout(
-        _regions(levels.regions, levels.zones, counts, len(ordered)),
+        _regions(levels, counts, len(ordered)),
         movable,
         [node for place in lost for node in members[place]],
-        _probed(levels.regions or (), levels.zones),
+        _probed(levels),
     )
 
 
@@ -117,16 +117,13 @@ class _Count(NamedTuple):
     leaving: Sequence[int | None]
 
 
-def _probed(
-    regions: Sequence[Place], divided: Mapping[str | None, Sequence[Place]]
-) -> frozenset[Location]:
+def _probed(levels: Levels) -> frozenset[Location]:
     """All zones of a region with a shortage have it, too."""
-    short: set[Location] = {(region.name, None) for region in regions if region.shortage}
-    names = set(short)
-    for region, zones in divided.items():
-        is_short = (region, None) in short
-        names |= {(region, zone.name) for zone in zones if is_short or zone.shortage}
-    return frozenset(names)
+    short = {region.name for region in levels.regions or () if region.shortage}
+    probed: set[Location] = {(region, None) for region in short}
+    for region, zones in levels.zones.items():
+        probed |= {(region, zone.name) for zone in zones if region in short or zone.shortage}
+    return frozenset(probed)
 
 
 def places_not_emptied(levels: Levels, protected: Sequence[Node], cloud: Snapshot) -> list[str]:
@@ -144,17 +141,14 @@ def places_not_emptied(levels: Levels, protected: Sequence[Node], cloud: Snapsho
     return sentences
 
 
-def _regions(
-    listed: Sequence[Place] | None,
-    divided: Mapping[str | None, Sequence[Place]],
-    counts: Mapping[Location, _Count],
-    size: int,
-) -> list[Region]:
+def _regions(levels: Levels, counts: Mapping[Location, _Count], size: int) -> list[Region]:
     places: dict[str | None, Place | None] = {None: EVERYWHERE}
-    if listed is not None:
-        places = {region.name: region for region in listed}
+    if levels.regions is not None:
+        places = {region.name: region for region in levels.regions}
         places.update({name: None for name, _ in sorted(counts, key=str) if name not in places})
-    return [_region(name, one, divided.get(name), counts, size) for name, one in places.items()]
+    return [
+        _region(name, place, levels.zones.get(name), counts, size) for name, place in places.items()
+    ]
 
 
 def _region(

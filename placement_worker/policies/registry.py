@@ -213,24 +213,20 @@ def _convert(raw: Any, kind: inspect.Type) -> Any:
     match kind:
         case inspect.StructType():
             return normalized(raw, kind.cls)
-        case inspect.CollectionType() | inspect.TupleType() if isinstance(raw, list):
-            kinds = _item_types(kind)
-            return [_convert(item, one) for item, one in zip(raw, kinds, strict=False)]
+        case inspect.CollectionType() if isinstance(raw, list):
+            return [_convert(item, kind.item_type) for item in raw]
+        case inspect.TupleType() if isinstance(raw, list):
+            kinds = chain(kind.item_types, repeat(inspect.AnyType()))
+            return [_convert(item, item_kind) for item, item_kind in zip(raw, kinds, strict=False)]
         case inspect.DictType() if isinstance(raw, dict):
             return {key: _convert(item, kind.value_type) for key, item in raw.items()}
     return _converted_scalar(raw, kind, optional=optional)
 
 
-def _item_types(kind: inspect.CollectionType | inspect.TupleType) -> Iterable[inspect.Type]:
-    if isinstance(kind, inspect.TupleType):
-        return chain(kind.item_types, repeat(inspect.AnyType()))
-    return repeat(kind.item_type)
-
-
 def _converted_scalar(raw: Any, kind: inspect.Type, *, optional: bool) -> Any:
     match kind:
-        case inspect.IntType():
-            return _cast(int, raw) if isinstance(raw, (str, float)) else raw
+        case inspect.IntType() if isinstance(raw, (str, float)):
+            return _cast(int, raw)
         case inspect.BoolType():
             return _boolean(raw)
         case inspect.StrType() | inspect.LiteralType() if _is_text(kind):

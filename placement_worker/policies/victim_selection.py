@@ -138,12 +138,8 @@ def counts_by_place(nodes: Sequence[Node], deletion: Deletion, cloud: Snapshot) 
     changed = {key: value for key, value in plan.items() if value != planned[key]}
     if 'places' in changed:
         changed['places'] = [
-            {
-                'region_name': place.region,
-                **({'zone': place.zone} if place.zone else {}),
-                'count': place.nodes,
-            }
-            for place in changed['places']
+            {'region_name': region, **({'zone': zone} if zone else {}), 'count': number}
+            for region, zone, number in changed['places']
         ]
     return changed
 
@@ -184,10 +180,6 @@ def _rest(
         rest[location] = min(max(planned[location] - kept.get(location, 0), 0), count)
         count -= rest[location]
     return rest
-
-
-def spared_rows(node_ids: Iterable[str], reason: str) -> list[dict[str, Any]]:
-    return [{'id': node_id, 'reason': reason} for node_id in node_ids]
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,18 +247,13 @@ def min_size_refusal(request: CheckRequest, count: int) -> str | None:
 
     Without a load-balancing policy there is no reason: no member can be left behind.
     """
-    if not is_below_min_size(request.action, request.cluster, count) or not _has_pool(request):
+    has_pool = request.cluster.profile.type in POOL_PROFILES and any(
+        binding.enabled and binding.spec.type == LOAD_BALANCING for binding in request.policies
+    )
+    if not has_pool or not is_below_min_size(request.action, request.cluster, count):
         return None
     return (
         f'The engine will refuse to leave fewer than min_size ({request.cluster.min_size}) nodes.'
-    )
-
-
-def _has_pool(request: CheckRequest) -> bool:
-    if request.cluster.profile.type not in POOL_PROFILES:
-        return False
-    return any(
-        binding.enabled and binding.spec.type == LOAD_BALANCING for binding in request.policies
     )
 
 

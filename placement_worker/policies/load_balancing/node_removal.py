@@ -192,7 +192,10 @@ class NodeRemoval:
         return replace(
             outcome,
             data={**data, DELETION: deletion},
-            details={**outcome.details, 'spared': victim_selection.spared_rows(spared, floor.name)},
+            details={
+                **outcome.details,
+                'spared': [{'id': node_id, 'reason': floor.name} for node_id in spared],
+            },
             warnings=(*outcome.warnings, warning),
         )
 
