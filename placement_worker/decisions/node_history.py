@@ -35,7 +35,7 @@ from placement_worker.formats.text import counted, day_or_time, shortened
 from placement_worker.planning.shortage import is_evidence
 from placement_worker.policies.base import AFTER, BEFORE
 from placement_worker.policies.deletion import Deletion
-from placement_worker.policies.load_balancing.member_change import recorded_members
+from placement_worker.policies.load_balancing.attached_pool import recorded_members
 from placement_worker.policies.load_balancing.policy import LoadBalancing
 from placement_worker.policies.recorded_failures import deleted_ids, stated_location
 from placement_worker.policies.registry import Registry

@@ -242,16 +242,17 @@ class Pool:
             failures = {**{member.key: exc for member in wanted}, **failures}
         return after.additions(wanted, failures)
 
-    def remove(self, member_ids: Iterable[str], *, alone: bool) -> dict[str, Exception]:
+    def remove(self, member_ids: Iterable[str], *, is_sole_writer: bool) -> dict[str, Exception]:
         """Remove members; those that are gone count as removed.
 
-        :param alone: whether no other client changes the pool at the same time. Then one update may
-            remove all: a batch also removes members that were added after the pool was listed.
+        :param is_sole_writer: whether no other client changes the pool at the same time. Then one
+            update may remove all: a batch also removes members that were added after the pool was
+            listed.
         :returns: the members that are still present: member id -> cause.
         """
         leaving = list(dict.fromkeys(member_ids))
         failures = None
-        if alone and len(leaving) > 1 and self.updater.settings.batch_members:
+        if is_sole_writer and len(leaving) > 1 and self.updater.settings.batch_members:
             failures = self._together(self._batch_removal(leaving), leaving)
         if failures is None:
             failures = self._one_by_one({one: [self._removal(one)] for one in leaving})
@@ -273,7 +274,7 @@ class Pool:
         members = self.members()
         listed = members.listed if members else ()
         own = [member['id'] for member in listed if has_tags(member, self.tags)]
-        for failure in self.remove(own, alone=False).values():
+        for failure in self.remove(own, is_sole_writer=False).values():
             raise failure
 
     def updates_to_add(self, wanted: Sequence[Member]) -> int:
@@ -281,8 +282,8 @@ class Pool:
             return min(len(wanted), 1)
         return sum(1 + len(member.replaced) for member in wanted)
 
-    def updates_to_remove(self, count: int, *, alone: bool) -> int:
-        return min(count, 1) if self.updater.settings.batch_members and alone else count
+    def updates_to_remove(self, count: int, *, is_sole_writer: bool) -> int:
+        return min(count, 1) if self.updater.settings.batch_members and is_sole_writer else count
 
     def _listed(self) -> Members:
         return self.members_of(self.updater.calls.read(self.updater.octavia.members, self.pool_id))

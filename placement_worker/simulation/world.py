@@ -39,7 +39,7 @@ from placement_worker.contract.rpc import LOAD_BALANCING
 from placement_worker.events.types import Event, Listener, LoadBalancerUpdated
 from placement_worker.planning import victims
 from placement_worker.planning.places import Cordon, cordons_in_force
-from placement_worker.policies.load_balancing.attachment import StoredLoadBalancer
+from placement_worker.policies.load_balancing.attached_pool import StoredLoadBalancer
 from placement_worker.policies.region_placement import RegionPlacement
 from placement_worker.policies.zone_placement import ZonePlacement
 from placement_worker.simulation.changing_cloud import ChangingCloud
@@ -352,7 +352,7 @@ class BalancedPools(Listener):
         pools = [
             (binding.name or binding.id, stored.pool_id)
             for binding in policies
-            if (stored := StoredLoadBalancer.of(binding))
+            if (stored := StoredLoadBalancer.in_binding(binding))
         ]
         if not pools:
             return []

@@ -1,41 +1,31 @@
 """The life of an attachment: a load balancer is found or created, filled, used, and removed.
 
 A policy has a load balancer of its own, or uses the preexisting one that its properties name. The
-binding's data holds the ids. The reply with these ids may be lost; attaching and detaching
-therefore find objects by their tags. A failed attachment is undone, because no binding would name
-the objects that are left. A spec that Senlin stored may be invalid here, so detaching uses the
-properties only if the data names no load balancer.
+reply with the ids for the binding may be lost; attaching and detaching therefore find objects by
+their tags. A failed attachment is undone, because no binding would name the objects that are left.
+A spec that Senlin stored may be invalid here, so detaching uses the properties only if the data
+names no load balancer.
 
 :source: senlin/policies/lb_policy.py of Senlin 16, for the stored data.
 """
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 
 from placement_worker.cloud.ports import ApiError, Cloud, Kind, OctaviaSettings
 from placement_worker.cloud.time_budget import TimeBudget
-from placement_worker.contract import actions
-from placement_worker.contract.model import (
-    Binding,
-    BindRequest,
-    CheckRequest,
-    Cluster,
-    ClusterPatch,
-    Node,
-    NodePatch,
-)
-from placement_worker.contract.values import mapping_or_empty, text_or_none
+from placement_worker.contract.model import BindRequest, Cluster, ClusterPatch, NodePatch
+from placement_worker.contract.values import mapping_or_empty
 from placement_worker.errors import (
     CloudUnavailable,
     InvalidInput,
     InvalidSpec,
     LoadBalancerFailed,
     LoadBalancerGone,
-    NotAttached,
     Rejected,
     RequestExpired,
 )
@@ -52,32 +42,28 @@ from placement_worker.octavia.load_balancers import (
 from placement_worker.octavia.pools import Members, Pool
 from placement_worker.octavia.updater import Updater, cause
 from placement_worker.policies.base import PROPERTIES, BindingOutcome, Outcome, State
-from placement_worker.policies.load_balancing.member_change import (
-    MEMBERS,
-    MemberAddition,
+from placement_worker.policies.load_balancing.attached_pool import (
+    IN_CLUSTER,
+    STORED,
+    AttachedPool,
     MemberRecords,
+    StoredLoadBalancer,
+    updater_for,
+)
+from placement_worker.policies.load_balancing.member_change import (
+    MemberAddition,
     MemberRemoval,
     failure_text,
     node_patch,
 )
-from placement_worker.policies.load_balancing.node_addresses import (
-    AddressLookup,
-    Located,
-    MembersOf,
-)
+from placement_worker.policies.load_balancing.node_addresses import AddressLookup, Located
 from placement_worker.policies.load_balancing.properties import (
-    STATUS_TIMEOUT_S,
     HealthMonitor,
     LoadBalancingProperties,
     SessionPersistence,
     Vip,
-    properties_type,
 )
 
-# The key in a binding's data; it is the name of Senlin's class, which wrote it first.
-STORED = 'LoadBalancingPolicy'
-# The key in a cluster's data: policy id -> {vip_address}.
-IN_CLUSTER = 'loadbalancers'
 # Stands for another policy whose id the request need not have.
 UNNAMED_POLICY = ''
 # The number of attempts if other workers replace the load balancer.
@@ -89,136 +75,29 @@ _LOOKUP_SETTINGS = OctaviaSettings(max_attempts=3)
 
 
 @dataclass(frozen=True, slots=True)
-class StoredLoadBalancer:
-    """The load balancer and the pool in the data of a binding, written by any version.
-
-    :ivar load_balancer: the id; of a preexisting one, the id or name in the properties, which
-        Senlin stores as it is.
-    :ivar preexisting: whether the load balancer existed before the policy was attached.
-    :ivar ids: the ids by the keys of the data: loadbalancer, listener, pool, healthmonitor.
-    """
-
-    load_balancer: str
-    pool_id: str
-    preexisting: bool
-    ids: Mapping[str, str] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, binding: Binding | None) -> 'StoredLoadBalancer | None':
-        stored = mapping_or_empty(binding.data.get(STORED) if binding else None)
-        data = mapping_or_empty(stored.get('data'))
-        load_balancer = text_or_none(data.get('loadbalancer'))
-        pool_id = text_or_none(data.get('pool'))
-        if load_balancer is None or pool_id is None:
-            return None
-        ids = {key: value for key, value in data.items() if isinstance(value, str)}
-        return cls(load_balancer, pool_id, bool(data.get('preexisting')), ids)
-
-    @classmethod
-    def named(cls, properties: LoadBalancingProperties | None) -> 'StoredLoadBalancer | None':
-        if properties is None or properties.loadbalancer is None or properties.pool.id is None:
-            return None
-        return cls(properties.loadbalancer, properties.pool.id, preexisting=True)
-
-
-@dataclass(frozen=True, slots=True)
-class PoolAccess:
-    """Access to the pool of an attached policy.
-
-    :ivar nodes: those of the cluster, and the action's node, by id.
-    :ivar alone: whether no other client changes the pool at the same time.
-    """
-
-    stored: StoredLoadBalancer
-    updater: Updater
-    tags: Sequence[str]
-    nodes: Mapping[str, Node]
-    records: MemberRecords
-    alone: bool = False
-
-    @classmethod
-    def of(cls, properties: LoadBalancingProperties, request: CheckRequest, state: State) -> Self:
-        action = request.action
-        stored = StoredLoadBalancer.of(state.binding)
-        if stored is None or state.binding is None:
-            raise NotAttached(
-                'The binding holds no load balancer: attach the policy before it is checked.'
-            )
-        nodes = {node.id: node for node in request.cluster.nodes}
-        if action.node:
-            nodes[action.node.id] = action.node
-        others = (one.id for one in request.policies if properties_type(one.spec.type_name))
-        return cls(
-            stored,
-            updater_for(properties, state, action.id),
-            tags_of(request.cluster.id, state.binding.id),
-            nodes,
-            records_of(request.cluster, state.binding.id, others),
-            # Actions of single nodes run side by side.
-            alone=not stored.preexisting and action.action not in actions.OF_A_NODE,
-        )
-
-    def pool(self, subnet_id: str | None = None) -> Pool:
-        lb_id = self.stored.load_balancer
-        if self.stored.preexisting:  # Senlin stores the property, which may be a name
-            try:
-                balancer = find_load_balancer(self.updater, lb_id)
-            except ApiError as exc:
-                raise LoadBalancerFailed(cause(exc)) from exc
-            lb_id = balancer['id'] if balancer else lb_id
-        return Pool(
-            self.updater,
-            lb_id,
-            self.stored.pool_id,
-            self.tags,
-            {node_id: self.records.ids(node.data) for node_id, node in self.nodes.items()},
-            not self.stored.preexisting,
-            subnet_id,
-        )
-
-
-def records_of(cluster: Cluster, policy_id: str, policy_ids: Iterable[str] = ()) -> MemberRecords:
-    known = {*policy_ids, *mapping_or_empty(cluster.data.get(IN_CLUSTER))}
-    for node in cluster.nodes:
-        known.update(mapping_or_empty(node.data.get(MEMBERS)))
-    return MemberRecords(policy_id, known - {policy_id})
-
-
-def updater_for(properties: LoadBalancingProperties | None, state: State, seed: str) -> Updater:
-    """Return an updater; the default limit of time applies to a spec that is not valid (None)."""
-    timeout_s = properties.lb_status_timeout if properties else STATUS_TIMEOUT_S
-    settings = state.cloud.octavia_settings
-    budget = TimeBudget(timeout_s, settings.clock, state.left_s)
-    return Updater(state.cloud.octavia(), settings, budget, seed)
-
-
-@dataclass(frozen=True, slots=True)
 class Attachment:
     properties: LoadBalancingProperties
     request: BindRequest
     state: State
     updater: Updater
 
-    @property
-    def tags(self) -> Sequence[str]:
-        return tags_of(self.request.cluster.id, self.request.policy.id)
-
     def run(self) -> BindingOutcome:
         try:
-            members_of, subnet_id = self._resolve_members()
+            lookup = AddressLookup(self.state.cloud, self.properties.pool)
+            located = self._located(lookup)
             if self._is_preexisting:
                 balancer = self._find_preexisting()
-                filled = self._add_members(balancer, members_of, subnet_id)
+                filled = self._fill(balancer, located, lookup.subnet.id)
             else:
-                balancer, filled = self._ensure_filled(members_of, subnet_id)
+                balancer, filled = self._ensure_filled(located, lookup.subnet.id)
             # An attachment that completes after its request expires leaks a load balancer.
             self.updater.budget.check_expiry()
         except (ApiError, Rejected) as exc:
             raise self._undo(exc) from exc
         return BindingOutcome(
-            binding_data(self.request, balancer, preexisting=self._is_preexisting),
+            self._binding_data(balancer),
             filled.nodes,
-            cluster_with_vip(self.request, balancer.vip_address),
+            self._cluster_with_vip(balancer.vip_address),
             warnings=[
                 *self.properties.doubtful_values(),
                 *filled.warnings,
@@ -226,35 +105,25 @@ class Attachment:
             ],
         )
 
-    def _repairs(self, balancer: LoadBalancer, filled: Outcome) -> Iterator[str]:
-        if self.stored is None:
-            return
-        ids = {} if self._is_preexisting else balancer.ids
-        changes = {
-            'created again': [kind for kind in ids if self.stored.ids.get(kind) != ids[kind]],
-            'added': filled.details.get('added'),
-            'removed': filled.details.get('removed'),
-        }
-        texts = [f'{verb}: {listed(names, shortened)}' for verb, names in changes.items() if names]
-        if texts:
-            yield f'Attaching again repaired pool {balancer.pool} ({"; ".join(texts)})'
+    @property
+    def _tags(self) -> Sequence[str]:
+        return tags_of(self.request.cluster.id, self.request.policy.id)
 
     @property
-    def stored(self) -> StoredLoadBalancer | None:
+    def _stored(self) -> StoredLoadBalancer | None:
         """The load balancer of an attached policy; None at the first attachment."""
-        return StoredLoadBalancer.of(self.request.policy)
+        return StoredLoadBalancer.in_binding(self.request.policy)
 
     @property
     def _is_preexisting(self) -> bool:
         return self.properties.loadbalancer is not None
 
-    def _resolve_members(self) -> tuple[MembersOf, str]:
-        lookup = AddressLookup(self.state.cloud, self.properties.pool)
-        located = lookup.members(self.request.cluster.nodes)
-        if located.failed and self.stored is None:  # a repair continues with the other nodes
+    def _located(self, lookup: AddressLookup) -> Located:
+        located = lookup.locate(self.request.cluster.nodes)
+        if located.failed and self._stored is None:  # a repair continues with the other nodes
             text = failure_text(MemberAddition.failure, located.failed)
             raise LoadBalancerFailed(text, {'failed': located.failed})
-        return lambda _: located, lookup.subnet.id
+        return located
 
     def _find_preexisting(self) -> LoadBalancer:
         properties, updater = self.properties, self.updater
@@ -271,20 +140,20 @@ class Attachment:
             raise InvalidInput(f'The cloud has no load balancer {name}.')
         if pool is None or balancer['id'] not in parents_of(pool):
             raise InvalidInput(f'Load balancer {name} has no pool {pool_id}.')
-        listener = next((one['id'] for one in pool.get('listeners') or ()), None)
+        listener = next((listener['id'] for listener in pool.get('listeners') or ()), None)
         return LoadBalancer(balancer['id'], listener, pool_id, monitor, balancer.get('vip_address'))
 
-    def _ensure_filled(self, members_of: MembersOf, subnet_id: str) -> tuple[LoadBalancer, Outcome]:
+    def _ensure_filled(self, located: Located, subnet_id: str) -> tuple[LoadBalancer, Outcome]:
         layout = _layout(self.properties, self.request.cluster, self.state)
-        known = self.stored.ids if self.stored and not self.stored.preexisting else {}
-        own = OwnLoadBalancers(self.updater, self.tags, known)
+        known = self._stored.ids if self._stored and not self._stored.preexisting else {}
+        own = OwnLoadBalancers(self.updater, self._tags, known)
         own.remove_failed()
         gone: LoadBalancerGone | None = None
         for _ in range(_ATTEMPTS):
             try:
                 balancer = own.ensure(layout)
                 with own.gone_if_replaced(balancer.id):
-                    filled = self._add_members(balancer, members_of, subnet_id)
+                    filled = self._fill(balancer, located, subnet_id)
                     own.confirm(balancer)
                 return balancer, filled
             except LoadBalancerGone as exc:
@@ -293,26 +162,46 @@ class Attachment:
             f'Others keep removing the load balancer {layout.name}: {gone}'
         ) from gone
 
-    def _add_members(
-        self, balancer: LoadBalancer, members_of: MembersOf, subnet_id: str
-    ) -> Outcome:
-        cluster, is_attached = self.request.cluster, self.stored is not None
-        records = records_of(cluster, self.request.policy.id)
-        if not is_attached:  # an `lb_member` that exists already belongs to another policy
-            records = replace(records, others=records.others | {UNNAMED_POLICY})
-        access = PoolAccess(
+    def _fill(self, balancer: LoadBalancer, located: Located, subnet_id: str) -> Outcome:
+        cluster, is_attached = self.request.cluster, self._stored is not None
+        # At a first attachment, an `lb_member` that exists already belongs to another policy.
+        others = () if is_attached else (UNNAMED_POLICY,)
+        attached = AttachedPool(
             StoredLoadBalancer(balancer.id, balancer.pool, self._is_preexisting),
             self.updater,
-            self.tags,
+            self._tags,
             {node.id: node for node in cluster.nodes},
-            records,
+            MemberRecords.in_cluster(cluster, self.request.policy.id, others),
             # A copy of a first request may add members at the same time.
-            alone=is_attached and not self._is_preexisting,
+            is_sole_writer=is_attached and not self._is_preexisting,
         )
-        addition = MemberAddition(
-            self.state, cluster.nodes, access.nodes, records, alone=access.alone, repairs=True
-        )
-        return addition.run(access.pool(subnet_id), members_of)
+        addition = MemberAddition(self.state, cluster.nodes, attached, repairs=True)
+        return addition.run(attached.opened(subnet_id), lambda _: located)
+
+    def _binding_data(self, balancer: LoadBalancer) -> dict[str, Any]:
+        policy = self.request.policy
+        version = float(policy.spec.type_name.rpartition('-')[2])
+        preexisting = {'preexisting': True} if self._is_preexisting else {}
+        data = {**balancer.ids, **preexisting}
+        return {**policy.data, STORED: {'version': version, 'data': data}}
+
+    def _cluster_with_vip(self, vip_address: str | None) -> ClusterPatch:
+        data = self.request.cluster.data
+        own = {self.request.policy.id: {'vip_address': vip_address}}
+        return ClusterPatch({**data, IN_CLUSTER: {**mapping_or_empty(data.get(IN_CLUSTER)), **own}})
+
+    def _repairs(self, balancer: LoadBalancer, filled: Outcome) -> Iterator[str]:
+        if self._stored is None:
+            return
+        ids, before = {} if self._is_preexisting else balancer.ids, self._stored.ids
+        changes = {
+            'created again': [kind for kind in ids if before.get(kind) != ids[kind]],
+            'added': filled.details.get('added'),
+            'removed': filled.details.get('removed'),
+        }
+        texts = [f'{verb}: {listed(names, shortened)}' for verb, names in changes.items() if names]
+        if texts:
+            yield f'Attaching again repaired pool {balancer.pool} ({"; ".join(texts)})'
 
     def _undo(self, failure: ApiError | Rejected) -> Rejected:
         reason = cause(failure)
@@ -321,7 +210,7 @@ class Attachment:
         # The objects of a completed attachment stay. If this request expired before it wrote, those
         # with its tags may be of another worker, which attached the policy again.
         may_be_others = has_expired and not has_written
-        if self.stored is None and not may_be_others:
+        if self._stored is None and not may_be_others:
             try:
                 self._remove_all(self.updater.for_cleanup())
             except (ApiError, Rejected) as exc:
@@ -331,17 +220,17 @@ class Attachment:
                 )
         if has_expired:
             return RequestExpired(reason)
-        nodes = failure.nodes if self.stored and isinstance(failure, Rejected) else {}
+        nodes = failure.nodes if self._stored and isinstance(failure, Rejected) else {}
         return LoadBalancerFailed(reason, nodes=nodes)
 
     def _remove_all(self, updater: Updater) -> None:
         if not self._is_preexisting:
-            OwnLoadBalancers(updater, self.tags).remove()
+            OwnLoadBalancers(updater, self._tags).remove()
             return
         pool_id = self.properties.pool.id or ''
         pool = find_object(updater, 'pool', pool_id)
         for lb_id in parents_of(pool) if pool else ():
-            Pool(updater, lb_id, pool_id, self.tags).clear()
+            Pool(updater, lb_id, pool_id, self._tags).clear()
 
 
 def detach(
@@ -355,18 +244,21 @@ def detach(
     :raises LoadBalancerFailed: an object is still present.
     """
     cluster, binding = request.cluster, request.policy
-    stored = StoredLoadBalancer.of(binding) or StoredLoadBalancer.named(properties)
-    updater = updater_for(properties, state, binding.id)
-    tags, records = tags_of(cluster.id, binding.id), records_of(cluster, binding.id)
+    stored = StoredLoadBalancer.in_binding(binding)
+    if stored is None and properties and properties.loadbalancer and properties.pool.id:
+        stored = StoredLoadBalancer(properties.loadbalancer, properties.pool.id, preexisting=True)
+    updater, tags = updater_for(properties, state, binding.id), tags_of(cluster.id, binding.id)
+    records = MemberRecords.in_cluster(cluster, binding.id)
     nodes = {node.id: node for node in cluster.nodes}
     members: Members | None = None
     try:
         if stored is not None:
-            pool = PoolAccess(stored, updater, tags, nodes, records).pool()
+            attached = AttachedPool(stored, updater, tags, nodes, records)
+            pool = attached.opened()
             # The nodes' data must not lose members that another policy's pool has.
             members = pool.members() if stored.preexisting or records.others else None
         if stored is not None and stored.preexisting:
-            MemberRemoval(state, cluster.nodes, nodes, records).run(pool, lambda _: Located())
+            MemberRemoval(state, cluster.nodes, attached).run(pool, lambda _: Located())
             pool.clear()  # members left behind by deleted nodes
         else:
             OwnLoadBalancers(updater, tags, stored.ids if stored else {}).remove()
@@ -379,23 +271,6 @@ def detach(
         patches |= node_patch(state, node, records.updated(node.data, known))
     data = {key: value for key, value in binding.data.items() if key != STORED}
     return BindingOutcome(data, patches, cluster_without_vip(request))
-
-
-def binding_data(
-    request: BindRequest, balancer: LoadBalancer, *, preexisting: bool
-) -> dict[str, Any]:
-    policy = request.policy
-    version = float(policy.spec.type_name.rpartition('-')[2])
-    data = {**balancer.ids, 'preexisting': True} if preexisting else balancer.ids
-    return {**policy.data, STORED: {'version': version, 'data': data}}
-
-
-def cluster_with_vip(request: BindRequest, vip_address: str | None) -> ClusterPatch:
-    entries = {
-        **mapping_or_empty(request.cluster.data.get(IN_CLUSTER)),
-        request.policy.id: {'vip_address': vip_address},
-    }
-    return ClusterPatch({**request.cluster.data, IN_CLUSTER: entries})
 
 
 def cluster_without_vip(request: BindRequest) -> ClusterPatch | None:

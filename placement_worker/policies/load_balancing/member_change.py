@@ -8,7 +8,7 @@ warning; the others keep what was done for them, so that a repeated check only d
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -18,20 +18,17 @@ import msgspec
 from typing_extensions import override
 
 from placement_worker.cloud.ports import ApiError
-from placement_worker.contract.model import CheckRequest, Data, Node, NodePatch
-from placement_worker.contract.values import mapping_or_empty
+from placement_worker.contract.model import Data, Node, NodePatch
 from placement_worker.errors import LoadBalancerFailed, Rejected, RequestExpired
 from placement_worker.formats.text import counted, shortened
 from placement_worker.octavia.load_balancers import find_object
 from placement_worker.octavia.pools import Additions, Key, Member, Members, Pool, key_of
-from placement_worker.octavia.updater import Statistics, cause
+from placement_worker.octavia.updater import cause
 from placement_worker.policies.base import Outcome, State
-from placement_worker.policies.load_balancing.node_addresses import Located, MembersOf
+from placement_worker.policies.load_balancing.attached_pool import AttachedPool
+from placement_worker.policies.load_balancing.node_addresses import Locate, Located
 
-# The key of a node's data that holds the id of its member, and the key for further policies: policy
-# id -> member id. Engines and Senlin know the first one alone.
-MEMBER, MEMBERS = 'lb_member', 'lb_members'
-# The key that an engine sets, and its value for a node that has a new server.
+# The key of a node's data that an engine sets, and its value for a node that has a new server.
 RECOVERY, RECREATED = 'recovery', 'RECREATE'
 UNKNOWN_NODE = 'The cluster has no such node'
 # The reason of the status of a node whose failure is repaired.
@@ -40,58 +37,24 @@ REPAIRED = 'Succeeded in adding node into lb pool.'
 _UPDATE_S = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class MemberRecords:
-    """The ids of a policy's members in the data of nodes, which other policies write as well.
-
-    :ivar others: the other load-balancing policies. If none of them can have written `lb_member`,
-        it names a member of this policy, even if the member is gone.
-    """
-
-    policy_id: str
-    others: Set[str]
-
-    def ids(self, data: Data) -> list[str]:
-        """Return the recorded ids; `lb_member` may name a member of another policy's pool."""
-        ids = (data.get(MEMBER), mapping_or_empty(data.get(MEMBERS)).get(self.policy_id))
-        return [member_id for member_id in ids if isinstance(member_id, str)]
-
-    def updated(self, data: Data, known: Collection[str], member_id: str | None = None) -> Data:
-        """Return data that record another member of the policy, or none.
-
-        :param known: the ids of members that the policy had or has in its pool.
-        """
-        after = {key: value for key, value in data.items() if key != MEMBERS}
-        others = mapping_or_empty(data.get(MEMBERS))
-        others = {key: value for key, value in others.items() if key != self.policy_id}
-        first = data.get(MEMBER)
-        if self.others <= others.keys() or not isinstance(first, str) or first in known:
-            after.pop(MEMBER, None)
-        if member_id and MEMBER in after:
-            others[self.policy_id] = member_id
-        elif member_id:
-            after[MEMBER] = member_id
-        return {**after, MEMBERS: others} if others else after
-
-
-def recorded_members(data: Data) -> set[str]:
-    ids = (data.get(MEMBER), *mapping_or_empty(data.get(MEMBERS)).values())
-    return {member_id for member_id in ids if isinstance(member_id, str)}
-
-
 @dataclass
 class Plan:
-    """The changes of a pool, and the nodes that need none.
+    """The changes of a pool, the nodes that need none, and then the result of the changes.
 
-    :ivar members: the present ones.
+    :ivar before: the members before the change.
     :ivar nodes: the nodes whose data the change may concern.
     :ivar remove: member id -> node id.
     :ivar present: the members that need no change: node id -> member id.
     :ivar passed_over: the ids of nodes without a member to remove, or with a foreign one.
     :ivar failed: node id -> cause.
+    :ivar added: node id -> id of its new member.
+    :ivar removed: the ids of nodes whose members were removed.
+    :ivar removed_members: the ids of these members.
+    :ivar keeping: the ids of nodes whose members could not be removed.
+    :ivar expired: whether the request expired before the changes were complete.
     """
 
-    members: Members
+    before: Members
     nodes: Sequence[Node]
     remove: dict[str, str] = field(default_factory=dict)
     add: list[Member] = field(default_factory=list)
@@ -99,6 +62,50 @@ class Plan:
     passed_over: list[str] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
+    added: dict[str, str] = field(default_factory=dict)
+    removed: Sequence[str] = ()
+    removed_members: set[str] = field(default_factory=set)
+    keeping: set[str] = field(default_factory=set)
+    expired: bool = False
+
+    @cached_property
+    def after(self) -> dict[str, str]:
+        """The members of nodes after the change: node id -> member id."""
+        return self.present | self.added
+
+    @cached_property
+    def known_ids(self) -> set[str]:
+        """The ids of members that the policy had or has in its pool."""
+        return self.before.managed | set(self.after.values())
+
+    @cached_property
+    def lost_ids(self) -> set[str]:
+        """The ids of members that were removed, or that other nodes may have taken over."""
+        return self.removed_members | set(self.added.values())
+
+    def include_removals(self, failures: Mapping[str, Exception]) -> None:
+        not_removed = {self.remove[member_id]: cause(exc) for member_id, exc in failures.items()}
+        self.keeping = set(not_removed)
+        self.failed |= not_removed
+        self.expired = any(isinstance(exc, RequestExpired) for exc in failures.values())
+        gone = {key: node_id for key, node_id in self.remove.items() if node_id not in self.keeping}
+        self.removed, self.removed_members = list(dict.fromkeys(gone.values())), set(gone)
+
+    def include_additions(self, additions: Additions) -> None:
+        self.added = additions.added
+        self.passed_over += additions.foreign
+        self.warnings += [foreign_text(*pair) for pair in additions.foreign.items()]
+        self.failed |= additions.failed
+        self.expired = self.expired or additions.expired
+
+    def summary(self, prefix: str = '') -> str:
+        counts = {
+            f'{prefix}removed': self.removed,
+            f'{prefix}added': self.added,
+            'in the pool already': self.present,
+        }
+        parts = [f'{len(ids)} {change}' for change, ids in counts.items() if ids]
+        return ', '.join(parts) or 'Nothing to change'
 
 
 @dataclass(frozen=True)
@@ -107,53 +114,43 @@ class MemberChange(ABC):
 
     :cvar failure: the message if nodes fail, which their ids follow.
     :cvar node_failure: the message in the status of such a node.
-    :ivar cluster: all nodes of the cluster, by id.
-    :ivar alone: whether no other client changes the pool at the same time.
-    :ivar unknown_ids: ids that no node of the cluster has.
+    :ivar unknown_nodes: ids that no node of the cluster has -> cause.
     :ivar ends_recovery: whether `recovery` is dropped from the data.
     """
 
     state: State
     nodes: Sequence[Node]
-    cluster: Mapping[str, Node]
-    records: MemberRecords
+    attached: AttachedPool
     dry_run: bool = False
-    alone: bool = False
-    unknown_ids: Sequence[str] = ()
+    unknown_nodes: Mapping[str, str] = field(default_factory=dict)
     ends_recovery: bool = False
 
     failure: ClassVar[str]
     node_failure: ClassVar[str]
 
-    def run(self, pool: Pool, members_of: MembersOf) -> Outcome:
-        with self.all_failed_on_error(pool.pool_id, pool.updater.statistics):
-            plan = self.plan(pool, members_of)
+    def run(self, pool: Pool, locate: Locate) -> Outcome:
+        with self.all_failed_on_error():
+            plan = self.plan(pool, locate)
             if self.dry_run:
                 return self._planned(pool, plan)
-        result = _Result(pool.pool_id, pool.updater.statistics, plan)
-        kept = self._remove(pool, result)
-        add = [member for member in plan.add if member.node_id not in kept]
+        if plan.remove:
+            is_sole_writer = self.attached.is_sole_writer
+            plan.include_removals(pool.remove(plan.remove, is_sole_writer=is_sole_writer))
+        add = [member for member in plan.add if member.node_id not in plan.keeping]
         if add:
-            result.include(pool.add(add))
-        return result.outcome(self.failure, self._patches(result, kept))
+            plan.include_additions(pool.add(add))
+        return self._outcome(plan)
 
     @abstractmethod
-    def plan(self, pool: Pool, members_of: MembersOf) -> Plan:
+    def plan(self, pool: Pool, locate: Locate) -> Plan:
         """Compare the pool with the nodes."""
 
     @abstractmethod
-    def data_after(self, node: Node, result: '_Result', known: Collection[str]) -> Data:
-        """Return the data of a node after the change.
-
-        :param known: the ids of members that the policy had or has in its pool.
-        """
-
-    @property
-    def unknown_failures(self) -> dict[str, str]:
-        return dict.fromkeys(self.unknown_ids, UNKNOWN_NODE)
+    def data_after(self, node: Node, plan: Plan) -> Data:
+        """Return the data of a node after the change."""
 
     @contextmanager
-    def all_failed_on_error(self, pool_id: str, statistics: Statistics) -> Iterator[None]:
+    def all_failed_on_error(self) -> Iterator[None]:
         """Let all nodes fail if the block, which writes nothing, fails.
 
         :raises LoadBalancerFailed: the block failed.
@@ -161,60 +158,76 @@ class MemberChange(ABC):
         try:
             yield
         except (ApiError, Rejected) as exc:
-            failed = self.unknown_failures | dict.fromkeys(
-                (node.id for node in self.nodes), cause(exc)
-            )
-            plan = Plan(Members([], ()), self.nodes, failed=failed)
-            result = _Result(pool_id, statistics, plan)
-            nodes = {} if self.dry_run else self._patches(result, kept=failed)
+            failed = {
+                **self.unknown_nodes,
+                **dict.fromkeys((node.id for node in self.nodes), cause(exc)),
+            }
+            plan = Plan(Members([], ()), self.nodes, failed=failed, keeping=set(failed))
+            patches = {} if self.dry_run else self._patches(plan)
             reason = failure_text(self.failure, failed) if failed else cause(exc)
-            raise LoadBalancerFailed(reason, result.details(), nodes) from exc
+            raise LoadBalancerFailed(reason, self._details(plan), patches) from exc
 
     def _planned(self, pool: Pool, plan: Plan) -> Outcome:
-        result = _Result(pool.pool_id, pool.updater.statistics, plan)
-        result.added = {member.node_id: '' for member in plan.add}
-        result.removed = list(dict.fromkeys(plan.remove.values()))
+        plan.added = {member.node_id: '' for member in plan.add}
+        plan.removed = list(dict.fromkeys(plan.remove.values()))
+        is_sole_writer = self.attached.is_sole_writer
         updates = pool.updates_to_add(plan.add)
-        updates += pool.updates_to_remove(len(plan.remove), alone=self.alone)
+        updates += pool.updates_to_remove(len(plan.remove), is_sole_writer=is_sole_writer)
         if updates:
             balancer = find_object(pool.updater, 'loadbalancer', pool.lb_id)
             status = balancer['provisioning_status'] if balancer else 'DELETED'
             if status in ('ERROR', 'DELETED'):
                 text = f'Load balancer {pool.lb_id} is in {status}: the check would fail'
                 plan.warnings.append(text)
-        return result.planned_outcome(updates)
+        reason = f'{plan.summary("to be ")}, in {counted(updates, "update")}; nothing was written'
+        details = {**self._changes(plan), 'updates': updates, 'estimated_s': updates * _UPDATE_S}
+        return Outcome('APPLIED', reason, details=details, warnings=plan.warnings)
 
-    def _remove(self, pool: Pool, result: '_Result') -> set[str]:
-        """Remove members; return the nodes whose members are still present."""
-        leaving = result.plan.remove
-        failures = pool.remove(leaving, alone=self.alone) if leaving else {}
-        kept = {leaving[member_id]: cause(exc) for member_id, exc in failures.items()}
-        result.plan.failed |= kept
-        result.expired = any(isinstance(exc, RequestExpired) for exc in failures.values())
-        gone = {member_id: node_id for member_id, node_id in leaving.items() if node_id not in kept}
-        result.gone, result.removed = set(gone), list(dict.fromkeys(gone.values()))
-        return set(kept)
+    def _outcome(self, plan: Plan) -> Outcome:
+        details, patches, warnings = self._details(plan), self._patches(plan), plan.warnings
+        if plan.expired:
+            raise RequestExpired('Request expired', details, patches, warnings)
+        if plan.failed:
+            reason = failure_text(self.failure, plan.failed)
+            raise LoadBalancerFailed(reason, details, patches, warnings)
+        return Outcome('APPLIED', plan.summary(), None, patches, None, details, warnings)
 
-    def _patches(self, result: '_Result', kept: Collection[str]) -> dict[str, NodePatch]:
-        """Return the patches of the nodes; without a status for failures if the request expired.
+    def _details(self, plan: Plan) -> dict[str, Any]:
+        statistics = self.attached.updater.statistics
+        return {
+            **self._changes(plan),
+            'updates': statistics.updates,
+            'waited_s': round(statistics.waited_s, 3),
+        }
 
-        :param kept: the failed nodes whose members to remove are still present.
-        """
-        members = result.members
-        known = result.plan.members.managed | set(members.values())
+    def _changes(self, plan: Plan) -> dict[str, Any]:
+        return {
+            'pool': self.attached.stored.pool_id,
+            'added': list(plan.added),
+            'removed': list(plan.removed),
+            'already_there': list(plan.present),
+            'passed_over': plan.passed_over,
+            'failed': dict(sorted(plan.failed.items())),
+            'api_calls': self.attached.updater.statistics.calls,
+        }
+
+    def _patches(self, plan: Plan) -> dict[str, NodePatch]:
+        """Return the patches of the nodes; without a status for failures if the request expired."""
         patches: dict[str, NodePatch] = {}
-        for node in result.plan.nodes:
-            is_failed = node.id in result.plan.failed
-            before = self.state.node_data(node)
-            data = before if node.id in kept else self.data_after(node, result, known)
+        for node in plan.nodes:
+            if node.id in plan.keeping:
+                data = self.state.node_data(node)
+            else:
+                data = self.data_after(node, plan)
             if self.ends_recovery:
                 data = {key: value for key, value in data.items() if key != RECOVERY}
+            has_failed = node.id in plan.failed and not plan.expired
             patches |= node_patch(
                 self.state,
                 node,
                 data,
-                failure=self.node_failure if is_failed and not result.expired else None,
-                repaired=self.node_failure if node.id in members else None,
+                failure=self.node_failure if has_failed else None,
+                repaired=self.node_failure if node.id in plan.after else None,
             )
         return patches
 
@@ -237,17 +250,17 @@ class MemberAddition(MemberChange):
     node_failure = 'Failed in adding node into lb pool.'
 
     @override
-    def plan(self, pool: Pool, members_of: MembersOf) -> Plan:
+    def plan(self, pool: Pool, locate: Locate) -> Plan:
         listed = pool.members()
         if listed is None:
             raise LoadBalancerFailed(f'Pool {pool.pool_id} does not exist any more')
         members = listed.remaining()
-        located, nodes = self._locate(members, members_of)
+        located, nodes = self._located_with_rivals(members, locate)
         plan = Plan(members, nodes, warnings=list(located.warnings))
         keys = {member.node_id: member.key for member in located.members}
         for member in located.members:
             self._plan_member(plan, member, keys)
-        self._plan_removal(plan, keys)
+        self._plan_removals(plan, keys)
         for node_id, reason in located.failed.items():
             claimed = members.by_node.get(node_id, ())
             own = [member_id for member_id in claimed if members.claims[member_id][0] == node_id]
@@ -255,58 +268,60 @@ class MemberAddition(MemberChange):
                 plan.present[node_id] = own[0]
             else:
                 plan.failed[node_id] = reason
-        plan.failed = self.unknown_failures | plan.failed
+        plan.failed = {**self.unknown_nodes, **plan.failed}
         return plan
 
     @override
-    def data_after(self, node: Node, result: '_Result', known: Collection[str]) -> Data:
-        data = self.state.node_data(node)
-        member_id = result.members.get(node.id)
-        if member_id is None and result.lost.isdisjoint(self.records.ids(data)):
+    def data_after(self, node: Node, plan: Plan) -> Data:
+        data, records = self.state.node_data(node), self.attached.records
+        member_id = plan.after.get(node.id)
+        if member_id is None and plan.lost_ids.isdisjoint(records.ids(data)):
             return data
-        return self.records.updated(data, known, member_id)
+        return records.updated(data, plan.known_ids, member_id)
 
-    def _locate(self, members: Members, members_of: MembersOf) -> tuple[Located, Sequence[Node]]:
-        """Look up the nodes, and all others that claim a member at the address of one of them.
+    def _located_with_rivals(
+        self, members: Members, locate: Locate
+    ) -> tuple[Located, Sequence[Node]]:
+        """Locate the nodes, and all others that claim a member at the address of one of them.
 
-        Several servers may have exchanged their addresses, so the others are looked up as well.
+        Several servers may have exchanged their addresses, so the rivals of rivals count as well.
         """
-        located, nodes = members_of(self.nodes), list(self.nodes)
+        located, nodes = locate(self.nodes), list(self.nodes)
         while True:
             known = {node.id for node in nodes}
             ids = [member_id for node_id in known for member_id in members.by_node.get(node_id, ())]
-            there = (members.by_key.get(member.key) for member in located.members)
-            ids += [member['id'] for member in there if member]
+            occupants = (members.by_key.get(member.key) for member in located.members)
+            ids += [occupant['id'] for occupant in occupants if occupant]
             rivals = {rival for member_id in ids for rival in members.claims.get(member_id, ())}
-            new = [self.cluster[node_id] for node_id in sorted(rivals - known)]
+            new = [self.attached.nodes[node_id] for node_id in sorted(rivals - known)]
             if not new:
                 return located, nodes
             nodes += new
-            more = members_of(new)
-            located = Located([*located.members, *more.members], located.failed, located.warnings)
+            more = [*located.members, *locate(new).members]
+            located = Located(more, located.failed, located.warnings)
 
     def _plan_member(self, plan: Plan, member: Member, keys: Mapping[str, Key]) -> None:
-        there = plan.members.by_key.get(member.key)
-        if there is None:
+        occupant = plan.before.by_key.get(member.key)
+        if occupant is None:
             plan.add.append(member)
             return
-        claims = plan.members.claims.get(there['id'], ())
-        is_shared = any(keys.get(node_id) == member.key for node_id in claims)
+        claims = plan.before.claims.get(occupant['id'], ())
+        is_in_use = any(keys.get(node_id) == member.key for node_id in claims)
         if member.node_id in claims:
-            is_tagged = plan.members.tagged_node(there) in (None, member.node_id)
-            if is_tagged and there['provisioning_status'] == 'ACTIVE':
-                plan.present[member.node_id] = there['id']
+            is_tagged = plan.before.tagged_node(occupant) in (None, member.node_id)
+            if is_tagged and occupant['provisioning_status'] == 'ACTIVE':
+                plan.present[member.node_id] = occupant['id']
             else:
-                plan.add.append(replace(member, present=there, is_kept=True))
-        elif there['id'] in plan.members.managed and not is_shared:
-            plan.add.append(replace(member, present=there))
+                plan.add.append(replace(member, present=occupant, is_kept=True))
+        elif occupant['id'] in plan.before.managed and not is_in_use:
+            plan.add.append(replace(member, present=occupant))
         else:
             plan.passed_over.append(member.node_id)
-            plan.warnings.append(foreign_text(member.node_id, there['id']))
+            plan.warnings.append(foreign_text(member.node_id, occupant['id']))
 
-    def _plan_removal(self, plan: Plan, keys: Mapping[str, Key]) -> None:
+    def _plan_removals(self, plan: Plan, keys: Mapping[str, Key]) -> None:
         """Remove members at addresses that their nodes do not have any more."""
-        members, taken = plan.members, set(keys.values())
+        members, taken = plan.before, set(keys.values())
         for node in plan.nodes:
             for member_id in members.by_node.get(node.id, ()):
                 key, claims = key_of(members.by_id[member_id]), members.claims[member_id]
@@ -327,147 +342,59 @@ class MemberRemoval(MemberChange):
     node_failure = 'Failed in removing node from lb pool.'
 
     @override
-    def plan(self, pool: Pool, members_of: MembersOf) -> Plan:
-        members = self._members(pool)
+    def plan(self, pool: Pool, locate: Locate) -> Plan:
+        # All policies of a check decide from one listing; a pool that is gone has no members.
+        listed = self.state.cloud.pool_members.get(pool.pool_id)
+        members = pool.members() if listed is None else pool.members_of(listed)
+        members = members or pool.members_of([])
         plan = Plan(members, self.nodes)
-        leaving = {node.id: node for node in self.nodes}
-        contested = []
+        leaving = {node.id for node in self.nodes}
+        contested = []  # members that nodes which stay claim as well
         for node in self.nodes:
             for member_id in members.by_node.get(node.id, ()):
-                if leaving.keys() >= set(members.claims[member_id]):
+                if leaving.issuperset(members.claims[member_id]):
                     plan.remove[member_id] = node.id
                 else:
                     contested.append(member_id)
-        without_member = [node_id for node_id in leaving if node_id not in members.by_node]
-        self._plan_by_address(plan, leaving, without_member, contested, members_of)
+        without_member = [node.id for node in self.nodes if node.id not in members.by_node]
+        self._plan_by_address(plan, without_member, contested, locate)
         treated = {*plan.remove.values(), *plan.failed}
         plan.passed_over = [node_id for node_id in without_member if node_id not in treated]
         return plan
 
     @override
-    def data_after(self, node: Node, result: '_Result', known: Collection[str]) -> Data:
+    def data_after(self, node: Node, plan: Plan) -> Data:
         data = self.state.node_data(node)
-        is_failed = node.id in result.plan.failed
-        return data if is_failed else self.records.updated(data, known)
+        is_failed = node.id in plan.failed
+        return data if is_failed else self.attached.records.updated(data, plan.known_ids)
 
     def _plan_by_address(
-        self,
-        plan: Plan,
-        leaving: Mapping[str, Node],
-        without_member: Sequence[str],
-        contested: Sequence[str],
-        members_of: MembersOf,
+        self, plan: Plan, without_member: Sequence[str], contested: Sequence[str], locate: Locate
     ) -> None:
         """Remove the members whose nodes only the addresses tell.
 
         The nodes fail if their addresses cannot be looked up.
-
-        :param without_member: the ids of nodes that claim no member.
-        :param contested: the ids of members that nodes which stay claim as well.
         """
-        claims, left_behind = plan.members.claims, plan.members.left_behind
+        leaving = {node.id for node in self.nodes}
+        claims, left_behind = plan.before.claims, plan.before.left_behind
         ids = {node_id for member_id in contested for node_id in claims[member_id]}
         ids.update(without_member if left_behind else ())
         if not ids:
             return
-        nodes = {**self.cluster, **leaving}
         try:
-            located = members_of([nodes[node_id] for node_id in sorted(ids)])
+            located = locate([self.attached.nodes[node_id] for node_id in sorted(ids)])
         except Rejected as exc:
-            plan.failed.update(dict.fromkeys(sorted(ids & leaving.keys()), str(exc)))
+            plan.failed.update(dict.fromkeys(sorted(ids & leaving), str(exc)))
             return
         holders = {member.key: member.node_id for member in located.members}
         owners = {
-            member_id: holders.get(key_of(plan.members.by_id[member_id]), claims[member_id][0])
+            member_id: holders.get(key_of(plan.before.by_id[member_id]), claims[member_id][0])
             for member_id in contested
         }
         owners |= {left_behind[key]: holders[key] for key in holders if key in left_behind}
         plan.remove |= {
             member_id: node_id for member_id, node_id in owners.items() if node_id in leaving
         }
-
-    def _members(self, pool: Pool) -> Members:
-        """Return the members before the check; a pool that is gone has none."""
-        listed = self.state.cloud.pool_members.get(pool.pool_id)
-        members = pool.members() if listed is None else pool.members_of(listed)
-        return members or pool.members_of([])
-
-
-@dataclass
-class _Result:
-    """The nodes that were added and removed, as `details` lists them.
-
-    :ivar plan: the plan, with the failures and warnings of its execution.
-    :ivar added: node id -> id of its new member.
-    :ivar gone: the ids of members that were removed.
-    :ivar expired: whether the request expired before the changes were complete.
-    """
-
-    pool_id: str
-    statistics: Statistics
-    plan: Plan
-    added: dict[str, str] = field(default_factory=dict)
-    removed: list[str] = field(default_factory=list)
-    gone: set[str] = field(default_factory=set)
-    expired: bool = False
-
-    @cached_property
-    def members(self) -> dict[str, str]:
-        """The members of nodes after the change: node id -> member id."""
-        return self.plan.present | self.added
-
-    @cached_property
-    def lost(self) -> set[str]:
-        """The ids of members that were removed, or that other nodes may have taken over."""
-        return self.gone | set(self.added.values())
-
-    def include(self, additions: Additions) -> None:
-        self.added = additions.added
-        self.plan.passed_over += additions.foreign
-        self.plan.warnings += [foreign_text(*pair) for pair in additions.foreign.items()]
-        self.plan.failed |= additions.failed
-        self.expired = self.expired or additions.expired
-
-    def outcome(self, failure: str, patches: Mapping[str, NodePatch]) -> Outcome:
-        details, failed, warnings = self.details(), self.plan.failed, self.plan.warnings
-        if self.expired:
-            raise RequestExpired('Request expired', details, patches, warnings)
-        if failed:
-            raise LoadBalancerFailed(failure_text(failure, failed), details, patches, warnings)
-        return Outcome('APPLIED', self._summary(), None, patches, None, details, warnings)
-
-    def planned_outcome(self, updates: int) -> Outcome:
-        reason = f'{self._summary("to be ")}, in {counted(updates, "update")}; nothing was written'
-        estimate = {'updates': updates, 'estimated_s': updates * _UPDATE_S}
-        details = {**self._nodes(), **estimate}
-        return Outcome('APPLIED', reason, details=details, warnings=self.plan.warnings)
-
-    def details(self) -> dict[str, Any]:
-        return {
-            **self._nodes(),
-            'updates': self.statistics.updates,
-            'waited_s': round(self.statistics.waited_s, 3),
-        }
-
-    def _nodes(self) -> dict[str, Any]:
-        return {
-            'pool': self.pool_id,
-            'added': list(self.added),
-            'removed': self.removed,
-            'already_there': list(self.plan.present),
-            'passed_over': self.plan.passed_over,
-            'failed': dict(sorted(self.plan.failed.items())),
-            'api_calls': self.statistics.calls,
-        }
-
-    def _summary(self, prefix: str = '') -> str:
-        counts = {
-            f'{prefix}removed': self.removed,
-            f'{prefix}added': self.added,
-            'in the pool already': self.plan.present,
-        }
-        parts = [f'{len(ids)} {what}' for what, ids in counts.items() if ids]
-        return ', '.join(parts) or 'Nothing to change'
 
 
 def foreign_text(node_id: str, member_id: str) -> str:
@@ -484,19 +411,6 @@ def failure_text(failure: str, failed: Mapping[str, str]) -> str:
     """
     node_id, first_cause = next(iter(failed.items()))
     return f'{failure}: {list(failed)} ({node_id}: {first_cause})'
-
-
-def nodes_of(request: CheckRequest, node_ids: Iterable[str]) -> tuple[list[Node], list[str]]:
-    """Return the nodes with these ids, and the ids without a node.
-
-    The action's node takes precedence over the same node of the cluster.
-    """
-    known = {node.id: node for node in request.cluster.nodes}
-    if request.action.node is not None:
-        known[request.action.node.id] = request.action.node
-    wanted = list(node_ids)
-    nodes = [known[node_id] for node_id in wanted if node_id in known]
-    return nodes, [node_id for node_id in wanted if node_id not in known]
 
 
 def node_patch(

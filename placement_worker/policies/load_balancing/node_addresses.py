@@ -32,7 +32,7 @@ class Located:
     warnings: Sequence[str] = ()
 
 
-MembersOf = Callable[[Sequence[Node]], Located]
+Locate = Callable[[Sequence[Node]], Located]
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class AddressLookup:
             )
         return subnet
 
-    def members(self, nodes: Sequence[Node]) -> Located:
+    def locate(self, nodes: Sequence[Node]) -> Located:
         failed = self._in_other_regions(nodes)
         here = [node for node in nodes if node.id not in failed]
         servers = self.cloud.servers_of([node for node in here if not _has_addresses(node)])

@@ -22,8 +22,8 @@ from placement_worker.planning.health_floor import NO_MONITOR, ONLINE, Floor
 from placement_worker.planning.victims import ALL_PROTECTED, Choice
 from placement_worker.policies import victim_selection
 from placement_worker.policies.base import Outcome, State, skipped
-from placement_worker.policies.load_balancing.attachment import PoolAccess
-from placement_worker.policies.load_balancing.member_change import MemberRemoval, nodes_of
+from placement_worker.policies.load_balancing.attached_pool import AttachedPool, nodes_by_id
+from placement_worker.policies.load_balancing.member_change import MemberRemoval, Plan
 from placement_worker.policies.load_balancing.node_addresses import AddressLookup
 from placement_worker.policies.load_balancing.properties import (
     LoadBalancingProperties,
@@ -107,7 +107,8 @@ class NodeRemoval:
         request, state = self.request, self.state
         named = request.action.candidate_inputs.candidates or []
         victim_selection.check_deletable(named, request, state)
-        kept, _unknown = nodes_of(request, named)
+        nodes = nodes_by_id(request)
+        kept = [nodes[node_id] for node_id in named]
         size = state.size(request)
         choice, _ = victim_selection.choose(request, state, size.count, kept)
         victims = [*named, *(node.id for node in choice.victims)]
@@ -122,37 +123,42 @@ class NodeRemoval:
         """
         deletion = ActionData(data or self.state.data).deletion
         warnings = [UNDRAINED] if self._drains and not deletion.grace_period else []
-        access = PoolAccess.of(self.properties, self.request, self.state)
+        attached = AttachedPool.for_check(self.properties, self.request, self.state)
         for binding, properties in floored(self.request):  # each has a pool, or nothing changes
-            PoolAccess.of(properties, self.request, replace(self.state, binding=binding))
-        removal = self._removal(access, victims)
-        with removal.all_failed_on_error(access.stored.pool_id, access.updater.statistics):
-            pool = access.pool()
+            self._attached(binding, properties)
+        removal = self._removal(attached, victims)
+        with removal.all_failed_on_error():
+            pool = attached.opened()
             floors = self._floors(removal.nodes, pool)
         kept = health_floor.kept(victims, floors)
         reached = health_floor.reached(victims, floors)
         if reached:
             self._refuse_named(reached, victims, kept)
-            removal = self._removal(access, kept)
-        members_of = AddressLookup(self.state.cloud, self.properties.pool).members
-        outcome = skipped(HOOKS) if self._has_hooks else removal.run(pool, members_of)
-        of_pool = next((one.details for one in floors if one.pool_id == pool.pool_id), {})
-        outcome = replace(outcome, data=data, details={**outcome.details, **of_pool})
-        removed = outcome.details.get('removed')
-        warnings = [*self._warnings_of_monitor(pool), *(warnings if removed else ())]
-        outcome = replace(outcome, warnings=[*outcome.warnings, *warnings])
+            removal = self._removal(attached, kept)
+        locate = AddressLookup(self.state.cloud, self.properties.pool).locate
+        outcome = skipped(HOOKS) if self._has_hooks else removal.run(pool, locate)
+        counts = next((floor.details for floor in floors if floor.pool_id == pool.pool_id), {})
+        if not outcome.details.get('removed'):
+            warnings = []
+        outcome = replace(
+            outcome,
+            data=data,
+            details={**outcome.details, **counts},
+            warnings=[*outcome.warnings, *self._warnings_of_monitor(pool), *warnings],
+        )
         return self._trimmed(outcome, reached, victims, kept) if reached else outcome
 
     @property
     def _has_hooks(self) -> bool:
         return bool(self.state.data.get('hooks'))
 
-    def _removal(self, access: PoolAccess, node_ids: Sequence[str]) -> MemberRemoval:
-        request = self.request
-        nodes, _unknown = nodes_of(request, node_ids)
-        return MemberRemoval(
-            self.state, nodes, access.nodes, access.records, request.dry_run, access.alone
-        )
+    def _attached(self, binding: Binding, properties: LoadBalancingProperties) -> AttachedPool:
+        state = replace(self.state, binding=binding)
+        return AttachedPool.for_check(properties, self.request, state)
+
+    def _removal(self, attached: AttachedPool, node_ids: Sequence[str]) -> MemberRemoval:
+        nodes = [attached.nodes[node_id] for node_id in node_ids]
+        return MemberRemoval(self.state, nodes, attached, self.request.dry_run)
 
     def _floors(self, nodes: Sequence[Node], own: Pool) -> list[Floor]:
         """Return the floor of each pool, from one listing per pool and check.
@@ -161,12 +167,13 @@ class NodeRemoval:
         """
         floors = []
         for binding, properties in floored(self.request):
-            access = PoolAccess.of(properties, self.request, replace(self.state, binding=binding))
+            attached = self._attached(binding, properties)
             is_own = self.state.binding is not None and self.state.binding.id == binding.id
-            removal = MemberRemoval(self.state, nodes, access.nodes, access.records)
+            removal = MemberRemoval(self.state, nodes, attached)
             lookup = AddressLookup(self.state.cloud, properties.pool)
-            pool = own if is_own else access.pool()
-            floors.append(_measured(properties, removal, lookup, pool))
+            plan = removal.plan(own if is_own else attached.opened(), lookup.locate)
+            self.state.cloud.pool_members[attached.stored.pool_id] = plan.before.listed
+            floors.append(_floor(attached.stored.pool_id, properties.min_online or 0, plan))
         return floors
 
     def _refuse_named(self, floor: Floor, victims: Sequence[str], kept: Sequence[str]) -> None:
@@ -238,12 +245,8 @@ def floored(request: CheckRequest) -> Iterator[tuple[Binding, LoadBalancingPrope
                 yield binding, properties
 
 
-def _measured(
-    properties: LoadBalancingProperties, removal: MemberRemoval, lookup: AddressLookup, pool: Pool
-) -> Floor:
-    plan = removal.plan(pool, lookup.members)
-    removal.state.cloud.pool_members[pool.pool_id] = plan.members.listed
-    present = plan.members.remaining().listed
-    online = {one['id'] for one in present if one.get('operating_status') in ONLINE}
+def _floor(pool_id: str, min_online: int | str, plan: Plan) -> Floor:
+    present = plan.before.remaining().listed
+    online = {member['id'] for member in present if member.get('operating_status') in ONLINE}
     leaving = Counter(node_id for member, node_id in plan.remove.items() if member in online)
-    return Floor(pool.pool_id, properties.min_online or 0, len(present), len(online), leaving)
+    return Floor(pool_id, min_online, len(present), len(online), leaving)

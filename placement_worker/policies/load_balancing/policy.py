@@ -27,19 +27,17 @@ from placement_worker.policies.base import (
     on,
     skipped,
 )
+from placement_worker.policies.load_balancing.attached_pool import STORED, AttachedPool, updater_for
 from placement_worker.policies.load_balancing.attachment import (
-    STORED,
     Attachment,
-    PoolAccess,
     check_named_resources,
     detach,
-    updater_for,
 )
 from placement_worker.policies.load_balancing.member_change import (
     RECOVERY,
     RECREATED,
+    UNKNOWN_NODE,
     MemberAddition,
-    nodes_of,
 )
 from placement_worker.policies.load_balancing.node_addresses import AddressLookup
 from placement_worker.policies.load_balancing.node_removal import NodeRemoval
@@ -128,26 +126,25 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
         if not node_ids:
             warnings = _warnings_of_creation(request, state)
             return replace(skipped('No node was created.'), warnings=warnings)
-        nodes, unknown_ids = nodes_of(request, node_ids)
+        attached = AttachedPool.for_check(self.properties, request, state)
+        nodes = [attached.nodes[node_id] for node_id in node_ids if node_id in attached.nodes]
+        unknown_ids = [node_id for node_id in node_ids if node_id not in attached.nodes]
         recovered = request.action.action == actions.NODE_RECOVER
-        access = PoolAccess.of(self.properties, request, state)
         # The data of the request: an earlier policy of this check has not decided for this pool.
         is_recreated = recovered and nodes[0].data.get(RECOVERY) == RECREATED
         addition = MemberAddition(
             state,
             nodes,
-            access.nodes,
-            access.records,
+            attached,
             request.dry_run,
-            access.alone,
-            unknown_ids=unknown_ids,
+            unknown_nodes=dict.fromkeys(unknown_ids, UNKNOWN_NODE),
             recreated=is_recreated,
             ends_recovery=recovered and _is_last(request, state),
         )
         lookup = AddressLookup(state.cloud, self.properties.pool)
-        with addition.all_failed_on_error(access.stored.pool_id, access.updater.statistics):
-            pool = access.pool(lookup.subnet.id)
-        outcome = addition.run(pool, lookup.members)
+        with addition.all_failed_on_error():
+            pool = attached.opened(lookup.subnet.id)
+        outcome = addition.run(pool, lookup.locate)
         has_changes = any(outcome.details[key] for key in ('added', 'removed', 'passed_over'))
         if not recovered or is_recreated or has_changes:
             return outcome
@@ -167,7 +164,9 @@ def _created(request: CheckRequest, state: State) -> list[str]:
 def _is_last(request: CheckRequest, state: State) -> bool:
     """Return whether no other load-balancing policy follows in the check."""
     bindings = [
-        one for one in request.policies if one.enabled and properties_type(one.spec.type_name)
+        binding
+        for binding in request.policies
+        if binding.enabled and properties_type(binding.spec.type_name)
     ]
     ordered = sorted(bindings, key=_priority)
     return state.binding is not None and ordered[-1].id == state.binding.id
