@@ -13,7 +13,7 @@ import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import islice
+from itertools import dropwhile
 from types import GenericAlias, UnionType, new_class
 from typing import (
     Annotated,
@@ -57,7 +57,7 @@ _NODE_DATA = ('placement', 'lb_member', 'lb_members', 'protected')
 # This admits two missing letters (`protect`), and no suffix with a meaning of its own
 # (`placement_group`, `lb_member_id`).
 _SIMILAR = 0.87
-_SOME = 200  # items of an array that are checked at once
+_SOME = 200  # items of an array or a map that are converted at once
 
 _decoders: dict[Any, msgspec.json.Decoder[Any]] = {}
 _strict_types: dict[Any, Any] = {}
@@ -74,10 +74,7 @@ class SchemaError(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class UnknownKey:
-    """The error of a key that the contract does not list; `known` are the keys that it does.
-
-    The text is made when it is read: a request may have a million unknown keys.
-    """
+    """The error of a key; its text is made on demand: a request may have a million unknown keys."""
 
     path: Path
     name: str
@@ -85,17 +82,12 @@ class UnknownKey:
     of_key: ClassVar[bool] = True
 
     def __str__(self) -> str:
-        return f'`{self._at}.{self.name}`{self._hint}'
+        return f'`{paths.shown(self.path[:-1])}.{self.name}`{self._hint}'
 
     @property
     def text(self) -> str:
-        """The key with the key that is probably meant, else with the known keys."""
         hint = self._hint or f', expected one of {listed(self.known, "`{}`".format)}'
-        return f'Unknown key `{self.name}`{hint} - at `{self._at}`'
-
-    @property
-    def _at(self) -> str:
-        return paths.shown(self.path[:-1])
+        return f'Unknown key `{self.name}`{hint} - at `{paths.shown(self.path[:-1])}`'
 
     @property
     def _hint(self) -> str:
@@ -131,10 +123,8 @@ def decode(
 ) -> T:
     """Build an object of the contract from plain data.
 
-    :param raw: dictionaries, lists and scalars.
     :param max_bytes: the largest size, as JSON, that is accepted.
     :param at: the path of `raw` in the whole request, for errors.
-    :param error: the class of the error.
     :raises Refused: as `error`, e.g. ``Expected `int`, got `str` - at `$.cluster.nodes[3].index`
         ``.
     """
@@ -223,16 +213,15 @@ def strict(kind: type[S]) -> type[S]:
 def errors_in(value: object, kind: Any, path: Path = ()) -> Iterator[WrongValue]:
     """Yield the error of each value that does not fit a type, in the order of the document.
 
-    The parts of a value are searched only if the value does not fit. A value whose parts all fit
-    has an error of its own, e.g. a condition on two of its fields.
+    msgspec finds the first error, and the search goes on behind it, so each value is converted
+    about once. If all parts of a wrong value fit, the error is its own, e.g. a condition on two of
+    its fields.
 
     :param kind: a type of the contract; of `strict`, unknown keys are errors as well.
     :param path: the path of the value in its document.
     """
-    wrong = _first_wrong(value, kind)
-    pending: list[_Part | WrongValue] = []
-    if wrong is not None:
-        pending.append(_Part(path, value, kind, wrong))
+    first = _first_wrong(value, kind)
+    pending: list[_Part | WrongValue] = [] if first is None else [_Part(path, value, kind, first)]
     while pending:
         part = pending.pop()
         if not isinstance(part, _Part):
@@ -244,12 +233,12 @@ def errors_in(value: object, kind: Any, path: Path = ()) -> Iterator[WrongValue]
 
 
 class _Part(NamedTuple):
-    """A value of a document; `wrong` is the path inside it at which msgspec found an error."""
+    """A wrong value; `first` is the path in it to the first error, up to a key of a map."""
 
     path: Path
     value: Any
     kind: Any
-    wrong: Path = ()
+    first: Path
 
 
 class _Shape(NamedTuple):
@@ -257,6 +246,7 @@ class _Shape(NamedTuple):
 
     struct: type[Struct] | None = None
     fields: Mapping[str, Any] = {}
+    required: Sequence[str] = ()
     values: Any = None
     items: tuple[Any, ...] = ()
     is_tuple: bool = False
@@ -270,8 +260,12 @@ def _shape(kind: Any) -> _Shape:
         if not isinstance(origin, type):
             continue
         if issubclass(origin, Struct):
-            fields = {field.encode_name: field.type for field in structs.fields(origin)}
-            shape = shape._replace(struct=origin, fields=fields)
+            fields = structs.fields(origin)
+            shape = shape._replace(
+                struct=origin,
+                fields={field.encode_name: field.type for field in fields},
+                required=[field.encode_name for field in fields if field.required],
+            )
         elif issubclass(origin, Mapping) and parts:
             shape = shape._replace(values=parts[1])
         elif origin in _ARRAYS and parts:
@@ -290,37 +284,33 @@ def _options(kind: Any) -> Iterator[Any]:
 
 
 def _wrong_parts(part: _Part) -> Iterator[_Part | WrongValue]:
-    shape = _shape(part.kind)
-    if isinstance(part.value, dict) and shape.struct:
-        yield from _wrong_in_object(part, shape.struct, shape.fields)
-    elif isinstance(part.value, dict) and shape.values is not None:
-        for key, value in part.value.items():
-            yield from _wrong_part(part, str(key), value, shape.values)
-    elif isinstance(part.value, list) and shape.is_tuple:
-        for index, (value, kind) in enumerate(zip(part.value, shape.items, strict=False)):
-            yield from _wrong_part(part, index, value, kind)
-    elif isinstance(part.value, list) and shape.items:
-        yield from _wrong_in_array(part, shape.items[0])
+    shape, value = _shape(part.kind), part.value
+    if isinstance(value, dict) and shape.struct:
+        yield from _wrong_in_object(part, shape.struct, shape)
+    elif isinstance(value, dict) and shape.values is not None:
+        yield from _wrong_items(part, [*map(str, value)], [*value.values()], shape.values)
+    elif isinstance(value, list) and shape.is_tuple:
+        for index, (item, kind) in enumerate(zip(value, shape.items, strict=False)):
+            yield from _wrong_value(part, index, item, kind)
+    elif isinstance(value, list) and shape.items:
+        yield from _wrong_items(part, range(len(value)), value, shape.items[0])
 
 
 def _wrong_in_object(
-    part: _Part, struct: type[Struct], fields: Mapping[str, Any]
+    part: _Part, struct: type[Struct], shape: _Shape
 ) -> Iterator[_Part | WrongValue]:
-    path, raw = part.path, part.value
+    path, raw, fields = part.path, part.value, shape.fields
     is_strict = struct.__struct_config__.forbid_unknown_fields
-    for key, value in raw.items():
+    # The values before the first error fit.
+    for key in dropwhile(lambda key: key in fields and (key,) != part.first[:1], raw):
         if key in fields:
-            yield from _wrong_part(part, key, value, fields[key])
+            yield from _wrong_value(part, key, raw[key], fields[key])
         elif is_strict:
             yield _unknown(path, key, fields)
     if is_strict and issubclass(struct, Node) and isinstance(raw.get('data'), dict):
         for key in filter(_is_misspelled, raw['data']):
             yield _unknown((*path, 'data'), key, _NODE_DATA)
-    missing = [
-        field.encode_name
-        for field in structs.fields(struct)
-        if field.required and field.encode_name not in raw
-    ]
+    missing = [name for name in shape.required if name not in raw]
     if missing:
         names = f'{noun_for(len(missing), "field")} {listed(missing, "`{}`".format)}'
         advice = written_apart(raw.get('type')) if 'version' in missing else ''
@@ -328,21 +318,26 @@ def _wrong_in_object(
         yield SchemaError(path, text)
 
 
-def _wrong_in_array(part: _Part, kind: Any) -> Iterator[_Part]:
-    """Yield the wrong items; one call of msgspec accepts many correct nodes at once."""
-    first = part.wrong[0] if part.wrong else 0  # the items before the first wrong one fit
-    items = islice(enumerate(part.value), int(first), None)
-    while some := list(islice(items, _SOME)):
-        if _first_wrong([value for _, value in some], GenericAlias(list, kind)) is not None:
-            for index, value in some:
-                yield from _wrong_part(part, index, value, kind)
+def _wrong_items(
+    part: _Part, steps: Sequence[str | int], items: Sequence[Any], kind: Any
+) -> Iterator[_Part]:
+    """Yield the wrong items; one call of msgspec accepts many correct ones at once."""
+    start, known = 0, part.first
+    while start < len(items):
+        first = known or _first_wrong(items[start : start + _SOME], GenericAlias(list, kind))
+        if first is None:
+            start += _SOME
+        else:
+            index, *inside = first or (0,)
+            start += int(index)
+            yield _Part((*part.path, steps[start]), items[start], kind, tuple(inside))
+            start, known = start + 1, ()
 
 
-def _wrong_part(whole: _Part, step: str | int, value: Any, kind: Any) -> Iterator[_Part]:
-    is_known = whole.wrong[:1] == (step,)
-    wrong = whole.wrong[1:] if is_known else _first_wrong(value, kind)
-    if wrong is not None:
-        yield _Part((*whole.path, step), value, kind, wrong)
+def _wrong_value(part: _Part, step: str | int, value: Any, kind: Any) -> Iterator[_Part]:
+    first = part.first[1:] if part.first[:1] == (step,) else _first_wrong(value, kind)
+    if first is not None:
+        yield _Part((*part.path, step), value, kind, first)
 
 
 def _first_wrong(value: Any, kind: Any) -> Path | None:
