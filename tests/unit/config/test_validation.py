@@ -26,13 +26,12 @@ def conf():
         ({'topic': ''}, 'topic is empty'),
         ({'slow_topic': ''}, 'slow_topic is empty'),
         ({'topic': 't', 'slow_topic': 't'}, 'topic and slow_topic must differ, both are t'),
-        (
-            {'topic': 't', 'slow_topic': 't-suspects'},
-            'slow_topic = t-suspects is the isolation queue or the parking lot of [worker] topic',
-        ),
-        (
-            {'topic': 't', 'slow_topic': 't-parked'},
-            'slow_topic = t-parked is the isolation queue or the parking lot of [worker] topic',
+        *(
+            (
+                {'topic': 't', 'slow_topic': name},
+                f'slow_topic = {name} is the isolation queue or the parking lot of [worker] topic',
+            )
+            for name in ('t-suspects', 't-parked')
         ),
     ],
 )
@@ -70,12 +69,7 @@ def test_validate_options_with_an_invalid_value_names_the_section(conf, tmp_path
         (None, 'graceful_shutdown_timeout', 600, r'engine_timeout_s \(600 s\) must be less than'),
         (None, 'graceful_shutdown_timeout', 0, r'graceful_shutdown_timeout \(endless\) must be'),
         ('worker', 'consumer_timeout_s', 900, r'must be less than \[worker\] consumer_timeout_s'),
-        (
-            'cloud',
-            'lookup_budget_s',
-            600,
-            r'\[cloud\] lookup_budget_s \(600.0 s\) must be less than \[worker\]',
-        ),
+        ('cloud', 'lookup_budget_s', 600, r'lookup_budget_s \(600.0 s\) must be less than'),
         ('worker', 'liveness_request_age_s', 600, r'\[worker\] liveness_request_age_s \(600 s\)'),
     ],
 )
@@ -191,20 +185,16 @@ def test_validate_of_a_malformed_logging_file_names_it(logging_file, content, ca
 
 
 COMMANDS = ['--json']
-MORE = 'Unexpected argument more.conf'
+UNKNOWN, MEANT = 'Unknown option', '(did you mean --config-file?)'
 
 
 @pytest.mark.parametrize(
     ('typed', 'commands', 'described'),
     [
-        (
-            ['--config-flie=w.conf'],
-            COMMANDS,
-            'Unknown option --config-flie (did you mean --config-file?)',
-        ),
-        (['--confg', 'w.conf'], COMMANDS, 'Unknown option --confg (did you mean --config-file?)'),
-        (['--debug', '--bogus'], COMMANDS, 'Unknown option --bogus'),
-        (['--jason'], COMMANDS, 'Unknown option --jason (did you mean --json?)'),
+        (['--config-flie=w.conf'], COMMANDS, f'{UNKNOWN} --config-flie {MEANT}'),
+        (['--confg', 'w.conf'], COMMANDS, f'{UNKNOWN} --confg {MEANT}'),
+        (['--debug', '--bogus'], COMMANDS, f'{UNKNOWN} --bogus'),
+        (['--jason'], COMMANDS, f'{UNKNOWN} --jason (did you mean --json?)'),
         *(
             ([*given, '--config-file', *then], COMMANDS, 'Option --config-file needs a value')
             for given, then in ((['-d'], []), ([], ['--debug']), ([], ['--']))
@@ -212,11 +202,16 @@ MORE = 'Unexpected argument more.conf'
         (['-'], COMMANDS, None),
         (['--config-file', 'w.conf', '--nodebug', '--version', '--help'], COMMANDS, None),
         (['--config-f=w.conf', '-h', '--', 'upgrade', 'check', '--json'], COMMANDS, None),
-        (['more.conf'], None, MORE),
-        (['--config-file', 'w.conf', 'more.conf'], None, MORE),
-        (['--config-f', 'w.conf', 'more.conf'], None, MORE),
-        (['--debug', 'more.conf'], None, MORE),
-        (['-d', 'more.conf'], None, MORE),
+        *(
+            ([*given, 'more.conf'], None, 'Unexpected argument more.conf')
+            for given in (
+                [],
+                ['--config-file', 'w.conf'],
+                ['--config-f', 'w.conf'],
+                ['--debug'],
+                ['-d'],
+            )
+        ),
         ([], None, None),
         (['--config-file', 'w.conf', '-d'], None, None),
         (['--config-file=w.conf', '--log-file', 'l'], None, None),
@@ -237,22 +232,18 @@ def test_describe_wrong_arguments_names_the_wrong_option_without_its_value(
     ('exc', 'text'),
     [
         (cfg.ConfigFilesNotFoundError(['a', 'b']), 'a, b: no such file; check --config-file'),
-        (
-            cfg.ConfigFilesPermissionDeniedError(['a']),
-            'a: permission denied; let the user of the worker read it',
-        ),
+        (cfg.ConfigFilesPermissionDeniedError(['a']), 'a: permission denied; let the user'),
         (ValueError("x from LocationInfo(location=<L.user: 4>, detail='a.conf')"), 'x from a.conf'),
         (
             ValueError("Failed to parse a b.conf: at a b.conf:6, No '=' found: 'x'"),
             "Failed to parse a b.conf, line 6: No '=' found: 'x'",
         ),
-        (
-            ValueError("x: invalid literal for int() with base 10: 'many'"),
-            "x: expected a number, got 'many'",
-        ),
-        (
-            ValueError("x: could not convert string to float: 'many'"),
-            "x: expected a number, got 'many'",
+        *(
+            (ValueError(f"x: {cause}: 'many'"), "x: expected a number, got 'many'")
+            for cause in (
+                'invalid literal for int() with base 10',
+                'could not convert string to float',
+            )
         ),
         (UnicodeDecodeError('utf-8', b'\xff', 0, 1, 'of another file'), "'utf-8' codec can't"),
     ],

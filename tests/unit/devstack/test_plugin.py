@@ -40,16 +40,13 @@ def test_post_config_without_senlin_writes_bus_cloud_and_a_service_user(tmp_path
 
 @pytest.mark.parametrize('plugins', [SENLIN_FIRST, SENLIN_LAST])
 def test_post_config_with_senlin_in_either_order_shares_the_bus_and_the_trustee(tmp_path, plugins):
-    """Senlin finds the workers, which can act for the owners of clusters, whichever plugin is
-    enabled first.
-    """
+    """Senlin finds the workers, and they can act for owners, whichever plugin is enabled first."""
     host = configured(tmp_path, plugins)
 
     written = settings_of(host.senlin_conf)
     assert written['placement_worker'] == {'transport_url': BUS}
-    assert written['DEFAULT']['transport_url'].endswith(':5672/'), (
-        "Senlin's own bus stays where it is"
-    )
+    # Senlin's own bus stays where it is.
+    assert written['DEFAULT']['transport_url'].endswith(':5672/')
     assert settings_of(host.conf)['service_auth']['username'] == 'senlin'
     assert 'placement-worker' not in host.keystone.read_text()
 
@@ -68,17 +65,11 @@ def test_post_config_writes_options_with_which_a_worker_can_start(tmp_path, back
     assert conf.cloud.backend == backend
 
 
-def test_post_config_writes_a_file_that_its_owner_alone_can_read(tmp_path):
-    """Other users cannot read the password."""
+def test_post_config_again_replaces_a_file_that_its_owner_alone_can_read(tmp_path):
+    """A second stack keeps no options of the first one, and other users read no password."""
     host = configured(tmp_path, ['placement-worker'])
-
     assert stat.S_IMODE(host.conf.stat().st_mode) == 0o600
     assert stat.S_IMODE(host.conf.parent.stat().st_mode) == 0o750
-
-
-def test_post_config_again_replaces_the_configuration(tmp_path):
-    """A second stack keeps no options of the first one."""
-    host = configured(tmp_path, ['placement-worker'])
     first = host.conf.read_text()
     host.conf.write_text(f'{first}\n[worker]\nworkers = 3\n')
 
@@ -114,11 +105,9 @@ def test_post_config_without_rabbitmq_fails_with_advice(tmp_path):
 
     done = host.run('stack', 'post-config')
 
+    error = '[ERROR] placement-worker needs RabbitMQ: enable_service rabbit, or set RABBIT_HOST'
     assert done.status == 1
-    assert (
-        '[ERROR] placement-worker needs RabbitMQ: enable_service rabbit, or set RABBIT_HOST'
-        in done.stderr
-    )
+    assert error in done.stderr
 
 
 def test_extra_with_a_worker_that_does_not_answer_fails_and_names_its_journal(tmp_path):
@@ -130,10 +119,9 @@ def test_extra_with_a_worker_that_does_not_answer_fails_and_names_its_journal(tm
 
     done = host.run('stack', 'post-config', 'extra')
 
+    error = f'[ERROR] placement-worker did not answer: journalctl --unit {UNIT} says why'
     assert done.status == 1
-    assert (
-        f'[ERROR] placement-worker did not answer: journalctl --unit {UNIT} says why' in done.stderr
-    )
+    assert error in done.stderr
 
 
 @pytest.mark.parametrize(('status', 'ends'), [(0, 0), (1, 0), (2, 1)])
@@ -165,6 +153,4 @@ def test_plugin_defines_only_names_with_its_own_prefix(tmp_path):
 
     own = {name for name in host.new_names() if 'SENLIN' not in name or 'placement_worker' in name}
     assert own
-    assert {
-        name for name in own if not re.search('PLACEMENT_WORKER|placement_worker', name)
-    } == set()
+    assert all(re.search('PLACEMENT_WORKER|placement_worker', name) for name in own)

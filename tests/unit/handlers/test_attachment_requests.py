@@ -6,25 +6,18 @@ import pytest
 
 from placement_worker.errors import InvalidRequest, InvalidSpec, PolicyTypeNotFound
 from tests.factories import bind, node, zone_policy
-from tests.malformed_requests import GOOD
 
 
 def test_policy_attach_of_a_policy_without_resources_stores_nothing(endpoints, outbox):
     """Attaching and detaching such policies stores no data, and is notified."""
-    asked = {'cluster': GOOD['cluster'], 'policy': {**zone_policy('a'), 'data': {'kept': 1}}}
+    asked = bind(zone_policy('a', data={'kept': 1}))
 
     reply = endpoints.policy_attach(asked, 'req-1')
     back = json.loads(endpoints.policy_detach(json.dumps(asked)))
 
     policy = {'id': 'pol-zone_placement', 'data': {'kept': 1}}
-    assert reply == {
-        'status': 'OK',
-        'reason': 'Policy attached.',
-        'warnings': [],
-        'policy': policy,
-        'cluster': None,
-        'nodes': {},
-    }
+    unchanged = {'warnings': [], 'cluster': None, 'nodes': {}}
+    assert reply == {'status': 'OK', 'reason': 'Policy attached.', 'policy': policy, **unchanged}
     assert back == {**reply, 'reason': 'Policy detached.'}
     common = {
         'id': 'pol-zone_placement',
@@ -40,23 +33,14 @@ def test_policy_attach_of_a_policy_without_resources_stores_nothing(endpoints, o
 @pytest.mark.parametrize(
     'spec',
     [
-        {
-            'type': 'senlin.policy.zone_placement',
-            'version': '1.0',
-            'properties': {'zones': [{'name': 'a', 'weight': -1}]},
-        },
+        zone_policy(('a', -1))['spec'],
         {'type': 'senlin.policy.region_placement', 'version': '7', 'properties': {}},
         {'type': 'senlin.policy.deletion', 'version': '2.0', 'properties': {'criteria': 'NEWEST'}},
     ],
 )
 def test_policy_detach_with_an_invalid_spec_works_but_attach_is_refused(endpoints, spec):
-    """Detaching a policy of an installed type works without a spec that fits; attaching names what
-    is wrong.
-    """
-    asked = {
-        'cluster': GOOD['cluster'],
-        'policy': {'id': 'pol-1', 'spec': spec, 'data': {'kept': 1}},
-    }
+    """A policy of an installed type is detached without a spec that fits; attaching is refused."""
+    asked = bind({'id': 'pol-1', 'spec': spec, 'data': {'kept': 1}})
 
     with pytest.raises((InvalidSpec, PolicyTypeNotFound)):
         endpoints.policy_attach(asked)
@@ -67,13 +51,12 @@ def test_policy_detach_with_an_invalid_spec_works_but_attach_is_refused(endpoint
 
 def test_policy_attach_to_an_unsupported_profile_type_fails_but_detach_works(endpoints):
     """A policy can be detached from, but not attached to, an unsupported profile type."""
-    cluster = {**GOOD['cluster'], 'profile': {'type': 'os.heat.stack-1.0'}}
-    asked = {'cluster': cluster, 'policy': zone_policy('a')}
+    asked = bind(zone_policy('a'), profile={'type': 'os.heat.stack-1.0'})
 
     reply = endpoints.policy_attach(asked)
 
-    assert reply['status'] == 'ERROR'
-    assert reply['reason'] == 'Policy not applicable on profile type: os.heat.stack-1.0'
+    reason = 'Policy not applicable on profile type: os.heat.stack-1.0'
+    assert (reply['status'], reply['reason']) == ('ERROR', reason)
     assert endpoints.policy_detach(asked)['status'] == 'OK'
 
 
@@ -83,24 +66,16 @@ def test_policy_detach_of_an_unknown_type_is_refused(endpoints, data):
     spec = {'type': 'senlin.policy.loadblance', 'version': '1.1', 'properties': {}}
 
     with pytest.raises(PolicyTypeNotFound, match='did you mean `senlin'):
-        endpoints.policy_detach(
-            {'cluster': GOOD['cluster'], 'policy': {'id': 'pol-1', 'spec': spec, 'data': data}}
-        )
+        endpoints.policy_detach(bind({'id': 'pol-1', 'spec': spec, 'data': data}))
 
 
 def test_policy_attach_after_its_expiry_or_malformed_does_nothing(endpoints, outbox):
     """An expired or malformed attachment changes nothing."""
-    asked = {
-        'cluster': GOOD['cluster'],
-        'policy': zone_policy('a'),
-        'expires_at': '2026-01-01T11:59:59Z',
-    }
+    asked = bind(zone_policy('a'), expires_at='2026-01-01T11:59:59Z')
 
     assert endpoints.policy_attach(asked)['reason'] == 'Request expired'
     with pytest.raises(InvalidSpec, match=r'at `\$\.policy\.spec\.properties'):
-        endpoints.policy_attach(
-            {'cluster': GOOD['cluster'], 'policy': zone_policy(('a', -1))}, 'req-1'
-        )
+        endpoints.policy_attach(bind(zone_policy(('a', -1))), 'req-1')
     assert outbox.sent[-1][:2] == ('policy_attach.error', 'InvalidSpec')
 
 

@@ -14,6 +14,8 @@ from placement_worker.policies.deletion import Deletion
 from placement_worker.policies.registry import Registry
 from tests.factories import deletion_policy, nodes, request, zone_policy
 
+GROWTH = request('CLUSTER_SCALE_OUT', [zone_policy('a', 'b')])
+
 
 @pytest.fixture
 def caller(registry):
@@ -26,9 +28,7 @@ def _zones(reply):
 
 def test_check_of_a_decoded_request_returns_the_reply_as_an_object(caller):
     """A request that is already an object gets the reply that its JSON gets."""
-    asked = request('CLUSTER_SCALE_OUT', [zone_policy('a', 'b')])
-
-    reply = caller.policy_check_decoded(codec.decode(asked, CheckRequest))
+    reply = caller.policy_check_decoded(codec.decode(GROWTH, CheckRequest))
 
     assert isinstance(reply, CheckReply)
     assert _zones(reply) == {'a': 1}
@@ -36,12 +36,10 @@ def test_check_of_a_decoded_request_returns_the_reply_as_an_object(caller):
 
 def test_over_another_cloud_leaves_the_caller_unchanged(caller):
     """A caller over another cloud has the same policy types; the first keeps its cloud."""
-    asked = request('CLUSTER_SCALE_OUT', [zone_policy('a', 'b')])
-
     other = caller.over(Inventory.parse({'zones': {'b': True}}, 'test'))
 
-    assert _zones(other.policy_check(asked)) == {'b': 1}
-    assert _zones(caller.policy_check(asked)) == {'a': 1}
+    assert _zones(other.policy_check(GROWTH)) == {'b': 1}
+    assert _zones(caller.policy_check(GROWTH)) == {'a': 1}
     assert other.policy_type_list() == caller.policy_type_list()
 
 
@@ -67,7 +65,7 @@ def test_time_of_decisions_is_that_of_the_given_clock(registry):
     late = datetime.datetime(3000, 1, 2, tzinfo=datetime.UTC)
     cloud = Inventory.parse({'zones': {'a': True}}, 'test')
     caller = InProcessCaller(cloud, registry, now=lambda: late).over(cloud)
-    asked = request('CLUSTER_SCALE_OUT', [zone_policy('a')], expires_at='3000-01-01T00:00:00Z')
+    asked = {**GROWTH, 'expires_at': '3000-01-01T00:00:00Z'}
 
     assert caller.policy_check(asked).action.data['reason'] == 'Request expired'
 
@@ -78,12 +76,11 @@ REPLY_TO = {'exchange': 'engine', 'topic': 'replies', 'method': 'checked'}
 def test_cast_passes_the_reply_with_its_request_id_to_the_callback(caller):
     """A program that casts runs without a broker: the callback gets id and reply."""
     taken = {}
-    asked = request('CLUSTER_SCALE_OUT', [zone_policy('a', 'b')])
 
     with closing(caller), caller.serve_replies('engine', 'replies', taken.__setitem__):
-        given = caller.cast_check(asked, REPLY_TO, {'request_id': 'req-1'})
-        made = caller.cast_check(asked, REPLY_TO)
-        caller.cast_check(asked)
+        given = caller.cast_check(GROWTH, REPLY_TO, {'request_id': 'req-1'})
+        made = caller.cast_check(GROWTH, REPLY_TO)
+        caller.cast_check(GROWTH)
 
     assert list(taken) == [given, made] == ['req-1', made]
     assert [_zones(reply) for reply in taken.values()] == [{'a': 1}, {'a': 1}]

@@ -50,11 +50,8 @@ def test_policy_check_above_the_size_limit_is_refused(registry):
 def test_policy_check_with_deeply_nested_input_is_refused(endpoints):
     """Input that is nested too deeply is refused as invalid JSON."""
     depth = 1_000_000  # Python 3.14 limits the size of the stack, not the number of calls
-    text = (
-        msgspec.json.encode(GOOD)
-        .decode()
-        .replace('"inputs":{}', '"inputs":{"x":' + '[' * depth + ']' * depth + '}')
-    )
+    nested = '"inputs":{"x":' + '[' * depth + ']' * depth + '}'
+    text = msgspec.json.encode(GOOD).decode().replace('"inputs":{}', nested)
 
     with pytest.raises(InvalidRequest, match=r'^Expected JSON - at `\$`: '):
         endpoints.policy_check(text)

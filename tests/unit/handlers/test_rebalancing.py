@@ -90,12 +90,8 @@ def test_rebalance_names_places_and_the_oldest_victims(plan):
         for row in reply['details']['zones']
     ] == [('az1', 6, 2.0, 2, ''), ('az2', 0, 2.0, 2, ''), ('az3', 0, 2.0, 2, '')]
     assert (reply['status'], reply['reason']) == ('OK', '4 moves in 4 steps')
-    assert moves(reply) == [
-        ('n1', 'az1', 'az2'),
-        ('n2', 'az1', 'az3'),
-        ('n3', 'az1', 'az2'),
-        ('n4', 'az1', 'az3'),
-    ]
+    to_zones = zip(('n1', 'n2', 'n3', 'n4'), ('az2', 'az3') * 2, strict=True)
+    assert moves(reply) == [(name, 'az1', zone) for name, zone in to_zones]
     assert [step['scale_out'] for step in reply['steps']] == [True] * 4
     assert reply['imbalance'] == {'misplaced': 0, 'regions': None, 'zones': 12.0}
     assert reply['steps'][-1]['imbalance']['zones'] == 0
@@ -112,13 +108,12 @@ def test_rebalance_of_a_balanced_cluster_has_no_steps(plan):
 
 def changed(members, *changes):
     """Return the first members with these changes, and the others as they are."""
-    return [{**one, **change} for one, change in zip(members, changes, strict=False)] + members[
-        len(changes) :
-    ]
+    changed_first = [{**one, **more} for one, more in zip(members, changes, strict=False)]
+    return changed_first + members[len(changes) :]
 
 
 OLD, YOUNG = {'created_at': '2026-01-01T11:00:00Z'}, {'created_at': '2026-01-01T11:59:00Z'}
-PROTECTED = {'metadata': {'protected': 'true'}}
+NEVER, PROTECTED = {'created_at': None}, {'metadata': {'protected': 'true'}}
 
 
 @pytest.mark.parametrize(
@@ -126,12 +121,7 @@ PROTECTED = {'metadata': {'protected': 'true'}}
     [
         ('OLDEST_FIRST', {}, [PROTECTED] * 3, ['n4']),
         ('OLDEST_FIRST', {}, [{}, {}, {}, {'status': 'ERROR'}], ['n4', 'n1']),
-        (
-            'YOUNGEST_FIRST',
-            {'min_age_s': 3600},
-            [YOUNG, {'created_at': None}, OLD, OLD],
-            ['n2', 'n3'],
-        ),
+        ('YOUNGEST_FIRST', {'min_age_s': 3600}, [YOUNG, NEVER, OLD, OLD], ['n2', 'n3']),
     ],
     ids=['protected', 'unhealthy', 'minimum age; a node never created has none'],
 )
@@ -195,7 +185,18 @@ def test_rebalance_omits_moves_below_the_minimum_gain(plan):
 
 TOO_FEW = 'No enabled zone or region placement policy applies to the cluster.'
 IN_TWO = [zone_policy('az1', 'az2')]
-BEFORE_DELETING = 'a rebalance creates nodes before it deletes others'
+AT_MAX_SIZE = (
+    'The cluster has 4 nodes, and its max_size is 4: a rebalance creates nodes before it deletes '
+    'others; increase max_size to at least 5'
+)
+AT_MAX_NODES = (
+    'The cluster has 4 nodes, and the maximum number of nodes allowed per cluster is 4: a '
+    'rebalance creates nodes before it deletes others'
+)
+BELOW_MIN_SIZE = (
+    'The cluster has 4 nodes, fewer than its min_size (5): the engine would refuse to delete '
+    'nodes; scale out first'
+)
 TWICE = (
     'Policies zone_placement and zone_placement are both of type senlin.policy.zone_placement: '
     'disable or detach one.'
@@ -205,27 +206,9 @@ TWICE = (
 @pytest.mark.parametrize(
     ('policies', 'cluster', 'max_nodes', 'reason'),
     [
-        (
-            IN_TWO,
-            {'max_size': 4},
-            1000,
-            f'The cluster has 4 nodes, and its max_size is 4: {BEFORE_DELETING}; increase max_size '
-            'to at least 5',
-        ),
-        (
-            IN_TWO,
-            {},
-            4,
-            'The cluster has 4 nodes, and the maximum number of nodes allowed per cluster is 4: '
-            + BEFORE_DELETING,
-        ),
-        (
-            IN_TWO,
-            {'min_size': 5},
-            1000,
-            'The cluster has 4 nodes, fewer than its min_size (5): the engine would refuse to '
-            'delete nodes; scale out first',
-        ),
+        (IN_TWO, {'max_size': 4}, 1000, AT_MAX_SIZE),
+        (IN_TWO, {}, 4, AT_MAX_NODES),
+        (IN_TWO, {'min_size': 5}, 1000, BELOW_MIN_SIZE),
         ([], {}, 1000, TOO_FEW),
         ([zone_policy('az1', enabled=False)], {}, 1000, TOO_FEW),
         ([zone_policy('az1'), {**zone_policy('az2'), 'id': 'other'}], {}, 1000, TWICE),
@@ -242,11 +225,7 @@ def test_rebalance_that_is_impossible_is_an_error(plan, policies, cluster, max_n
 
 def test_rebalance_with_little_room_has_smaller_steps(plan):
     """The maximum size limits the surge, with a warning."""
-    asked = rebalance_of(
-        [zone_policy('az1', 'az2')], nodes(az1=4), options={'max_surge': 2}, max_size=5
-    )
-
-    reply = plan(asked)
+    reply = plan(rebalance_of(IN_TWO, nodes(az1=4), options={'max_surge': 2}, max_size=5))
 
     assert [len(step['create']) for step in reply['steps']] == [1, 1]
     assert reply['warnings'] == [
@@ -320,14 +299,10 @@ NO_AZ2 = {'R1': {'az1': True}, 'R2': {'az2': False}}
         (OPEN, [EMPTIED], [IN_AZ2, (None, 'R2'), (None, None)], ['n1'], 1),
     ],
     ids=[
-        'an unavailable zone keeps its nodes',
-        'a zone that is merely cordoned keeps its nodes',
-        'a region whose zones are all evacuated is evacuated, available or not',
-        'a cordon that names the region evacuates it',
-        'an evacuated zone gives its nodes to another region if its own has no room',
-        'nodes of unknown place are not misplaced',
+        'unavailable zone stays', 'cordoned zone stays', 'all zones of a region, available or not',
+        'region', 'zone whose region has no room', 'unknown places are not misplaced',
     ],
-)
+)  # fmt: skip
 def test_rebalance_with_evacuated_places_moves_the_nodes_of_these_places_only(
     plan, regions, cordons, places, moved, misplaced
 ):
@@ -372,11 +347,7 @@ def test_rebalance_with_a_cordon_of_an_unknown_zone_warns_of_it(plan, zones):
 
 def test_rebalance_moves_nodes_out_of_unlisted_zones_first(plan):
     """Nodes in a zone that the policy does not list leave, whatever the minimum gain is."""
-    asked = rebalance_of(
-        [zone_policy('az1', 'az2')], nodes(az1=2, az2=1, az3=1), options={'min_gain': 9}
-    )
-
-    reply = plan(asked)
+    reply = plan(rebalance_of(IN_TWO, nodes(az1=2, az2=1, az3=1), options={'min_gain': 9}))
 
     assert moves(reply) == [('n4', 'az3', 'az2')]
     assert reply['imbalance']['misplaced'] == 1
@@ -385,11 +356,7 @@ def test_rebalance_moves_nodes_out_of_unlisted_zones_first(plan):
 
 def test_rebalance_step_names_pools_and_the_grace_period(plan):
     """The engine's checks add and remove members, and it waits before it deletes nodes."""
-    policies = [
-        zone_policy('az1', 'az2'),
-        deletion_policy(grace_period=60),
-        load_balancing_policy(),
-    ]
+    policies = [*IN_TWO, deletion_policy(grace_period=60), load_balancing_policy()]
 
     (step,) = plan(rebalance_of(policies, nodes(az1=2)))['steps']
 
@@ -402,11 +369,7 @@ def test_rebalance_over_regions_moves_between_them_first(plan):
     members = [node(i, 'az1', 'R1') for i in range(1, 5)]
     members += [node(i, 'az1', 'R2') for i in range(5, 7)]
 
-    reply = plan(
-        rebalance_of([region_policy('R1', 'R2'), zone_policy('az1', 'az2')], members),
-        zones={},
-        regions=regions,
-    )
+    reply = plan(rebalance_of(BOTH, members), zones={}, regions=regions)
 
     assert [one[1:] for one in moves(reply)] == [
         ('R1', 'az1', 'R2', 'az2'),
@@ -542,10 +505,8 @@ def test_no_step_names_a_protected_or_young_node_or_exceeds_the_surge(asked, wor
 
 @given(asked=clusters(shortages=False))
 def test_a_rebalance_carried_out_halfway_continues_with_the_rest(asked, worker_for):
-    """After each step, another rebalance plans the remaining steps, with the same victims.
-
-    Of equally good places it may prefer another one, since new nodes have become victims, too.
-    """
+    """After each step, another rebalance plans the remaining steps, with the same victims."""
+    # Of equally good places it may prefer another one, since new nodes have become victims, too.
     worker = worker_for(asked)
     steps = worker.policy_rebalance(asked)['steps']
     distances = []

@@ -114,25 +114,16 @@ def test_policy_check_after_its_expiry_is_not_decided(endpoints, caplog, expires
 
 
 HEAT = {'id': 'pr1', 'type': 'os.heat.stack-1.0'}
+DISABLED = zone_policy('a', enabled=False)
 
 
 @pytest.mark.parametrize(
     ('action', 'policies', 'more', 'reason'),
     [
-        ('CLUSTER_CHECK', [zone_policy('a')], {}, 'Completed policy checking.'),
-        ('NODE_CHECK', [deletion_policy()], {'node': node(1)}, 'Completed policy checking.'),
-        (
-            'NODE_CREATE',
-            [zone_policy('a')],
-            {'node': node(2), 'profile': HEAT},
-            'Completed policy checking.',
-        ),
-        (
-            'CLUSTER_SCALE_IN',
-            [zone_policy('a', enabled=False), deletion_policy()],
-            {},
-            'No trust, no cloud.',
-        ),
+        ('CLUSTER_CHECK', [zone_policy('a')], {}, None),
+        ('NODE_CHECK', [deletion_policy()], {'node': node(1)}, None),
+        ('NODE_CREATE', [zone_policy('a')], {'node': node(2), 'profile': HEAT}, None),
+        ('CLUSTER_SCALE_IN', [DISABLED, deletion_policy()], {}, 'No trust, no cloud.'),
     ],
     ids=['unhandled', 'of a node', 'unsupported profile', 'consulted, but calls no cloud'],
 )
@@ -144,53 +135,32 @@ def test_policy_check_needs_credentials_if_a_policy_is_consulted(
 
     reply = Endpoints(Refusing(), registry).policy_check(asked)
 
-    passes = reason == 'Completed policy checking.'
-    assert reply['action']['data'] == {
-        'kept': 1,
-        'status': 'OK' if passes else 'ERROR',
-        'reason': reason,
-    }
-    assert [one['outcome'] for one in reply['decisions']] == ['SKIPPED'] * passes
+    status = 'ERROR' if reason else 'OK'
+    expected = {'status': status, 'reason': reason or 'Completed policy checking.'}
+    assert reply['action']['data'] == {'kept': 1, **expected}
+    assert [d['outcome'] for d in reply['decisions']] == ([] if reason else ['SKIPPED'])
 
 
 def test_policy_check_notifies_start_and_end(endpoints, outbox):
     """A check is notified at its start and at its end."""
     reply = endpoints.policy_check(GOOD, 'req-1')
 
+    common = {'request_id': 'req-1', 'target': 'BEFORE', 'cluster': {'id': 'c1'}}
+    action = {'id': 'act-1', 'action': 'CLUSTER_SCALE_IN'}
     assert outbox.sent == [
-        (
-            'policy_check.start',
-            {
-                'request_id': 'req-1',
-                'target': 'BEFORE',
-                'action': {'id': 'act-1', 'action': 'CLUSTER_SCALE_IN'},
-                'cluster': {'id': 'c1'},
-            },
-        ),
-        (
-            'policy_check.end',
-            {**reply, 'request_id': 'req-1', 'target': 'BEFORE', 'cluster': {'id': 'c1'}},
-        ),
+        ('policy_check.start', {**common, 'action': action}),
+        ('policy_check.end', {**reply, **common}),
     ]
-
-
-def spec_of(binding):
-    return binding['spec']
 
 
 def test_policy_validate_fills_in_defaults(endpoints):
     """A valid spec is returned with its defaults filled in."""
-    answer = endpoints.policy_validate({'spec': spec_of(zone_policy('a'))})
+    answer = endpoints.policy_validate({'spec': zone_policy('a')['spec']})
 
-    assert answer == {
-        'spec': {
-            'type': 'senlin.policy.zone_placement',
-            'version': '1.0',
-            'properties': {'zones': [{'name': 'a', 'weight': 100}]},
-        }
-    }
+    assert answer == {'spec': zone_policy(('a', 100))['spec']}
     assert endpoints.policy_validate(answer) == answer
-    assert endpoints.policy_validate({'spec': spec_of(deletion_policy()), 'check_resources': True})
+    deletion = {'spec': deletion_policy()['spec'], 'check_resources': True}
+    assert endpoints.policy_validate(deletion)
 
 
 @pytest.mark.parametrize(
@@ -207,7 +177,7 @@ def test_policy_validate_fills_in_defaults(endpoints):
 def test_policy_validate_names_wrong_properties_and_unknown_places(endpoints, policy, text):
     """The error names the property that does not fit, or every place that the cloud lacks."""
     with pytest.raises(InvalidSpec, match=re.escape(text)):
-        endpoints.policy_validate({'spec': spec_of(policy), 'check_resources': True})
+        endpoints.policy_validate({'spec': policy['spec'], 'check_resources': True})
 
 
 def test_policy_type_list_and_get_return_types_and_schema(endpoints, registry):
@@ -280,15 +250,15 @@ def events():
 
 
 @pytest.fixture
-def made(registry, events):
-    """Return a function that creates a handler, with a recorder or without one."""
+def recorder():
+    return Record()
 
-    def create(recorder=None):
-        return Endpoints(
-            Inventory(), registry, WorkerSettings(events=events, recorder=recorder, now=lambda: NOW)
-        )
 
-    return create
+@pytest.fixture
+def recording(registry, events, recorder):
+    """Return endpoints that report to `events` and record."""
+    settings = WorkerSettings(events=events, recorder=recorder, now=lambda: NOW)
+    return Endpoints(Inventory(), registry, settings)
 
 
 def check_of(members, **inputs):
@@ -296,19 +266,18 @@ def check_of(members, **inputs):
     return msgspec.convert(raw, CheckRequest)
 
 
-def binding_of(**spec):
-    policy = deletion_policy()
-    return bind({**policy, 'spec': {**policy['spec'], **spec}})
-
-
-def test_decision_is_reported_and_recorded(made, events):
+def test_decision_is_reported_and_recorded(recording, recorder, events):
     """The record begins before the decision, and ends with method, request and reply."""
-    recorder, check, binding = Record(), check_of(nodes(a=2), cuont=1), binding_of()
+    check, binding = check_of(nodes(a=2), cuont=1), bind(deletion_policy())
 
-    reply = made(recorder).policy_check(check, 'req-1')
-    bound = made(recorder).policy_attach(binding, None)
+    reply = recording.policy_check(check, 'req-1')
+    bound = recording.policy_attach(binding, None)
 
-    assert [type(one) for one in events.received[:3]] == [CheckStarted, PolicyConsulted, CheckEnded]
+    assert [type(event) for event in events.received[:3]] == [
+        CheckStarted,
+        PolicyConsulted,
+        CheckEnded,
+    ]
     assert events.received[2].reply is reply
     assert any('"cuont" (did you mean "count"?)' in warning for warning in reply.warnings)
     assert recorder.begun == [('req-1', NOW), (None, NOW)]
@@ -318,12 +287,10 @@ def test_decision_is_reported_and_recorded(made, events):
     ]
 
 
-def test_check_of_an_invalid_cluster_is_neither_reported_nor_recorded(made, events):
+def test_check_of_an_invalid_cluster_is_neither_reported_nor_recorded(recording, recorder, events):
     """A request that breaks a rule is refused before anything happens."""
-    recorder = Record()
-
     with pytest.raises(InvalidRequest):
-        made(recorder).policy_check(check_of([node(1), node(1)]), None)
+        recording.policy_check(check_of([node(1), node(1)]), None)
 
     assert ([type(event) for event in events.received], recorder.begun) == ([RequestFailed], [])
 
@@ -331,9 +298,9 @@ def test_check_of_an_invalid_cluster_is_neither_reported_nor_recorded(made, even
 @pytest.mark.parametrize(
     ('version', 'label'), [('1.1', 'senlin.policy.deletion-1.1'), ('9.9', 'senlin.policy.deletion')]
 )
-def test_detach_is_labeled_with_an_installed_type(made, events, version, label):
+def test_detach_is_labeled_with_an_installed_type(recording, events, version, label):
     """A version that a caller invents does not become the label of a metric."""
-    reply = made().policy_detach(binding_of(version=version), None)
+    reply = recording.policy_detach(bind(deletion_policy(version=version)), None)
 
     assert reply['status'] == 'OK'
     started, ended = events.received

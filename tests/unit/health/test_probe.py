@@ -35,9 +35,8 @@ def current_state():
 def run_probe(*arguments):
     """Run placement-worker-status in a process."""
     program = 'import sys; from placement_worker.cmd.status import main; sys.exit(main())'
-    return subprocess.run(
-        [sys.executable, '-c', program, *arguments], capture_output=True, text=True, check=False
-    )
+    command = [sys.executable, '-c', program, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize(
@@ -103,13 +102,8 @@ def test_command_imports_nothing_of_the_package_but_the_probe(tmp_path):
     )
     # A measurement of the coverage would import modules of its own.
     environment = {name: value for name, value in os.environ.items() if 'COVERAGE' not in name}
-    done = subprocess.run(
-        [sys.executable, '-c', program],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=environment,
-    )
+    command = [sys.executable, '-c', program]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
 
     assert (done.returncode, done.stderr) == (0, '')
     assert done.stdout.split() == [

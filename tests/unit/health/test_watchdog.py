@@ -23,6 +23,7 @@ from placement_worker.health.watchdog import (
     liveness_failures,
     readiness_failures,
 )
+from tests.waiting import wait_for
 
 THRESHOLDS = Thresholds(poll_age_s=30, request_age_s=900, reconnect_age_s=0, disconnected_s=20)
 NOW = 1000.0
@@ -32,8 +33,7 @@ NOON = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
 class Clock:
     """A monotonic clock that tests set."""
 
-    def __init__(self):
-        self.now = NOW
+    now = NOW
 
     def __call__(self):
         return self.now
@@ -292,13 +292,14 @@ def test_liveness_fails_beyond_a_threshold_and_not_at_it(process, failures):
     assert '; '.join(liveness_failures([process], THRESHOLDS, stopping=False)) == failures
 
 
-def test_liveness_of_a_worker_that_stops_ignores_polls_but_not_requests():
+def test_worker_that_stops_is_not_ready_but_alive_unless_a_request_hangs():
     """A worker that stops need not poll, but it must not hang in a request."""
     processes = [ProcessState(7, None, 100, 10, None), ProcessState(8, None, 100, 901, None)]
 
     assert liveness_failures(processes, THRESHOLDS, stopping=True) == [
         'process 8 has had a request in flight for 901.0 s (limit 900 s)'
     ]
+    assert readiness_failures(processes, THRESHOLDS, stopping=True) == ['the worker is stopping']
 
 
 @pytest.mark.parametrize(('reconnect_age_s', 'alive'), [(0, True), (200, True), (99, False)])
@@ -331,39 +332,18 @@ def test_readiness_fails_without_a_broker_connection_beyond_a_threshold(process,
     assert liveness_failures([process], THRESHOLDS, stopping=False) == []
 
 
-def test_readiness_of_a_worker_that_stops_fails():
-    """A worker that stops takes no more requests."""
-    processes = [ProcessState(7, None, 0, None, None)]
-
-    assert readiness_failures(processes, THRESHOLDS, stopping=True) == ['the worker is stopping']
-
-
 def test_repeat_calls_the_function_again_until_it_is_stopped():
-    """No call follows the return of the stop function."""
+    """No call follows the return of the stop function, and a process that ends waits for none."""
     calls = []
-    third = threading.Event()
 
-    def call():
-        calls.append(1)
-        if len(calls) >= 3:
-            third.set()
-
-    stop = watchdog.repeat_in_thread(call, 0.01)
-    assert third.wait(10)
+    stop = watchdog.repeat_in_thread(lambda: calls.append(threading.current_thread()), 0.01)
+    wait_for(lambda: len(calls) >= 3)
     stop()
     stopped_at = len(calls)
     time.sleep(0.05)
 
     assert len(calls) == stopped_at
-
-
-def test_repeat_does_not_keep_the_process_alive():
-    """The thread is a daemon, so a process that ends does not wait for it."""
-    stop = watchdog.repeat_in_thread(lambda: None, 10)
-
-    threads = [thread for thread in threading.enumerate() if thread.name == 'periodic']
-    assert all(thread.daemon for thread in threads)
-    stop()
+    assert calls[0].daemon
 
 
 def test_from_environment_removes_the_address_and_keeps_the_watchdog_timeout():

@@ -17,7 +17,14 @@ import pytest
 from prometheus_client import CollectorRegistry, values
 from prometheus_client.parser import text_string_to_metric_families
 
-from placement_worker.contract.model import BindReply, BindRequest, CheckReply, CheckRequest
+from placement_worker.contract.model import (
+    ActionPatch,
+    BindingPatch,
+    BindReply,
+    BindRequest,
+    CheckReply,
+    CheckRequest,
+)
 from placement_worker.errors import ConfigurationError, InvalidSpec
 from placement_worker.events.types import (
     BindingEnded,
@@ -52,46 +59,34 @@ def metrics(registry):
 
 def check(status, elapsed_s, phase='BEFORE', action='CLUSTER_RESIZE'):
     """Return the event of a check with a reply of this status."""
-    asked = msgspec.convert(request(action, [], target=phase), CheckRequest)
-    reply = {'action': {'id': 'a', 'data': {'status': status}}, 'cluster': None, 'nodes': {}}
-    replied = msgspec.convert({**reply, 'decisions': []}, CheckReply)
-    return CheckEnded(asked, replied, elapsed_s, 'req-1')
+    checked = msgspec.convert(request(action, [], target=phase), CheckRequest)
+    patch = ActionPatch('a', {'status': status})
+    reply = CheckReply(action=patch, cluster=None, nodes={}, decisions=[])
+    return CheckEnded(checked, reply, elapsed_s, 'req-1')
 
 
-def binding(elapsed_s):
-    """Return the event of a policy that was attached."""
-    asked = msgspec.convert(bind(zone_policy('a')), BindRequest)
-    reply = {'status': 'OK', 'reason': 'Policy attached.', 'policy': {'id': 'p', 'data': {}}}
-    replied = msgspec.convert({**reply, 'cluster': None, 'nodes': {}}, BindReply)
-    return BindingEnded('policy_attach', asked, replied, 'a', 'a-1.0', elapsed_s, 'req-1')
-
-
+BIND = msgspec.convert(bind(zone_policy('a')), BindRequest)
+BOUND = BindReply(status='OK', reason='', policy=BindingPatch('p', {}), cluster=None, nodes={})
 EVENTS = [
     (check('ERROR', 2, 'AFTER', 'CLUSTER_CREATE'),
      'check_duration_seconds',
-     {'phase': 'AFTER', 'action': 'CLUSTER_CREATE', 'outcome': 'ERROR'},
-     2),
+     {'phase': 'AFTER', 'action': 'CLUSTER_CREATE', 'outcome': 'ERROR'}, 2),
     (PolicyConsulted('a-1.0', 'APPLIED', 2),
      'policy_duration_seconds',
-     {'policy': 'a-1.0', 'outcome': 'APPLIED'},
-     2),
-    (binding(2),
+     {'policy': 'a-1.0', 'outcome': 'APPLIED'}, 2),
+    (BindingEnded('policy_attach', BIND, BOUND, 'a', 'a-1.0', 2, 'req-1'),
      'binding_duration_seconds',
-     {'method': 'policy_attach', 'policy': 'a-1.0', 'outcome': 'OK'},
-     2),
+     {'method': 'policy_attach', 'policy': 'a-1.0', 'outcome': 'OK'}, 2),
     (CloudCalled('compute', 'zones', 'CloudUnavailable', 2),
      'cloud_call_duration_seconds',
-     {'service': 'compute', 'operation': 'zones', 'outcome': 'CloudUnavailable'},
-     2),
+     {'service': 'compute', 'operation': 'zones', 'outcome': 'CloudUnavailable'}, 2),
     (LoadBalancerConflicted(2), 'load_balancer_conflict_wait_seconds', {}, 2),
     (RequestFailed('policy_check', InvalidSpec('no'), 'req-1'),
      'request_errors_total',
-     {'method': 'policy_check', 'error': 'InvalidSpec'},
-     1),
+     {'method': 'policy_check', 'error': 'InvalidSpec'}, 1),
     (RequestFailed('policy_check', KeyError('no'), 'req-1'),
      'request_errors_total',
-     {'method': 'policy_check', 'error': 'WorkerFailed'},
-     1),
+     {'method': 'policy_check', 'error': 'WorkerFailed'}, 1),
     (LoadBalancerUpdated(), 'load_balancer_updates_total', {}, 1),
     (LoadBalancerRetried(), 'load_balancer_retries_total', {}, 1),
     (MessageTaken('t'), 'requests_in_work', {'topic': 't'}, 1),
@@ -119,19 +114,13 @@ def test_metric_after_each_event_grows_by_one_step(metrics, registry, event, nam
 
 
 def test_metrics_after_an_event_without_a_metric_are_unchanged(metrics, registry):
-    """An event that no metric counts is ignored."""
+    """An event without a metric is ignored, and a settled request is no longer in flight."""
     before = list(registry.collect())
-
     metrics.handle(CheckStarted(check('OK', 0).request, None))
-
     assert list(registry.collect()) == before
 
-
-def test_requests_in_flight_after_a_message_is_settled_are_zero(metrics, registry):
-    """A request counts as in flight from the moment its message is taken until it is settled."""
     metrics.handle(MessageTaken('t'))
     metrics.handle(MessageSettled('t'))
-
     assert registry.get_sample_value('placement_worker_requests_in_work', {'topic': 't'}) == 0
 
 
@@ -148,15 +137,14 @@ def test_duration_of_a_check_is_in_the_buckets_above_it(metrics, registry):
 @pytest.mark.usefixtures('metrics')
 def test_counters_of_alerts_before_any_event_are_zero(registry):
     """Counters of alerts exist from the start, so that `increase` sees their first step."""
+    of_topic = ('requests_in_work', 'requests_settled_total', 'requests_redelivered_total')
     for name, labels in (
-        ('requests_in_work', {'topic': 't'}),
-        ('requests_settled_total', {'topic': 't'}),
-        ('requests_redelivered_total', {'topic': 't'}),
-        ('requests_put_aside_total', {'to': 'suspects'}),
-        ('requests_put_aside_total', {'to': 'parked'}),
-        ('request_errors_total', {'method': 'policy_check', 'error': 'WorkerFailed'}),
-        ('request_errors_total', {'method': 'policy_attach', 'error': 'WorkerFailed'}),
-        ('request_errors_total', {'method': 'policy_detach', 'error': 'WorkerFailed'}),
+        *((name, {'topic': 't'}) for name in of_topic),
+        *(('requests_put_aside_total', {'to': queue}) for queue in ('suspects', 'parked')),
+        *(
+            ('request_errors_total', {'method': f'policy_{method}', 'error': 'WorkerFailed'})
+            for method in ('check', 'attach', 'detach')
+        ),
     ):
         assert registry.get_sample_value(f'placement_worker_{name}', labels) == 0
 

@@ -45,18 +45,13 @@ def test_export_into_a_used_folder_deletes_the_metrics_of_an_earlier_worker(tmp_
     assert [path.name for path in tmp_path.iterdir()] == ['notes']
 
 
-def test_export_into_a_missing_folder_creates_it(tmp_path, taken_port):
-    """The folder that the option names is created."""
+def test_export_creates_its_folder_or_names_the_option(tmp_path, taken_port):
+    """The error about a folder that cannot be created names the option, the path and the remedy."""
     with pytest.raises(ConfigurationError):
         setup.export(taken_port, '127.0.0.1', str(tmp_path / 'metrics'), None)
-
     assert (tmp_path / 'metrics').is_dir()
 
-
-def test_export_into_a_folder_that_cannot_be_created_names_the_option(tmp_path, taken_port):
-    """The error names the option, the path and the remedy."""
     (tmp_path / 'file').touch()
-
     with pytest.raises(ConfigurationError, match=r'Cannot use \[metrics\] folder: .*/file/m: '):
         setup.export(taken_port, '127.0.0.1', str(tmp_path / 'file' / 'm'), None)
 

@@ -44,74 +44,51 @@ def test_cloud_with_an_inventory_is_the_embedded_cloud(conf, tmp_path):
     assert factory.create_clouds(conf, '/state').load_balancer.state.endswith('kept.json')
 
 
+INVENTORY, CORDONS = ('cloud', 'inventory_file'), ('placement', 'cordon_file')
+DECISIONS = ('decision_log', 'file')
+NO_CORDONS = r'No such file or directory; create it, and write \[\] for no cordons$'
+NO_FOLDER = (
+    'No such file or directory; create its folder and let the user of the worker write to it$'
+)
+
+
 @pytest.mark.parametrize(
-    ('create', 'option', 'value', 'message'),
+    ('created', 'option', 'value', 'message'),
     [
-        (factory.create_clouds, 'cloud.inventory_file', None, '.*needs inventory_file'),
-        (factory.create_clouds, 'cloud.inventory_file', 'wrong.yaml', '{}: .*zones'),
-        (
-            factory.create_clouds,
-            'cloud.inventory_file',
-            'gone',
-            r'\[cloud\] .*gone.*; create it, or correct the path$',
-        ),
-        (factory.create_clouds, 'cloud.backend', 'openstack', '.*auth_type is not set'),
-        (
-            factory.create_cordons,
-            'placement.cordon_file',
-            'gone',
-            r'{}: Cannot read the cordon file: gone: No such file or directory; create it, and '
-            r'write \[\] for no cordons$',
-        ),
-        (
-            factory.create_cordons,
-            'placement.cordon_file',
-            'wrong.yaml',
-            '{}: Invalid cordon file: wrong.yaml: Expected `array`, got `object`',
-        ),
-        (
-            factory.create_recorder,
-            'decision_log.file',
-            'none/d.jsonl',
-            'Cannot write {}: none/d.jsonl: No such file or directory; create its folder and let '
-            'the user of the worker write to it$',
-        ),
-        (
-            factory.create_recorder,
-            'decision_log.file',
-            '/',
-            'Cannot write {}: /: Is a directory; name a file in that folder$',
-        ),
+        ('clouds', INVENTORY, None, '.*needs inventory_file'),
+        ('clouds', INVENTORY, 'wrong.yaml', '{}: .*zones'),
+        ('clouds', INVENTORY, 'gone', r'\[cloud\] .*gone.*; create it, or correct the path$'),
+        ('clouds', ('cloud', 'backend'), 'openstack', '.*auth_type is not set'),
+        ('cordons', CORDONS, 'gone', '{}: Cannot read the cordon file: gone: ' + NO_CORDONS),
+        ('cordons', CORDONS, 'wrong.yaml', '{}: Invalid cordon file: wrong.yaml: Expected `array`'),
+        ('recorder', DECISIONS, 'none/d.jsonl', 'Cannot write {}: none/d.jsonl: ' + NO_FOLDER),
+        ('recorder', DECISIONS, '/', 'Cannot write {}: /: Is a directory; name a file'),
     ],
 )
 def test_object_that_cannot_be_created_names_the_option(
-    conf, tmp_path, create, option, value, message
+    conf, tmp_path, created, option, value, message
 ):
     """The error names the option that is missing or wrong, the file, the cause and the remedy."""
-    group, name = option.split('.')
+    group, name = option
     (tmp_path / 'wrong.yaml').write_text('zones: 7')
     conf.set_override(name, value, group=group)
 
     with pytest.raises(ConfigurationError, match='^' + message.format(rf'\[{group}\] {name}')):
-        create(conf)
+        getattr(factory, f'create_{created}')(conf)
 
 
-def test_cordons_and_recorder_without_a_file_are_none(conf):
-    """By default there are no cordons, and no decision is recorded."""
+def test_cordons_are_those_of_the_file_if_any(conf, tmp_path):
+    """The cordons are those of the file at the time of each request; by default there are none."""
     assert factory.create_cordons(conf) is None
-    assert factory.create_recorder(conf) is None
-
-
-def test_cordons_are_those_of_the_file(conf, tmp_path):
-    """The cordons are those of the file at the time of each request."""
     (tmp_path / 'cordons.yaml').write_text('- {zone: a, until: "2026-01-02T00:00:00Z"}')
     conf.set_override('cordon_file', 'cordons.yaml', group='placement')
 
-    assert [one.zone for one in factory.create_cordons(conf).in_force(NOW)] == ['a']
+    assert [cordon.zone for cordon in factory.create_cordons(conf).in_force(NOW)] == ['a']
 
 
 def test_recorder_creates_its_file_and_records_the_host_of_the_worker(conf, tmp_path):
     """A file that cannot be written is found at the start, and each line names its worker."""
+    assert factory.create_recorder(conf) is None
     conf.set_override('file', str(tmp_path / 'd.jsonl'), group='decision_log')
     recorder = factory.create_recorder(conf)
     assert (tmp_path / 'd.jsonl').exists()
@@ -123,18 +100,18 @@ def test_recorder_creates_its_file_and_records_the_host_of_the_worker(conf, tmp_
 
 
 @pytest.mark.parametrize(
-    ('poll_age_s', 'request_age_s', 'disconnected_s', 'unmet'),
+    ('poll_age_s', 'request_age_s', 'disconnected_s', 'reasons', 'missing'),
     [
-        (0, None, None, {'reasons': [], 'missing': []}),
-        (1101, None, None, {'reasons': ['(limit 1100 s)'], 'missing': []}),
-        (0, 2201, None, {'reasons': ['(limit 2200 s)'], 'missing': []}),
-        (3301, None, 0, {'reasons': ['(limit 3300 s)'], 'missing': []}),
-        (0, None, 4401, {'reasons': [], 'missing': ['(limit 4400 s)']}),
+        (0, None, None, [], []),
+        (1101, None, None, ['(limit 1100 s)'], []),
+        (0, 2201, None, ['(limit 2200 s)'], []),
+        (3301, None, 0, ['(limit 3300 s)'], []),
+        (0, None, 4401, [], ['(limit 4400 s)']),
     ],
     ids=['none', 'poll', 'request', 'reconnect', 'disconnected'],
 )
 def test_watchdog_applies_each_option_to_its_limit_and_writes_the_configured_file(
-    conf, tmp_path, poll_age_s, request_age_s, disconnected_s, unmet
+    conf, tmp_path, poll_age_s, request_age_s, disconnected_s, reasons, missing
 ):
     """A worker beyond a limit is reported with the value of the option for that limit."""
     limits = {
@@ -155,7 +132,8 @@ def test_watchdog_applies_each_option_to_its_limit_and_writes_the_configured_fil
     factory.create_watchdog(conf, heartbeats, {}).check()
 
     state = json.loads((tmp_path / 'liveness.json').read_text())
-    assert {key: [text[text.index('(') :] for text in state[key]] for key in unmet} == unmet
+    assert [text[text.index('(') :] for text in state['reasons']] == reasons
+    assert [text[text.index('(') :] for text in state['missing']] == missing
 
 
 def test_watchdog_takes_the_address_of_systemd_from_the_environment(conf):
@@ -176,10 +154,9 @@ def test_queues_move_poison_messages_to_isolation_and_then_to_the_parking_lot(co
     fast, slow, isolation = factory.consumed_queues(conf)
 
     assert fast.delivery_limit == slow.delivery_limit
-    assert fast.delivery_limit.queue == isolation.topic == 't-suspects'
-    assert not fast.delivery_limit.parks
-    assert (isolation.threads, isolation.delivery_limit.queue) == (1, 't-parked')
-    assert isolation.delivery_limit.parks
+    assert (fast.delivery_limit.queue, fast.delivery_limit.parks) == ('t-suspects', False)
+    assert (isolation.topic, isolation.threads) == ('t-suspects', 1)
+    assert (isolation.delivery_limit.queue, isolation.delivery_limit.parks) == ('t-parked', True)
 
 
 @pytest.mark.parametrize(('engine_timeout_s', 'expected'), [(600, [60, 600, 600]), (30, [30] * 3)])

@@ -7,16 +7,16 @@ from placement_worker.worker import guru_meditation
 
 
 @pytest.mark.parametrize(
-    ('text', 'shown'),
+    ('text', 'masked'),
     [
         ('url = rabbit://user:hunter2@host:5672/v', 'url = rabbit://***@host:5672/v'),
         ('rabbit://u:hunter2@a:1,v:hunter3@b:2/', 'rabbit://***@b:2/'),
         ('http://host/path x@y', 'http://host/path x@y'),
     ],
 )
-def test_secret_of_a_url_is_masked(text, shown):
+def test_secret_of_a_url_is_masked(text, masked):
     """The report shows the host of a URL without its user and password."""
-    assert guru_meditation.SECRET.sub('***@', text) == shown
+    assert guru_meditation.SECRET.sub('***@', text) == masked
 
 
 def test_report_has_threads_version_and_options_without_secrets():
@@ -33,12 +33,8 @@ def test_report_has_threads_version_and_options_without_secrets():
         conf.reset()
         conf.unregister_opts(options)
 
-    for words in (
-        'placement-worker',
-        'test_guru_meditation.py',
-        'report_test_url = rabbit://***@host/',
-        'report_test_password',
-    ):
+    masked = ('report_test_url = rabbit://***@host/', 'report_test_password')
+    for words in ('placement-worker', 'test_guru_meditation.py', *masked):
         assert words in text
     for secret in ('hunter2', 'hunter3'):
         assert secret not in text

@@ -37,16 +37,11 @@ def configured(tmp_path, services):
     def configure(cloud=None, **groups):
         file = tmp_path / 'placement-worker.conf'
         written = {'cloud': cloud or {}, **groups}
-        file.write_text(
-            '\n'.join(
-                line
-                for group, options in written.items()
-                for line in (
-                    f'[{group}]',
-                    *(f'{name} = {value}' for name, value in options.items()),
-                )
-            ).format(url=services.url)
-        )
+        lines = [
+            f'[{group}]\n' + '\n'.join(f'{name} = {value}' for name, value in options.items())
+            for group, options in written.items()
+        ]
+        file.write_text('\n'.join(lines).format(url=services.url))
         conf = cfg.ConfigOpts()
         options.register(conf)
         conf([], default_config_files=[str(file)])
@@ -86,9 +81,8 @@ def test_service_user_in_the_section_of_auth_section_is_used(configured):
 @pytest.mark.filterwarnings('ignore:Support for InfluxDB')  # openstacksdk's own affair
 def test_cloud_name_uses_an_entry_of_clouds_yaml(configured, services, tmp_path, monkeypatch):
     """An operator can try the worker without a service user."""
-    auth = {
-        key: value.format(url=services.url) for key, value in USER.items() if key != 'auth_type'
-    }
+    auth = {**USER, 'auth_url': USER['auth_url'].format(url=services.url)}
+    del auth['auth_type']
     entry = {'auth': auth, 'region_name': 'RegionTwo', 'interface': 'public', 'verify': False}
     (tmp_path / 'clouds.yaml').write_text(yaml.safe_dump({'clouds': {'mine': entry}}))
     monkeypatch.setenv('OS_CLIENT_CONFIG_FILE', str(tmp_path / 'clouds.yaml'))
@@ -119,30 +113,19 @@ def test_options_of_connections_reach_the_connections(configured):
     """Certificates and timeouts of the options apply to every request."""
     given = {'cafile': '/ca.pem', 'certfile': '/c.pem', 'keyfile': '/k.pem', 'timeout': 7}
 
-    assert configured(service_auth=USER).access.connection == {
-        'verify': True,
-        'cert': None,
-        'timeout': 60,
-    }
-    assert configured(service_auth={**USER, **given}).access.connection == {
-        'verify': '/ca.pem',
-        'cert': ('/c.pem', '/k.pem'),
-        'timeout': 7,
-    }
-    assert (
-        configured(service_auth={**USER, 'insecure': 'true'}).access.connection['verify'] is False
-    )
+    def connection(**options):
+        return configured(service_auth={**USER, **options}).access.connection
+
+    assert connection() == {'verify': True, 'cert': None, 'timeout': 60}
+    certificate = {'verify': '/ca.pem', 'cert': ('/c.pem', '/k.pem')}
+    assert connection(**given) == {**certificate, 'timeout': 7}
+    assert connection(insecure='true')['verify'] is False
 
 
 def test_options_of_the_cloud_reach_the_cloud(configured, services):
     """Attempts, time budget and cache are those of the options."""
-    options = {
-        'max_attempts': 2,
-        'lookup_budget_s': 7,
-        'validity_ttl_s': 60,
-        'allow_service_credentials': 'true',
-    }
-    clouds = configured(cloud=options, service_auth=USER)
+    limits = {'max_attempts': 2, 'lookup_budget_s': 7, 'validity_ttl_s': 60}
+    clouds = configured(cloud={**limits, 'allow_service_credentials': 'true'}, service_auth=USER)
 
     for _ in range(2):
         assert clouds.acting_for(Credentials(), 'service').regions()
@@ -167,9 +150,8 @@ def test_create_with_insufficient_options_raises_without_secrets(
     configured, tmp_path, monkeypatch, groups, message
 ):
     """A worker that cannot reach its cloud names the option and hides the password."""
-    (tmp_path / 'clouds.yaml').write_text(
-        'clouds: {mine: {}}'
-    )  # openstacksdk would look elsewhere for a missing file
+    # openstacksdk would look elsewhere for a missing file
+    (tmp_path / 'clouds.yaml').write_text('clouds: {mine: {}}')
     monkeypatch.setenv('OS_CLIENT_CONFIG_FILE', str(tmp_path / 'clouds.yaml'))
 
     with pytest.raises(ConfigurationError, match=message) as raised:

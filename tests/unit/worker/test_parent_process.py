@@ -1,7 +1,4 @@
-"""The parent of a worker: its start up to the broker, orderly stops, and deaths of processes.
-
-tests/functional/test_worker.py continues with a broker.
-"""
+"""The parent of a worker: its start up to the broker, orderly stops, and deaths of processes."""
 
 import logging
 import os
@@ -80,10 +77,8 @@ def test_run_with_a_configuration_that_cannot_work_returns_2_and_prints_the_caus
 
 @pytest.mark.parametrize('wrong', ['[placement]\ncordon_file = none\n', ''])
 def test_run_with_another_option_that_cannot_work_creates_no_decision_log(start, tmp_path, wrong):
-    """A first start by root leaves no file that the user of the worker cannot write.
-
-    `transport_url` is missing, too.
-    """
+    """A first start by root leaves no file that the user of the worker cannot write."""
+    # `transport_url` is missing, too.
     assert start(f'{CLOUD}[decision_log]\nfile = d.jsonl\n{wrong}')[0] == 2
 
     assert not (tmp_path / 'd.jsonl').exists()
@@ -103,10 +98,7 @@ def test_run_with_a_missing_file_returns_2_and_names_the_option(capsys):
 def test_signal_while_the_worker_waits_for_its_broker_is_an_orderly_stop(
     tmp_path, monkeypatch, stop, status
 ):
-    """A worker that stops before it serves has the exit status of its signal, and leaves no folder.
-
-    SIGHUP before does not end it.
-    """
+    """SIGHUP does not end it; other signals give its exit status, and leave no folder."""
     (tmp_path / 'temporary').mkdir()
     monkeypatch.setenv('TMPDIR', str(tmp_path / 'temporary'))
     monkeypatch.setenv('HOME', str(tmp_path))

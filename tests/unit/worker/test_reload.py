@@ -1,6 +1,7 @@
 """The reload of options on SIGHUP."""
 
 import logging
+from unittest.mock import Mock
 
 import pytest
 from oslo_config import cfg
@@ -55,17 +56,6 @@ def test_reload_of_a_valid_file_applies_the_mutable_options(conf, file, messages
     assert messages() == [
         'Reloaded the mutable options; changed options: [worker] max_nodes_per_cluster = 9, '
         f'[worker] max_request_bytes = {DEFAULT_BYTES}'
-    ]
-
-
-def test_reload_names_options_as_a_file_does(conf, messages, monkeypatch):
-    """Options that are declared with hyphens are shown with the underscores of the manual."""
-    monkeypatch.setattr(conf, 'mutate_config_files', lambda: [(None, 'log-config-append')])
-
-    reload.reload(conf)
-
-    assert messages() == [
-        'Reloaded the mutable options; changed options: [DEFAULT] log_config_append = None'
     ]
 
 
@@ -142,19 +132,28 @@ def test_reload_of_an_invalid_file_changes_nothing_and_logs_one_line(
     assert '\n' not in message
 
 
-def test_reload_with_a_malformed_logging_configuration_is_logged(conf, messages, monkeypatch):
-    """A mistake in the logging configuration does not end the process."""
-
-    def mutate():
-        raise RuntimeError('no section formatters')
-
-    monkeypatch.setattr(conf, 'mutate_config_files', mutate)
+@pytest.mark.parametrize(
+    ('result', 'message'),
+    [
+        # Options that are declared with hyphens have underscores in the manual.
+        (
+            {'return_value': [(None, 'log-config-append')]},
+            'Reloaded the mutable options; changed options: [DEFAULT] log_config_append = None',
+        ),
+        (
+            {'side_effect': RuntimeError('no section formatters')},
+            'Reloaded the mutable options, but not those of the log: no section formatters',
+        ),
+    ],
+    ids=['hyphens', 'malformed logging configuration'],
+)
+def test_reload_logs_the_result_of_oslo_config(conf, messages, monkeypatch, result, message):
+    """Changed options have their names of the manual, and a mistake does not end the process."""
+    monkeypatch.setattr(conf, 'mutate_config_files', Mock(**result))
 
     reload.reload(conf)
 
-    assert messages() == [
-        'Reloaded the mutable options, but not those of the log: no section formatters'
-    ]
+    assert messages() == [message]
 
 
 @pytest.fixture
@@ -224,18 +223,13 @@ def test_reload_with_the_logging_file_as_an_argument_checks_that_file(tmp_path, 
     ]
 
 
-def test_reloadable_config_offers_the_options_of_its_configuration(conf):
-    """cotyledon finds the options that it reads, such as graceful_shutdown_timeout."""
-    assert reload.ReloadableConfig(conf).worker.max_nodes_per_cluster == 7
-
-
 def test_reloadable_config_in_another_process_reloads_nothing(conf):
-    """A process of the worker, which reloads by itself, reports each error once."""
+    """cotyledon finds the options, and a process, which reloads by itself, reports errors once."""
     reloadable = reload.ReloadableConfig(conf)
     reloadable._parent += 1
-    reloads = []
-    conf.mutate_config_files = lambda: reloads.append(1)
+    conf.mutate_config_files = Mock()
 
     reloadable.mutate_config_files()
 
-    assert reloads == []
+    assert reloadable.worker.max_nodes_per_cluster == 7
+    assert conf.mutate_config_files.mock_calls == []

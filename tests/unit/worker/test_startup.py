@@ -15,6 +15,7 @@ from placement_worker.worker import log_escaping, startup
 from tests import hostile_requests
 from tests.config_files import Options
 
+VALUE = 'Value for option'
 FILE, FOLDER = ['--config-file=worker.conf'], ['--config-dir=.', '--nodebug']
 
 
@@ -22,18 +23,10 @@ FILE, FOLDER = ['--config-file=worker.conf'], ['--config-dir=.', '--nodebug']
     ('arguments', 'text', 'message'),
     [
         (FILE, '[worker]\ntopic =\n', '[worker] topic is empty'),
-        (
-            FILE,
-            '[DEFAULT]\nlog_config_append = /nofile\n',
-            'Cannot set up the log: /nofile: No such file or directory',
-        ),
+        (FILE, '[DEFAULT]\nlog_config_append = /nofile\n', 'Cannot set up the log: /nofile: '),
         (FILE, '[DEFAULT]\nlog_file = /none/w.log\n', '/none/w.log: No such file or directory'),
         *(
-            (
-                given,
-                f'[DEFAULT]\n{option} = maybe\n',
-                f'Value for option [DEFAULT] {option} from {{}}',
-            )
+            (given, f'[DEFAULT]\n{option} = maybe\n', f'{VALUE} [DEFAULT] {option} from {{}}')
             for given, option in ((FILE, 'debug'), (FILE, 'use_syslog'), (FOLDER, 'debug'))
         ),
         (
@@ -129,9 +122,10 @@ def test_log_with_a_hostile_message_writes_one_line(written, formatter):
 
 @pytest.mark.parametrize('formatter', [OSLO, PLAIN])
 def test_log_with_a_hostile_exception_writes_a_traceback_without_forged_lines(written, formatter):
-    """The text of an exception, of its cause and of its notes cannot begin a line of the log."""
+    """Texts of an exception, its cause and its notes begin no line, of any handler's log."""
 
     def fail(logger):
+        logger.handlers *= 2
         try:
             try:
                 raise KeyError(hostile_requests.TEXT)
@@ -144,32 +138,14 @@ def test_log_with_a_hostile_exception_writes_a_traceback_without_forged_lines(wr
     text, _ = written(fail, formatter)
 
     assert hostile_requests.raw(text) == []
-    assert all(
-        word in text
-        for word in ('KeyError: ', 'ValueError: evil\\n', 'direct cause', 'raise KeyError')
-    )
+    for words in ('KeyError: ', 'ValueError: evil\\n', 'direct cause', 'raise KeyError'):
+        assert text.count(words) >= 2
+    begun = [line for line in text.splitlines() if 'Traceback' in line]
+    assert len(begun) == 4
+    assert all(line.endswith('Traceback (most recent call last):') for line in begun)
     assert not any(
         hostile_requests.FORGED in line and 'evil' not in line for line in text.splitlines()
     )
-
-
-@pytest.mark.parametrize('formatter', [OSLO, PLAIN])
-def test_log_with_a_traceback_and_two_handlers_keeps_its_lines_in_both(written, formatter):
-    """A traceback keeps its lines when a second handler formats the same record."""
-
-    def fail(logger):
-        logger.handlers *= 2
-        try:
-            raise ValueError(hostile_requests.TEXT)
-        except ValueError:
-            logger.exception('It failed')
-
-    text, _ = written(fail, formatter)
-
-    begun = [line for line in text.splitlines() if 'Traceback' in line]
-    assert len(begun) == 2
-    assert all(line.endswith('Traceback (most recent call last):') for line in begun)
-    assert hostile_requests.raw(text) == []
 
 
 def test_log_with_an_exception_that_is_only_being_handled_writes_one_line(written):

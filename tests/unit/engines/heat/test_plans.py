@@ -11,6 +11,7 @@ from placement_worker.engines.heat.plans import LocalChooser, Member, plan, rene
 
 FAILED = Member('failed', 'az1', failed=True, needs_zone=True)
 ONE, TWO, THREE = Member('one', 'az1'), Member('two', 'az2'), Member('three', 'az3')
+ALL = ['one', 'two', 'three']
 
 
 class Chooser:
@@ -32,13 +33,7 @@ class Chooser:
     ('members', 'size', 'asked', 'victims', 'zones'),
     [
         ([ONE], 3, [('zones', ['one'], 2)], [], {'one': 'az1', 'new1': 'new', 'new2': 'new'}),
-        (
-            [ONE, TWO, THREE],
-            1,
-            [('victims', ['one', 'two', 'three'], 2)],
-            ['two', 'three'],
-            {'one': 'az1'},
-        ),
+        ([ONE, TWO, THREE], 1, [('victims', ALL, 2)], ['two', 'three'], {'one': 'az1'}),
         ([ONE, TWO], 2, [], [], {'one': 'az1', 'two': 'az2'}),
         ([FAILED, TWO], 2, [('zones', ['failed', 'two'], 1)], [], {'failed': 'new', 'two': 'az2'}),
         (
@@ -102,12 +97,10 @@ def read(*rows, names=('a',)):
 
 
 def test_members_have_the_order_of_the_names():
-    """Members keep Heat's order; rows of other names are ignored, and members without a row are
-    complete.
-    """
-    found = read(row('b'), row('other'), row('a'), names=('a', 'old', 'b'))
+    """Members keep Heat's order; rows of other names are ignored; a missing row is no failure."""
+    members = read(row('b'), row('other'), row('a'), names=('a', 'old', 'b'))
 
-    assert list(found) == [
+    assert list(members) == [
         Member('a', 'az1', created_at=WHEN, updated_at=WHEN),
         Member('old', 'az1', is_outdated=True),
         Member('b', 'az1', created_at=WHEN, updated_at=WHEN),
@@ -120,19 +113,16 @@ def test_members_have_the_order_of_the_names():
         ('CREATE', 'FAILED', True),
         ('CHECK', 'FAILED', True),
         ('CHECK', 'COMPLETE', False),
-        *[
-            (action, 'FAILED', False)
-            for action in ('UPDATE', 'SUSPEND', 'RESUME', 'DELETE', 'INIT')
-        ],
+        *((name, 'FAILED', False) for name in ('UPDATE', 'SUSPEND', 'RESUME', 'DELETE', 'INIT')),
     ],
 )
 def test_member_that_heat_creates_again_alone_needs_a_zone(action, status, needs_zone):
     """A member that may exist keeps its zone, since another one would replace its server."""
-    (found,) = read(row('a', action, status, 'why'))
+    (member,) = read(row('a', action, status, 'why'))
 
-    assert found.needs_zone == needs_zone
-    assert found.failed == (status == 'FAILED')
-    assert found.reason == ('why' if found.failed else None)
+    assert member.needs_zone == needs_zone
+    assert member.failed == (status == 'FAILED')
+    assert member.reason == ('why' if member.failed else None)
 
 
 @pytest.mark.parametrize(
@@ -163,7 +153,7 @@ def test_local_zones_balance_by_weight_with_the_members_that_are_left(
 
 def test_local_victims_are_the_first_members():
     """Without a worker, members leave in Heat's own order."""
-    assert LocalChooser([]).victims([ONE, TWO, THREE], 2) == ['one', 'two']
+    assert LocalChooser([]).victims([ONE, TWO, THREE], 2) == ALL[:2]
 
 
 def old(name, zone, **more):
@@ -180,14 +170,7 @@ def old(name, zone, **more):
         ([old('a', 'az1'), old('b', 'az2'), old('f', 'az1', failed=True)], {}, 'fab'),
         ([old('a', 'gone'), old('b', None), old('c', 'az1')], {}, 'cab'),
     ],
-    ids=[
-        'order of Heat',
-        'beside a new one',
-        'beside a renewed one',
-        'weight',
-        'failed',
-        'no zone',
-    ],
+    ids=['order of Heat', 'beside a new one', 'beside a renewed one', 'weight', 'failed', 'none'],
 )
 def test_renewal_ends_with_the_members_that_new_ones_make_superfluous(members, created, order):
     """Failed members come first, and the zones are balanced when the last ones are removed."""
@@ -224,10 +207,8 @@ def test_definition_in_another_zone_keeps_its_other_properties():
     definition = Definition({'flavor': '1', 'availability_zone': 'az1'})
 
     assert plans.in_zone(definition, 'az1') is definition
-    assert plans.in_zone(definition, 'az2').properties == {
-        'flavor': '1',
-        'availability_zone': 'az2',
-    }
+    moved = plans.in_zone(definition, 'az2').properties
+    assert moved == {'flavor': '1', 'availability_zone': 'az2'}
 
 
 ZONE = {'get_param': 'availability_zone'}

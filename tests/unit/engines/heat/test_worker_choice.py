@@ -73,21 +73,19 @@ def test_new_member_goes_to_the_emptiest_zone(worker, members, count, zones):
     assert all(node.physical_id is None for node in worker.requests[0].cluster.nodes)
 
 
+IN_AZ1 = {'data': {'placement': {'zone': 'az1'}}}
+
+
 @pytest.mark.parametrize(
     ('given', 'expected'),
     [
         (
             Member('a', 'az1', created_at=NOW, updated_at=NOW),
-            {'status': 'ACTIVE', 'created_at': NOW, 'data': {'placement': {'zone': 'az1'}}},
+            {'status': 'ACTIVE', 'created_at': NOW, **IN_AZ1},
         ),
         (
             Member('a', 'az1', True, 'full', needs_zone=True, created_at=NOW, updated_at=NOW),
-            {
-                'status': 'ERROR',
-                'status_reason': 'full',
-                'updated_at': NOW,
-                'data': {'placement': {'zone': 'az1'}},
-            },
+            {'status': 'ERROR', 'status_reason': 'full', 'updated_at': NOW, **IN_AZ1},
         ),
         (Member('a', None, is_outdated=True), {'status': 'ACTIVE', 'tainted': True}),
     ],
@@ -101,6 +99,7 @@ def test_member_is_a_node_with_the_cause_of_its_failure(worker, given, expected)
     assert node == Node(id='a', name='a', index=0, **expected)
 
 
+A, B = member('a', 'az1', 40), member('c', 'az1', 30)
 FULL = 'ResourceInError: resources.a: No valid host was found.'
 
 
@@ -129,29 +128,11 @@ def test_members_to_place_know_the_failures_of_victims(worker):
 @pytest.mark.parametrize(
     ('members', 'victims', 'criteria'),
     [
-        (
-            [
-                member('a', 'az1', 40), member('b', 'az2', 50), member('c', 'az1', 30),
-                member('d', 'az3', 99),
-            ],
-            ['a'],
-            'OLDEST_FIRST',
-        ),
+        ([A, member('b', 'az2', 50), B, member('d', 'az3', 99)], ['a'], 'OLDEST_FIRST'),
         ([member(name, 'az1') for name in 'zam'], ['z', 'a'], 'OLDEST_FIRST'),
-        (
-            [
-                member('new1', 'az1', 99), member('new2', 'az1', 98),
-                member('old', 'az2', 1, is_outdated=True),
-            ],
-            ['old'],
-            'OLDEST_FIRST',
-        ),
-        (
-            [failed('broken', 'az2', 'lost'), member('a', 'az1'), member('b', 'az1')],
-            ['broken'],
-            'OLDEST_FIRST',
-        ),
-        ([member('a', 'az1', 40), member('b', 'az1', 30)], ['b'], 'YOUNGEST_FIRST'),
+        ([A, B, member('old', 'az2', 1, is_outdated=True)], ['old'], 'OLDEST_FIRST'),
+        ([failed('broken', 'az2', 'lost'), A, B], ['broken'], 'OLDEST_FIRST'),
+        ([A, B], ['c'], 'YOUNGEST_FIRST'),
     ],
     ids=['oldest of the fullest zone', 'order of Heat', 'outdated', 'failed', 'criteria'],
 )  # fmt: skip
@@ -196,10 +177,9 @@ def test_reply_without_the_expected_number_is_refused(worker, data):
 
     incomplete = WorkerChooser(check, chooser(worker)._group, None)
 
-    with pytest.raises(WorkerFailed, match='expected 1'):
-        incomplete.zones([], 1)
-    with pytest.raises(WorkerFailed, match='expected 1'):
-        incomplete.victims([member('a', 'az1')], 1)
+    for choose in (incomplete.zones, incomplete.victims):
+        with pytest.raises(WorkerFailed, match='expected 1'):
+            choose([A], 1)
 
 
 def test_warnings_of_the_worker_are_logged(worker, caplog):

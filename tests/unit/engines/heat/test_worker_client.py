@@ -8,12 +8,17 @@ from placement_worker.engines.heat import worker_client
 from placement_worker.errors import ConfigurationError, Rejected
 
 
-@pytest.fixture
-def configured(monkeypatch):
-    """heat.conf with a broker that no test connects to."""
+def registered():
     conf = cfg.ConfigOpts()
     conf.register_opts(worker_client.OPTIONS, client_setup.GROUP)
     conf([], default_config_files=[])
+    return conf
+
+
+@pytest.fixture
+def configured(monkeypatch):
+    """heat.conf with a broker that no test connects to."""
+    conf = registered()
     conf.set_override('transport_url', 'rabbit://', 'placement_worker')
     monkeypatch.setattr(cfg, 'CONF', conf)
     yield
@@ -47,9 +52,7 @@ def test_call_without_broker_names_the_option(configured):
 
 def test_options_are_listed_for_the_sample_and_have_sound_defaults():
     """A validation ends before the API of Heat gives up, and no timeout is zero."""
-    conf = cfg.ConfigOpts()
-    conf.register_opts(worker_client.OPTIONS, client_setup.GROUP)
-    conf([], default_config_files=[])
+    conf = registered()
 
     assert worker_client.list_opts() == [('placement_worker', worker_client.OPTIONS)]
     assert conf.placement_worker.transport_url is None
