@@ -139,19 +139,13 @@ class Command(LocalCommand):
     @override
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        self.add_target_arguments(parser)
+        targets.add_arguments(parser)
         return parser
 
     @override
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        with self.open_caller(parsed_args) as caller:
+        with targets.open_caller(parsed_args) as caller:
             return self.run_with(caller, parsed_args)
-
-    def add_target_arguments(self, parser: argparse.ArgumentParser) -> None:
-        targets.add_arguments(parser)
-
-    def open_caller(self, args: argparse.Namespace) -> contextlib.AbstractContextManager[Caller]:
-        return targets.open_caller(args)
 
     @abstractmethod
     def run_with(self, caller: Caller, args: argparse.Namespace) -> int: ...

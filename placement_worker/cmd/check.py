@@ -80,15 +80,13 @@ class Check(FilesCommand):
         return max(self._check_lines(caller, args), default=OK)
 
     @override
-    def handle(
-        self, caller: Caller, document: Document, path: str, args: argparse.Namespace
-    ) -> int:
+    def handle(self, caller: Caller, document: Document, args: argparse.Namespace) -> int:
         request = check_request_of(caller, document.data, args.explain)
         self.note_misspellings(request, document)
         reply = decided(caller, request)
         self.write_result(args.format, reply, output.check_lines(reply, request, self.paint))
         if args.format == 'table':
-            self.note_shipped_cloud(args, path)
+            self.note_shipped_cloud(args, document)
         return _status(reply)
 
     def _check_lines(self, caller: Caller, args: argparse.Namespace) -> Iterator[int]:
@@ -112,9 +110,7 @@ class _Bind(FilesCommand):
     )
 
     @override
-    def handle(
-        self, caller: Caller, document: Document, path: str, args: argparse.Namespace
-    ) -> int:
+    def handle(self, caller: Caller, document: Document, args: argparse.Namespace) -> int:
         request = request_of(document.data, BindRequest)
         reply = self.bind(caller, request)
         self.write_result(args.format, reply, _bind_lines(reply, request, self.paint))
@@ -184,10 +180,9 @@ def _check_line(caller: Caller, line: _Line, explain: str | None) -> tuple[int, 
         try:
             reply = _decide(caller, request, explain)
         except errors.Refused as exc:
-            data = msgspec.to_builtins(request) if isinstance(request, CheckRequest) else request
-            problems = [
-                problem.text for problem in file_errors.errors_in_data(exc, data, CheckRequest)
-            ]
+            data = msgspec.to_builtins(request)
+            wrong = file_errors.errors_in_data(exc, data, CheckRequest)
+            problems = [error.text for error in wrong]
             raise
     except errors.PlacementWorkerError as exc:
         return INVALID, _error(exc, line, problems)
@@ -246,6 +241,7 @@ def _with_cloud(caller: Caller, document: dict[str, Any]) -> tuple[Caller, Any]:
 
 def _decide(caller: Caller, request: Any, explain: str | None) -> CheckReply:
     if not isinstance(request, CheckRequest):
+        # Unlike `policy_check_decoded`, this refuses a request that is too large.
         return caller.policy_check(check_request_of(caller, request, explain))
     request = completed(caller, request, explain)
     if isinstance(caller, InProcessCaller):

@@ -114,16 +114,9 @@ class PlacementPolicy(app.App):
         del self.command_manager.commands['complete']
 
     @override
-    def build_option_parser(
-        self,
-        description: str | None,
-        version: str | None,
-        argparse_kwargs: dict[str, Any] | None = None,
-    ) -> argparse.ArgumentParser:
+    def build_option_parser(self, description: Any, version: Any, *_: Any) -> Any:
         # The program's --log-file would otherwise take the option --log of a command.
-        exact = {**(argparse_kwargs or {}), 'allow_abbrev': False}
-        parser: argparse.ArgumentParser = super().build_option_parser(description, version, exact)
-        return parser
+        return super().build_option_parser(description, version, {'allow_abbrev': False})
 
     @override
     def configure_logging(self) -> None:
@@ -184,16 +177,14 @@ class PlacementPolicy(app.App):
     def _unknown_command(self, argv: list[str]) -> str:
         groups = {name.partition(' ')[0] for name, _ in self.command_manager if ' ' in name}
         words = argv[:2] if argv[0] in groups else argv[:1]
-        name = escaped(shortened(' '.join(words)))
-        near = [] if name.startswith('-') else self._similar(words)
-        meant = f' Did you mean {" or ".join(near)}?' if near else ''
+        typed = ' '.join(words)
+        near = [name for name, _ in sorted(self.command_manager) if name.startswith(typed)]
+        if not near and not typed.startswith('-'):
+            near = self.get_fuzzy_matches(words[0])
+        names = ' or '.join(f'"{name}"' for name in near[:MAX_SUGGESTIONS])
+        meant = f' Did you mean {names}?' if names else ''
+        name = escaped(shortened(typed))
         return f'Unknown command "{name}".{meant} Run "{self.NAME} --help" for the list of commands'
-
-    def _similar(self, words: list[str]) -> list[str]:
-        beginning = ' '.join(words)
-        longer = [name for name, _ in sorted(self.command_manager) if name.startswith(beginning)]
-        near = (longer or self.get_fuzzy_matches(words[0]))[:MAX_SUGGESTIONS]
-        return [f'"{name}"' for name in near]
 
 
 class _PluginMessages(logging.Filter):

@@ -5,11 +5,12 @@ lacks is noted: the cordon of a misspelled zone would silently close nothing.
 """
 
 import argparse
+import contextlib
 import datetime
 import functools
 import re
 import textwrap
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -71,12 +72,12 @@ class CordonList(CordonCommand):
 
     @override
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        cordons, listed_at = cordon_file.read(self.path_of(parsed_args)), _now()
+        cordons = cordon_file.read(self.path_of(parsed_args))
+        in_force = cordons_in_force(cordons, _now())
         data = [
-            {**msgspec.to_builtins(cordon), 'in_force': bool(cordons_in_force([cordon], listed_at))}
-            for cordon in cordons
+            {**msgspec.to_builtins(cordon), 'in_force': cordon in in_force} for cordon in cordons
         ]
-        rows = [_row(cordon, listed_at) for cordon in cordons]
+        rows = [_row(cordon, cordon in in_force) for cordon in cordons]
         text = output.table(rows) if rows else 'No cordons.'
         self.write_result(parsed_args.format, data, [text])
         return OK
@@ -215,25 +216,21 @@ def _text(text: str, most: int) -> str:
 def _future_time(text: str) -> datetime.datetime:
     try:
         moment = datetime.datetime.fromisoformat(text)
-    except ValueError:
-        moment = None
-    if moment is None or moment.tzinfo is None:
+        is_past = moment <= _now()
+    except (ValueError, TypeError):  # TypeError: the time has no offset
         raise argparse.ArgumentTypeError(
             f'expected a time in ISO 8601 with its offset, e.g. 2026-12-01T06:00Z, got {text}'
-        )
-    if moment <= _now():
+        ) from None
+    if is_past:
         raise argparse.ArgumentTypeError(f'expected a time in the future, got {text}')
     return moment
 
 
 def _time_after(text: str) -> datetime.datetime:
-    duration = DURATION.fullmatch(text)
-    try:
-        if duration:
+    if duration := DURATION.fullmatch(text):
+        with contextlib.suppress(OverflowError):
             passed = datetime.timedelta(**{UNITS[duration[2]]: int(duration[1])})
             return _now().replace(microsecond=0) + passed
-    except OverflowError:
-        pass
     raise argparse.ArgumentTypeError(
         f'expected minutes, hours or days, e.g. 90m, 10h or 2d, got {text}'
     )
@@ -248,12 +245,12 @@ def _of_place(cordons: Sequence[Cordon], args: argparse.Namespace) -> list[Cordo
     return [cordon for cordon in cordons if (cordon.zone, cordon.region) == place]
 
 
-def _row(cordon: Cordon, listed_at: datetime.datetime) -> dict[str, Any]:
+def _row(cordon: Cordon, is_in_force: bool) -> dict[str, Any]:
     state = 'evacuated' if cordon.evacuate else 'closed'
     return {
         'place': textwrap.wrap(escaped(cordon.place), PLACE_WIDTH),
         'until': day_or_time(cordon.until).replace('T', ' '),
-        'state': state if cordons_in_force([cordon], listed_at) else 'ended',
+        'state': state if is_in_force else 'ended',
         'reason': textwrap.wrap(escaped(cordon.reason), REASON_WIDTH),
     }
 
@@ -266,17 +263,13 @@ def _unknown_place(cordon: Cordon, conf: cfg.ConfigOpts) -> str | None:
         inventory = Inventory.load(conf.cloud.inventory_file)
     except InvalidInventory:  # a worker does not start with it and reports it
         return None
-    regions = inventory.regions()
-    if cordon.region and cordon.region not in regions:
-        return _no_effect(cordon, cordon.region, 'regions', regions)
-    searched = {cordon.region} if cordon.region else {None, *regions}
-    zones = {zone for region in searched for zone in inventory.zones(region)}
-    if cordon.zone and cordon.zone not in zones:
-        return _no_effect(cordon, cordon.zone, 'zones', zones)
-    return None
-
-
-def _no_effect(cordon: Cordon, name: str, kind: str, known: Collection[str]) -> str:
+    name, kind, known = cordon.region, 'regions', set(inventory.regions())
+    if not name or name in known:
+        searched = {name} if name else {None, *known}
+        name, kind = cordon.zone, 'zones'
+        known = {zone for region in searched for zone in inventory.zones(region)}
+    if not name or name in known:
+        return None
     meant = did_you_mean(name, known, '')
     return (
         f'The cordon of {cordon.place} has no effect{meant}; the {kind} of [cloud] inventory_file '

@@ -8,7 +8,7 @@ import argparse
 import datetime
 import shlex
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import metadata
 from typing import Any, NoReturn
 
@@ -54,6 +54,12 @@ class _LogCommand(LocalCommand):
         if self._skipped <= MAX_SKIPPED:
             error = line.error.rstrip()
             self.write_error(f'{line.path}, line {line.number}: {error}; skipped the line')
+
+    def write_rows(self, form: str, rows: Iterable[object], table: Iterable[str]) -> None:
+        if form == 'table':
+            self.write('\n'.join(table))
+        for row in rows if form == 'jsonl' else ():
+            self.write(output.document(row, form))
 
     def end(self, status: int) -> int:
         """Report the lines that have no message of their own, and return the exit status."""
@@ -101,14 +107,19 @@ class Replay(_LogCommand):
                 if not isinstance(entry, Entry):
                     self.skip(InvalidLine(path, number, str(entry)))
                     continue
-                differences = replay.differences(entry, registry)
-                replayed, different = replayed + 1, different + bool(differences)
-                if differences:
+                replayed += 1
+                if differences := replay.differences(entry, registry):
+                    different += 1
                     where = f'{path}, line {number}'
                     self._show(where, entry, differences, parsed_args.format)
         status = self.end(SOME_ERROR if different else OK)
         if parsed_args.format == 'table':
-            self.write(_summary(replayed, different, self.paint))
+            version = metadata.version('placement-worker')
+            result = self.paint('all the same', 'green') if replayed else 'nothing to compare'
+            if different:
+                replies = counted(different, 'different reply', 'different replies')
+                result = self.paint(replies, 'red')
+            self.write(f'{counted(replayed, "decision")} replayed with {version}: {result}')
         return status
 
     def _print_requests(self, logs: Sequence[str], request_id: str) -> int:
@@ -193,10 +204,7 @@ class Why(_LogCommand):
         for check in checks:
             self.write_result(form, check.summary, _check_lines(check, self.paint))
         if of_cluster and not checks:
-            if form == 'table':
-                self.write('\n'.join(_cluster_lines(of_cluster, logs)))
-            for summary in of_cluster if form == 'jsonl' else ():
-                self.write(output.document(summary, form))
+            self.write_rows(form, of_cluster, _cluster_lines(of_cluster, logs))
         return bool(checks or of_cluster)
 
     @override
@@ -235,40 +243,37 @@ class Clusters(_LogCommand):
                 clusters.append(cluster)
         chosen = [cluster for cluster in clusters if _is_chosen(cluster, parsed_args)]
         status = self.end(OK if chosen else SOME_ERROR)
-        if chosen:
-            self._show(chosen, parsed_args.format)
-        else:
+        if not chosen:
             self.write_error(_no_cluster(clusters, parsed_args))
+        elif parsed_args.format == 'yaml':
+            for cluster in chosen:
+                self._write_file(cluster)
+        else:
+            table = output.table(list(map(_cluster_row, chosen)))
+            self.write_rows(parsed_args.format, map(_cluster_summary, chosen), [table])
         return status
 
-    def _show(self, clusters: Sequence[LatestCluster], form: str) -> None:
-        if form == 'table':
-            self.write(output.table([_cluster_row(cluster) for cluster in clusters]))
-        for cluster in clusters if form == 'jsonl' else ():
-            self.write(output.document(_cluster_summary(cluster), form))
-        for cluster in clusters if form == 'yaml' else ():
-            new, gone = cluster.new_places, cluster.unnamed_victims
-            missing = f'; without {counted(new.total(), "node")} to create' if new else ''
-            extra = f'; with {counted(gone.total(), "node")} to delete' if gone else ''
-            name, decided = _cluster_name(cluster), f'decided {_time(cluster.entry.at)}'
-            self.write(escaped(f'# {name}: {cluster.action} {decided}{missing}{extra}'))
-            file = {'cluster': cluster.cluster, 'policies': cluster.policies}
-            self.write(output.document(file, 'yaml'))
-            # A pipe to rebalance hides the comment.
-            warning = f'Warning: the file of cluster {name}'
-            check = f'{cluster.action}, {decided}'
-            if new:
-                self.write_error(
-                    f'{warning} lacks the nodes to create by {check} '
-                    f'({listed(counts_in_words(new))}); if they exist, the file is out of date: '
-                    'correct its nodes before a plan'
-                )
-            if gone:
-                self.write_error(
-                    f'{warning} has the nodes to delete by {check} '
-                    f'({listed(counts_in_words(gone))}), which the engine chose: remove them '
-                    'before a plan'
-                )
+    def _write_file(self, cluster: LatestCluster) -> None:
+        new, gone = cluster.new_places, cluster.unnamed_victims
+        missing = f'; without {counted(new.total(), "node")} to create' if new else ''
+        extra = f'; with {counted(gone.total(), "node")} to delete' if gone else ''
+        name, decided = _cluster_name(cluster), f'decided {_time(cluster.entry.at)}'
+        self.write(escaped(f'# {name}: {cluster.action} {decided}{missing}{extra}'))
+        file = {'cluster': cluster.cluster, 'policies': cluster.policies}
+        self.write(output.document(file, 'yaml'))
+        # A pipe to rebalance hides the comment.
+        warning = f'Warning: the file of cluster {name}'
+        check = f'{cluster.action}, {decided}'
+        if new:
+            self.write_error(
+                f'{warning} lacks the nodes to create by {check} ({listed(counts_in_words(new))}); '
+                'if they exist, the file is out of date: correct its nodes before a plan'
+            )
+        if gone:
+            self.write_error(
+                f'{warning} has the nodes to delete by {check} ({listed(counts_in_words(gone))}), '
+                'which the engine chose: remove them before a plan'
+            )
 
 
 def _subject(entry: Entry) -> str:
@@ -289,26 +294,15 @@ def _short_value(value: object) -> str:
     return shortened(msgspec.json.encode(value).decode(), MAX_VALUE_LENGTH)
 
 
-def _summary(replayed: int, different: int, paint: Paint) -> str:
-    version = metadata.version('placement-worker')
-    subject = f'{counted(replayed, "decision")} replayed with {version}: '
-    if different:
-        return subject + paint(counted(different, 'different reply', 'different replies'), 'red')
-    return subject + (paint('all the same', 'green') if replayed else 'nothing to compare')
-
-
 def _event_lines(event: Event, paint: Paint) -> Iterator[str]:
     action = ' '.join(filter(None, (event.action, event.action_id)))
     title = escaped(f'{_time(event.at)}  {action}  node {event.node} ')
     yield title + paint(event.event, 'bold') + escaped(f': {event.text}')
     place = f', {event.place}' if event.place else ''
-    lines = [
-        f'cluster {event.cluster}{place}{_request(event)}',
-        _worker(event),
-        *(f'policy {policy}' for policy in event.policies),
-        *(f'warning {warning}' for warning in event.warnings),
-    ]
-    yield from (output.INDENT + escaped(line) for line in lines)
+    yield escaped(f'{output.INDENT}cluster {event.cluster}{place}{_request(event)}')
+    yield escaped(f'{output.INDENT}{_worker(event)}')
+    yield from (escaped(f'{output.INDENT}policy {policy}') for policy in event.policies)
+    yield from (escaped(f'{output.INDENT}warning {warning}') for warning in event.warnings)
     if event.places:
         hidden = () if event.event == 'placed' else output.HIDDEN_IN_DELETIONS
         yield textwrap.indent(output.table(event.places, hidden), output.INDENT)
@@ -343,9 +337,8 @@ def _cluster_lines(decisions: Sequence[Summary], logs: Sequence[str]) -> Iterato
     latest = decisions[-MAX_LATEST:]
     number = f'{len(latest)} of {counted(len(decisions), "decision")}'
     yield escaped(f'Cluster {latest[-1].cluster}, the latest {number}:')
-    yield output.table([_decision_row(decision) for decision in latest])
-    ids = [decision.action_id for decision in latest if decision.action_id]
-    if ids:
+    yield output.table(list(map(_decision_row, latest)))
+    if ids := [decision.action_id for decision in latest if decision.action_id]:
         command = _why_command(ids[-1], logs)
         yield escaped(f'Show the policies and places of an action: {command}')
 

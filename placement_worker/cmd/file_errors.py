@@ -27,7 +27,6 @@ MAX_FOUND = 1000  # errors after which the search in a document ends
 _MAX_SNIPPET = 100  # characters of a line
 _BEFORE = 60  # characters before the caret if a line is cut
 _COMMAND = 'placement-policy'
-_Kinds = type[Exception] | tuple[type[Exception], ...]
 # The hint for each type of error; the first match counts.
 _HINTS: Mapping[type[Exception], str] = {
     errors.PolicyTypeNotFound: f'run "{_COMMAND} type list", with --config-file or --transport to '
@@ -59,9 +58,9 @@ _HINTS: Mapping[type[Exception], str] = {
 }
 # Hints by text, which precede those by type. None: the text has a remedy of its own. The client's
 # text begins alike if the broker lets the user connect and nothing more.
-_BY_TEXT: Sequence[tuple[_Kinds, Mapping[str, str | None]]] = (
+_BY_TEXT: Sequence[tuple[tuple[type[Exception], ...], Mapping[str, str | None]]] = (
     (
-        errors.BrokerRefused,
+        (errors.BrokerRefused,),
         {
             'The request could not be delivered: .*access to topic ': 'the broker runs, but the '
             'topic permissions of this user forbid this topic; compare the topic with '
@@ -71,7 +70,10 @@ _BY_TEXT: Sequence[tuple[_Kinds, Mapping[str, str | None]]] = (
             'manual)',
         },
     ),
-    (errors.PolicyTypeNotFound, {' was skipped: ': 'correct the cause, and restart the workers'}),
+    (
+        (errors.PolicyTypeNotFound,),
+        {' was skipped: ': 'correct the cause, and restart the workers'},
+    ),
     (
         (
             errors.BrokerRefused,
@@ -115,11 +117,12 @@ def invalid_document(
     :param text: the text of the error, with paths in the document.
     :param is_local: whether the request was decided with the policy types that are installed here.
     """
-    found = errors_in_data(exc, document.data, kind, is_local=is_local)
+    if wrong := errors_in_data(exc, document.data, kind, is_local=is_local):
+        return document.invalid(wrong)
     path = paths.named_in(text)
-    if not found and path is None:
+    if path is None:
         return Invalid(document.source, [Problem(text, None)], 0)
-    return document.invalid(found or [SchemaError(path or (), text)])
+    return document.invalid([SchemaError(path, text)])
 
 
 def errors_in_data(
@@ -128,12 +131,12 @@ def errors_in_data(
     """Return the first `MAX_FOUND` errors of a document that a schema can find, one per path."""
     if document_kinds.other_kind(data, kind.__name__):
         return []
-    found: dict[Path, WrongValue] = {}
+    by_path: dict[Path, WrongValue] = {}
     for error in _errors(exc, data, kind, is_local):
-        found.setdefault(error.path, error)
-        if len(found) == MAX_FOUND:
+        by_path.setdefault(error.path, error)
+        if len(by_path) == MAX_FOUND:
             break
-    return list(found.values())
+    return list(by_path.values())
 
 
 def type_of(

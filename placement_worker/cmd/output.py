@@ -13,7 +13,7 @@ import msgspec
 import prettytable
 import yaml
 
-from placement_worker.contract.action_data import DELETION, ActionData
+from placement_worker.contract.action_data import CREATION, DELETION, ActionData
 from placement_worker.contract.model import CheckReply, CheckRequest, Cluster, Decision
 from placement_worker.contract.rpc import LOAD_BALANCING
 from placement_worker.decisions.explanations import PLANS
@@ -106,15 +106,14 @@ def document(data: object, form: str) -> str:
 
 def _plan(reply: CheckReply) -> list[str]:
     data, lines = reply.action.data, []
-    for kind, verb in (('creation', 'To create'), ('deletion', 'To delete')):
+    for kind, verb in ((CREATION, 'To create'), (DELETION, 'To delete')):
         change = data.get(kind)
         if not isinstance(change, dict):
             continue
         lines.append(f'{verb}: {counted(change.get("count", "?"), "node")}')
+        plans = ((key, change.get(key)) for key in PLANS)
         lines += [
-            f'{INDENT}{key}: {_counts(change[key])}'
-            for key in ('regions', 'zones')
-            if isinstance(change.get(key), dict)
+            f'{INDENT}{key}: {_counts(plan)}' for key, plan in plans if isinstance(plan, dict)
         ]
         if isinstance(change.get('candidates'), list):
             lines.append(f'{INDENT}candidates: {", ".join(map(str, change["candidates"]))}')

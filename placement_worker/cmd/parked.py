@@ -119,8 +119,7 @@ class ParkedRetry(ParkedCommand):
         from placement_worker.late_ack import parking  # noqa: PLC0415  # imports oslo.messaging
 
         request = _find(parked, args.id)
-        warning = _retry_warning(_decoded(request.body), datetime.datetime.now(datetime.UTC))
-        if warning:
+        if warning := _retry_warning(_decoded(request.body)):
             self.write_error(f'Warning: {warning}')
             if not args.force:
                 return self.write_error(
@@ -184,8 +183,7 @@ def _row(parked: Any) -> dict[str, Any]:
 
 
 def _request(message: Any) -> Any:
-    sent: Any = message.get('args') if isinstance(message, dict) else None
-    return sent.get('request') if isinstance(sent, dict) else None
+    return _value(_value(message, 'args'), 'request')
 
 
 def _value(data: Any, key: str) -> Any:
@@ -225,11 +223,11 @@ def _without_secrets(body: Any) -> Any:
     return masking.without_secrets(message)
 
 
-def _retry_warning(message: Any, now: datetime.datetime) -> str | None:
+def _retry_warning(message: Any) -> str | None:
     """Return the reason not to retry; malformed values count as absent."""
     method, request = _value(message, 'method'), _request(message)
     expires_at = _value(request, 'expires_at')
-    if _is_past(expires_at, now):
+    if _is_past(expires_at):
         return (
             f'The request expired at {expires_at}, so a worker only replies with '
             '"Request expired"; drop such a request'
@@ -248,8 +246,9 @@ def _retry_warning(message: Any, now: datetime.datetime) -> str | None:
     return None
 
 
-def _is_past(value: object, now: datetime.datetime) -> bool:
+def _is_past(value: object) -> bool:
     try:
-        return in_utc(datetime.datetime.fromisoformat(str(value))) < now
+        moment = in_utc(datetime.datetime.fromisoformat(str(value)))
     except ValueError:
         return False
+    return moment < datetime.datetime.now(datetime.UTC)

@@ -39,16 +39,14 @@ class Plan(FilesCommand):
     )
 
     @override
-    def handle(
-        self, caller: Caller, document: Document, path: str, args: argparse.Namespace
-    ) -> int:
+    def handle(self, caller: Caller, document: Document, args: argparse.Namespace) -> int:
         request = check_request_of(caller, document.data, 'full')
         self.note_misspellings(request, document)
         request = msgspec.structs.replace(request, dry_run=True)
         changes = plan_changes.compare(request, decided(caller, request))
         self.write_result(args.format, changes, plan_lines(changes, self.paint))
         if args.format == 'table':
-            self.note_shipped_cloud(args, path)
+            self.note_shipped_cloud(args, document)
         if changes.status != 'OK':
             return FAILED
         return CHANGED if changes.any else UNCHANGED

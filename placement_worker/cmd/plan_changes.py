@@ -8,8 +8,7 @@ action's data in the reply.
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import Struct, structs
 
@@ -25,7 +24,7 @@ from placement_worker.contract.action_data import (
     Kind,
     Placement,
 )
-from placement_worker.contract.model import CheckReply, CheckRequest, Cluster, Decision
+from placement_worker.contract.model import CheckReply, CheckRequest, Decision
 from placement_worker.contract.rpc import LOAD_BALANCING
 from placement_worker.decisions import explanations
 from placement_worker.errors import Rejected
@@ -44,11 +43,7 @@ _KINDS = {f'{RegionPlacement.name}-': 'regions', f'{ZonePlacement.name}-': 'zone
 
 
 class PlaceChange(Struct, frozen=True):
-    """The number of nodes in one place before and after the action.
-
-    A place is a zone, a region, or a zone of a region (`RegionOne/az1`).
-    """
-
+    # The name of a zone, a region, or a zone of a region (`RegionOne/az1`).
     name: str
     before: int
     after: int
@@ -89,10 +84,10 @@ class PoolChange(Struct, frozen=True):
 class Changes(Struct, frozen=True):
     """The difference that one action would make.
 
-    :ivar places: kind of place (`zones`, `regions`, `nodes`) -> the change of each place.
-    :ivar protected: the first nodes that must not be deleted, if the deletion policy chose victims.
-    :ivar is_decided: whether a policy placed the nodes to create or chose the nodes to delete.
-    :ivar wait_s: the seconds between the removal of members and the deletion of their nodes.
+    `places`: kind of place (`zones`, `regions`, `nodes`) -> the change of each place. `protected`:
+    the first nodes that must not be deleted, if the deletion policy chose victims. `is_decided`:
+    whether a policy placed the nodes to create or chose the nodes to delete. `wait_s`: the seconds
+    between the removal of members and the deletion of their nodes.
     """
 
     action: str
@@ -153,14 +148,19 @@ def compare(request: CheckRequest, reply: CheckReply) -> Changes:
 
 
 def _sized(changes: Changes, request: CheckRequest, reply: CheckReply) -> Changes:
-    data, size = reply.action.data, _size_of(request, reply.action.data)
-    victims = list(_victims(request, reply))
-    places = _place_changes(request, reply, size, [victim.id for victim in victims])
+    data = reply.action.data
+    size = _size_of(request, data)
+    stated = Snapshot(Inventory(), request.cluster)
+    place_of = {node.id: stated.place_of(node) for node in request.cluster.nodes}
+    victims = list(_victims(request, reply, place_of))
+    places = _place_changes(reply, size, place_of, [victim.id for victim in victims])
+    decided = data.get(size.kind)
+    is_detailed = isinstance(decided, dict) and bool(decided.keys() - {'count'})
     return structs.replace(
         changes,
         created=size.count if size.kind == CREATION else 0,
         deleted=size.count if size.kind == DELETION else 0,
-        is_decided=bool(places or victims or _is_detailed(data.get(size.kind))),
+        is_decided=bool(places or victims or is_detailed),
         places=places,
         victims=victims,
         wait_s=output.drain_wait_s(data, reply.decisions),
@@ -171,33 +171,31 @@ def _sized(changes: Changes, request: CheckRequest, reply: CheckReply) -> Change
     )
 
 
-def _is_detailed(decided: object) -> bool:
-    return isinstance(decided, dict) and bool(decided.keys() - {'count'})
-
-
 def _skipped(request: CheckRequest, reply: CheckReply) -> Iterator[SkippedPolicy]:
     """Yield the disabled policies, which the reply omits, and those that the worker skipped."""
-    for binding in request.policies:
-        if not binding.enabled:
-            name = binding.name or binding.id
-            yield SkippedPolicy(name, f'policy {name} is disabled')
+    for name in (policy.name or policy.id for policy in request.policies if not policy.enabled):
+        yield SkippedPolicy(name, f'policy {name} is disabled')
     for decision in reply.decisions:
         if decision.outcome == 'SKIPPED':
             name = decision.policy_name or decision.policy_id
             yield SkippedPolicy(name, decision.reason.rstrip('.'))
 
 
-def _victims(request: CheckRequest, reply: CheckReply) -> Iterator[Victim]:
+def _victims(
+    request: CheckRequest, reply: CheckReply, place_of: Mapping[str, Location]
+) -> Iterator[Victim]:
+    chosen = explanations.stated_candidates(reply.action.data)
+    if chosen is None and request.action.action == actions.CLUSTER_DEL_NODES:
+        chosen = request.action.candidate_inputs.candidates
     ranked = {row['id']: row for row in _rows(reply.decisions, 'victims')}
-    nodes = {node.id: node for node in request.cluster.nodes}
-    place_of = _stated_places(request.cluster)
-    for node_id in _victim_ids(request, reply):
-        node, row = nodes.get(node_id), ranked.get(node_id, {})
-        place = _place_name(place_of[node_id]) if node else ''
+    statuses = {node.id: node.status for node in request.cluster.nodes}
+    for node_id in chosen or ():
+        row = ranked.get(node_id, {})
+        place = row.get('place') or (_place_name(place_of[node_id]) if node_id in place_of else '')
         reason = row.get('reason', '')
         if not reason or reason == KEPT:
             reason = explanations.reason_of_choice(node_id, request, reply) or reason
-        yield Victim(node_id, row.get('place') or place, reason, node.status if node else '')
+        yield Victim(node_id, place, reason, statuses.get(node_id, ''))
 
 
 def _rows(decisions: Sequence[Decision], key: str) -> Iterator[Mapping[str, Any]]:
@@ -215,8 +213,8 @@ def _pools(decisions: Sequence[Decision]) -> Iterator[PoolChange]:
 
 def _size_of(request: CheckRequest, data: Mapping[str, Any]) -> Size:
     """Return the number of nodes that policies decided on, else that of the action."""
-    kinds: tuple[Kind, ...] = (CREATION, DELETION)
-    for kind in kinds:
+    kind: Kind
+    for kind in (CREATION, DELETION):
         decided = data.get(kind)
         count = decided.get('count', 1) if isinstance(decided, dict) else 0
         if count and isinstance(count, int):
@@ -233,31 +231,22 @@ def _size_of(request: CheckRequest, data: Mapping[str, Any]) -> Size:
     return size if size.kind == CREATION else Size(DELETION, min(size.count, held))
 
 
-def _victim_ids(request: CheckRequest, reply: CheckReply) -> Sequence[str]:
-    chosen = explanations.stated_candidates(reply.action.data)
-    if chosen is None and request.action.action == actions.CLUSTER_DEL_NODES:
-        chosen = request.action.candidate_inputs.candidates
-    return chosen or ()
+class _Moves(NamedTuple):
+    """The nodes by place that are created (`sign` 1) or deleted (`sign` -1).
 
-
-@dataclass(frozen=True, slots=True)
-class _Moves:
-    """The nodes by place that are created or deleted.
-
-    :ivar total: their number; None if it follows from `places` and the nodes of unknown place.
+    `total`: their number; None if it follows from `places` and the nodes of unknown place.
     """
 
     places: Counter[Location]
-    is_creation: bool
+    sign: int
     total: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Explained:
+class _Explained(NamedTuple):
     """The plan of a placement policy according to the details of its decision.
 
-    :ivar by_region: whether the zones belong to a region each.
-    :ivar unplaced: the nodes whose place is unknown.
+    `by_region`: whether each zone belongs to a region. `unplaced`: the nodes whose place is
+    unknown.
     """
 
     kind: str
@@ -265,40 +254,22 @@ class _Explained:
     by_region: bool
     unplaced: PlaceChange
 
-    @classmethod
-    def of(cls, decisions: Iterable[Decision]) -> Iterator['_Explained']:
-        for decision in decisions:
-            kind = _KINDS.get(decision.policy_type.rstrip('0123456789.'))
-            if kind is None or decision.outcome != 'APPLIED' or kind not in decision.details:
-                continue
-            listed = [row for row in decision.details[kind] if row['note'] != NO_KNOWN_PLACE]
-            unknown = [row for row in decision.details[kind] if row['note'] == NO_KNOWN_PLACE]
-            before, after = (sum(row[key] for row in unknown) for key in ('current', 'final'))
-            names = [_place_name((row.get('region_name'), row['name'])) for row in listed]
-            rows = [
-                PlaceChange(name, row['current'], row['final'], row['note'])
-                for name, row in zip(names, listed, strict=True)
-            ]
-            by_region = any('region_name' in row for row in listed)
-            yield cls(kind, rows, by_region, PlaceChange(NO_PLACE, before, after))
-
     def changes(self, moves: _Moves, held: Counter[Location]) -> list[PlaceChange]:
         """Return the explained changes, or those of the reply if they differ."""
         moved = _by_name(moves.places, self._name)
         if self._agrees(moved, moves.total):
             return [*self.rows, *[self.unplaced] * bool(self.unplaced.before)]
         before = _by_name(held, self._name)
-        before[NO_PLACE] = 0 if moves.is_creation else moved[NO_PLACE]
-        return _changed(self.rows, moves, moved, before)
+        before[NO_PLACE] = 0 if moves.sign > 0 else moved[NO_PLACE]
+        return _changed(self.rows, moves.sign, moved, before)
 
-    def _agrees(self, moved: Mapping[str, int], total: int | None) -> bool:
+    def _agrees(self, moved: Counter[str], total: int | None) -> bool:
         """Return whether the reply may have this plan: the places of some nodes are unknown."""
         planned = Counter({row.name: abs(row.after - row.before) for row in self.rows})
         known = Counter({name: count for name, count in moved.items() if name != NO_PLACE})
         unplaced = self.unplaced.before - self.unplaced.after
-        if total is None:
-            total = known.total() + unplaced
-        return known <= planned and planned.total() + unplaced <= total
+        most = known.total() if total is None else total - unplaced
+        return known <= planned and planned.total() <= most
 
     def _name(self, place: Location) -> str:
         region, zone = place
@@ -309,17 +280,31 @@ class _Explained:
         return zone or NO_PLACE
 
 
+def _explained(decisions: Iterable[Decision]) -> Iterator[_Explained]:
+    for decision in decisions:
+        kind = _KINDS.get(decision.policy_type.rstrip('0123456789.'))
+        if kind is None or decision.outcome != 'APPLIED' or kind not in decision.details:
+            continue
+        unplaced, rows, by_region = PlaceChange(NO_PLACE, 0, 0), [], False
+        for row in decision.details[kind]:
+            before, after = row['current'], row['final']
+            if row['note'] == NO_KNOWN_PLACE:
+                unplaced = PlaceChange(NO_PLACE, unplaced.before + before, unplaced.after + after)
+            else:
+                name = _place_name((row.get('region_name'), row['name']))
+                rows.append(PlaceChange(name, before, after, row['note']))
+                by_region |= 'region_name' in row
+        yield _Explained(kind, rows, by_region, unplaced)
+
+
 def _place_changes(
-    request: CheckRequest, reply: CheckReply, size: Size, victims: Sequence[str]
+    reply: CheckReply, size: Size, place_of: Mapping[str, Location], victims: Sequence[str]
 ) -> dict[str, list[PlaceChange]]:
-    place_of = _stated_places(request.cluster)
     held = Counter(place_of.values())
     gone = Counter(place_of[node_id] for node_id in victims if node_id in place_of)
     moves = _moves(ActionData(reply.action.data), size, gone)
     if not _is_trimmed(reply.action.data.get(DELETION)):
-        explained = {
-            plan.kind: plan.changes(moves, held) for plan in _Explained.of(reply.decisions)
-        }
+        explained = {plan.kind: plan.changes(moves, held) for plan in _explained(reply.decisions)}
         if explained:
             return explained
     if not moves.places:
@@ -327,12 +312,7 @@ def _place_changes(
     moved, before = _by_name(moves.places, _place_name), _by_name(held, _place_name)
     rows = [PlaceChange(name, before[name], before[name]) for name in sorted(before)]
     kind = 'nodes' if victims else 'zones' if any(zone for _, zone in moves.places) else 'regions'
-    return {kind: _changed(rows, moves, moved, before)}
-
-
-def _stated_places(cluster: Cluster) -> dict[str, Location]:
-    stated = Snapshot(Inventory(), cluster)
-    return {node.id: stated.place_of(node) for node in cluster.nodes}
+    return {kind: _changed(rows, moves.sign, moved, before)}
 
 
 def _place_name(place: Location) -> str:
@@ -340,27 +320,26 @@ def _place_name(place: Location) -> str:
 
 
 def _moves(data: ActionData, size: Size, gone: Counter[Location]) -> _Moves:
-    is_creation = size.kind == CREATION
+    sign = 1 if size.kind == CREATION else -1
     if not size.count:
-        return _Moves(Counter(), is_creation)
-    if is_creation:
+        return _Moves(Counter(), sign)
+    if sign > 0:
         entries = Placement.of(data.data.get('placement')).places
         if entries:
-            return _Moves(Counter(entries), is_creation, len(entries))
+            return _Moves(Counter(entries), sign, len(entries))
     elif gone:
-        return _Moves(gone, is_creation, size.count)
-    return _Moves(explanations.planned_by_place(data.change(size.kind)), is_creation)
+        return _Moves(gone, sign, size.count)
+    return _Moves(explanations.planned_by_place(data.change(size.kind)), sign)
 
 
 def _changed(
-    rows: Sequence[PlaceChange], moves: _Moves, moved: Counter[str], before: Counter[str]
+    rows: Sequence[PlaceChange], sign: int, moved: Counter[str], before: Counter[str]
 ) -> list[PlaceChange]:
     listed = {row.name for row in rows}
     others = sorted(name for name in moved if name not in listed and moved[name])
     changed = []
     for row in [*rows, *(PlaceChange(name, before[name], 0) for name in others)]:
-        count = moved[row.name]
-        after = row.before + (count if moves.is_creation else -count)
+        after = row.before + sign * moved[row.name]
         note = row.note if after == row.after else ''
         # The worker may know nodes of a place that the request does not name.
         changed.append(structs.replace(row, after=max(after, 0), note=note))

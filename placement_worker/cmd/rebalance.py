@@ -64,24 +64,20 @@ class Rebalance(FilesCommand):
             parser.add_argument(name, type=number, metavar='NUMBER', help=text)
 
     @override
-    def handle(
-        self, caller: Caller, document: Document, path: str, args: argparse.Namespace
-    ) -> int:
+    def handle(self, caller: Caller, document: Document, args: argparse.Namespace) -> int:
         request = request_of(_with_options(_of_check(document.data), args), RebalanceRequest)
         reply = caller.policy_rebalance(request)
         self.write_result(args.format, reply, _rebalance_lines(reply, request, self.paint))
         if args.format == 'table':
-            self.note_shipped_cloud(args, path)
-        if reply.status != 'OK' and args.cloud:
-            self._note_missing_regions(reply, args.cloud)
-        return OK if reply.status == 'OK' else SOME_ERROR
-
-    def _note_missing_regions(self, reply: RebalanceReply, cloud: str) -> None:
-        if names := reply.details.get('unknown_regions'):
+            self.note_shipped_cloud(args, document)
+        if reply.status == 'OK':
+            return OK
+        if args.cloud and (names := reply.details.get('unknown_regions')):
             self.write_error(
-                f'{cloud} lacks the regions {names}; add them to this file with their zones, '
+                f'{args.cloud} lacks the regions {names}; add them to this file with their zones, '
                 'for example "regions: {RegionOne: {zones: {az1: true, az2: true}}}"'
             )
+        return SOME_ERROR
 
 
 def _rebalance_lines(

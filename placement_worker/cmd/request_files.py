@@ -5,6 +5,7 @@ engine; here, it is probably a typo, and the result would look right without it.
 """
 
 import argparse
+import itertools
 import json
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
@@ -52,26 +53,16 @@ class FilesCommand(Command):
     @override
     def run_with(self, caller: Caller, args: argparse.Namespace) -> int:
         self._is_local = isinstance(caller, InProcessCaller)
-        statuses = [
-            self.run_document(caller, document, path, args)
-            for path in args.files
-            for document in documents.read(path)
-        ]
+        statuses = []
+        for document in itertools.chain.from_iterable(map(documents.read, args.files)):
+            try:
+                statuses.append(self.handle(caller, document, args))
+            except errors.Refused as exc:
+                statuses.append(self.write_refusal(exc, document, str(exc)))
         return max(statuses, key=self.severity.index)
 
-    def run_document(
-        self, caller: Caller, document: Document, path: str, args: argparse.Namespace
-    ) -> int:
-        """Handle a document of a file, and return the exit status."""
-        try:
-            return self.handle(caller, document, path, args)
-        except errors.Refused as exc:
-            return self.write_refusal(exc, document, str(exc))
-
     @abstractmethod
-    def handle(
-        self, caller: Caller, document: Document, path: str, args: argparse.Namespace
-    ) -> int:
+    def handle(self, caller: Caller, document: Document, args: argparse.Namespace) -> int:
         """Handle a document, and return the exit status.
 
         :raises Refused: the document is invalid.
@@ -90,9 +81,9 @@ class FilesCommand(Command):
         self.write_details(error)
         return self.error_status
 
-    def note_shipped_cloud(self, args: argparse.Namespace, path: str) -> None:
+    def note_shipped_cloud(self, args: argparse.Namespace, document: Document) -> None:
         """Note once that the reply is about the shipped cloud, unless the user chose a cloud."""
-        if not self._cloud_noted and targets.uses_shipped_cloud(args, path):
+        if not self._cloud_noted and targets.uses_shipped_cloud(args, document.source):
             self.write_error(
                 'This decision is for the shipped cloud of the examples; use --cloud FILE for '
                 'another cloud'

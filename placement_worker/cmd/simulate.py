@@ -174,7 +174,7 @@ def _totals(record: Record) -> str:
     protected = f', {record.protected} protected' if record.protected else ''
     measures = f'{record.misplaced:.1f} off their ideal, skew {record.skew:.1f}'
     pools = ''.join(
-        f'; {counted(one.members, "member")} of {escaped(one.policy)}' for one in record.pools
+        f'; {counted(pool.members, "member")} of {escaped(pool.policy)}' for pool in record.pools
     )
     updates = f', {counted(record.updates, "update")}' if record.pools else ''
     nodes = counted(record.size, 'node')

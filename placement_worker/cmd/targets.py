@@ -12,10 +12,12 @@ from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cmd import argument_types
 from placement_worker.contract.caller import Caller
 from placement_worker.cordons.live_cordons import LiveCordons
+from placement_worker.formats.documents import Source
 from placement_worker.handlers.in_process import InProcessCaller
 from placement_worker.policies.registry import Registry
 
 MAX_TIMEOUT_S = 24 * 3600
+_EXAMPLES = resources.files('placement_worker') / 'examples'
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -68,14 +70,14 @@ def require_broker(args: argparse.Namespace, command: str) -> None:
         )
 
 
-def uses_shipped_cloud(args: argparse.Namespace, path: str) -> bool:
+def uses_shipped_cloud(args: argparse.Namespace, source: Source) -> bool:
     """Return whether a file that is not a shipped example is decided over the shipped cloud."""
     if args.cloud or args.transport is not None or args.config_file is not None:
         return False
-    with resources.as_file(resources.files('placement_worker') / 'examples') as examples:
+    with resources.as_file(_EXAMPLES) as examples:
         # A clone has copies of the examples.
-        shipped = () if path == '-' else examples.rglob(Path(path).name)
-        return not any(file.read_bytes() == Path(path).read_bytes() for file in shipped)
+        shipped = examples.rglob(Path(source.name).name)
+        return not any(file.read_text(encoding='utf-8') == source.text for file in shipped)
 
 
 @contextlib.contextmanager
@@ -109,8 +111,7 @@ def open_caller(args: argparse.Namespace) -> Iterator[Caller]:
 
 
 def _in_process(args: argparse.Namespace) -> Caller:
-    shipped = resources.files('placement_worker') / 'examples' / 'cloud.yaml'
-    with resources.as_file(shipped) as default:
+    with resources.as_file(_EXAMPLES / 'cloud.yaml') as default:
         cordons = LiveCordons(args.cordon_file).in_force if args.cordon_file else None
         cloud = Inventory.load(args.cloud or str(default))
     return InProcessCaller(cloud, Registry.installed(), cordons=cordons)

@@ -4,12 +4,12 @@ Policy types depend on the packages of the worker that replies, schemas on this 
 """
 
 import argparse
-import contextlib
 import functools
 import json
 import time
 from importlib import resources
 from pathlib import PurePath
+from typing import Any
 
 from typing_extensions import override
 
@@ -21,11 +21,10 @@ from placement_worker.contract import codec, document_kinds
 from placement_worker.contract.caller import Caller
 from placement_worker.contract.model import PolicyType, Spec
 from placement_worker.formats.documents import Document
-from placement_worker.formats.text import nearest
+from placement_worker.formats.text import MAX_CHARACTERS, nearest
 from placement_worker.policies import registry
 
 _SCHEMAS = resources.files('placement_worker.contract') / 'schemas'  # by tools/schemas.py
-_MAX_NAME_LENGTH = 80  # characters of an unknown name in the message
 
 
 class Validate(FilesCommand):
@@ -55,9 +54,7 @@ class Validate(FilesCommand):
         return super().run_with(caller, args)
 
     @override
-    def handle(
-        self, caller: Caller, document: Document, path: str, args: argparse.Namespace
-    ) -> int:
+    def handle(self, caller: Caller, document: Document, args: argparse.Namespace) -> int:
         try:
             document_kinds.check_kind(document.data, Spec, 'Expected only keys of a spec')
             spec = codec.decode(document.data, Spec)
@@ -67,9 +64,9 @@ class Validate(FilesCommand):
             return self.write_refusal(exc, document, text)
         self.write(output.document(spec, args.format))
         if note := self._note_of(spec.type_name):
-            self.write_error(f'{path}: {note}')
+            self.write_error(f'{document.source.name}: {note}')
         if args.check_resources:
-            self.note_shipped_cloud(args, path)
+            self.note_shipped_cloud(args, document)
         return OK
 
 
@@ -93,17 +90,7 @@ class TypeList(Command):
     @override
     def run_with(self, caller: Caller, args: argparse.Namespace) -> int:
         types = caller.policy_type_list()
-        rows = [
-            {
-                'policy type': _described(policy_type),
-                'priority': policy_type.priority,
-                'triggers': [
-                    f'{trigger.phase} {trigger.action}' for trigger in policy_type.triggers
-                ],
-            }
-            for policy_type in types
-        ]
-        self.write_result(args.format, types, [output.table(rows)])
+        self.write_result(args.format, types, [output.table(list(map(_row, types)))])
         return OK
 
 
@@ -164,7 +151,7 @@ class Schema(LocalCommand):
         if parsed_args.name in message_names():
             self.write(message_schema(parsed_args.name).rstrip('\n'))
             return OK
-        name = parsed_args.name[:_MAX_NAME_LENGTH]
+        name = parsed_args.name[:MAX_CHARACTERS]
         near = nearest(name, message_names())
         meant = f' Did you mean "{near}"?' if near else ''
         return self.write_error(
@@ -172,7 +159,7 @@ class Schema(LocalCommand):
         )
 
 
-class Ping(Command):
+class Ping(LocalCommand):
     examples = (
         'placement-policy ping --transport rabbit://user:password@host/',
         'placement-policy ping --config-file /etc/placement-worker/operator.conf '
@@ -184,30 +171,24 @@ class Ping(Command):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         targets.add_server_argument(parser)
         output.add_format_argument(parser)
-
-    @override
-    def add_target_arguments(self, parser: argparse.ArgumentParser) -> None:
         targets.add_remote_arguments(parser, calls_may_be_slow=False)
 
     @override
-    def open_caller(self, args: argparse.Namespace) -> contextlib.AbstractContextManager[Caller]:
-        targets.require_broker(args, 'ping')
-        return targets.open_caller(args)
-
-    @override
-    def run_with(self, caller: Caller, args: argparse.Namespace) -> int:
-        began = time.monotonic()  # the first call includes the connection to the broker
-        answer = caller.get_capabilities()
-        elapsed_ms = round((time.monotonic() - began) * 1000, 1)
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        targets.require_broker(parsed_args, 'ping')
+        with targets.open_caller(parsed_args) as caller:
+            began = time.monotonic()  # the first call includes the connection to the broker
+            worker = caller.get_capabilities()
+            elapsed_ms = round((time.monotonic() - began) * 1000, 1)
         row = {
-            'host': answer.host,
-            'hostname': answer.hostname,
-            'pid': answer.pid,
-            'version': answer.version,
-            'started_at': answer.started_at.isoformat(timespec='seconds'),
+            'host': worker.host,
+            'hostname': worker.hostname,
+            'pid': worker.pid,
+            'version': worker.version,
+            'started_at': worker.started_at.isoformat(timespec='seconds'),
             'elapsed_ms': elapsed_ms,
         }
-        self.write_result(args.format, row, [output.table([row])])
+        self.write_result(parsed_args.format, row, [output.table([row])])
         return OK
 
 
@@ -240,10 +221,14 @@ def _deprecation_note(caller: Caller, type_name: str) -> str | None:
     return registry.deprecation_warning(type_name, statuses)
 
 
-def _described(policy_type: PolicyType) -> list[str]:
+def _row(policy_type: PolicyType) -> dict[str, Any]:
     package = policy_type.package
     statuses = policy_type.support_status.get(policy_type.name.rpartition('-')[2], [])
     about = [f'{package.name} {package.version}'] if package else []
     about += [f'{status.status} since {status.since}' for status in statuses]
     about += policy_type.profile_types or ['any profile']
-    return [policy_type.name, *(f'  {line}' for line in about)]
+    return {
+        'policy type': [policy_type.name, *(f'  {line}' for line in about)],
+        'priority': policy_type.priority,
+        'triggers': [f'{trigger.phase} {trigger.action}' for trigger in policy_type.triggers],
+    }

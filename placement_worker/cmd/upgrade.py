@@ -101,13 +101,11 @@ class Checks(upgradecheck.UpgradeCommands):
 
 
 def run(arguments: Sequence[str], user: str | None, engine_files: Sequence[str]) -> int:
-    """Check a configuration, and print the results as a table or JSON.
+    """Check a configuration, print the results as a table or JSON, and return the exit status.
 
     :param arguments: the command line, e.g. `--config-file FILE upgrade check`.
     :param user: the user whose permissions count; see `become_user`.
     :param engine_files: the configuration files of the engines, whose trustee is checked.
-    :returns: the exit status of oslo.upgradecheck: 0 success, 1 warning, 2 failure, 255 if a check
-        raises.
     """
     conf = cfg.CONF
     options.register(conf)
@@ -146,10 +144,10 @@ def become_user(name: str | None) -> None:
         if name is None:
             return
         raise ConfigurationError(f'Unknown user {name!a}; correct --user') from None
-    is_root = os.geteuid() == 0
-    if user.pw_uid == os.geteuid() or (name is None and not is_root):
+    own_id = os.geteuid()
+    if user.pw_uid == own_id or (name is None and own_id != 0):
         return
-    if not is_root:
+    if own_id != 0:
         raise ConfigurationError(
             f'--user {name}: only root can check the permissions of another user'
         )
@@ -157,12 +155,16 @@ def become_user(name: str | None) -> None:
     os.setgid(user.pw_gid)
     os.setuid(user.pw_uid)
     os.environ['HOME'] = user.pw_dir
-    forbidden = next(filter(_is_forbidden, sys.path), None)
-    if forbidden:
-        raise ConfigurationError(
-            f'Cannot read the Python installation: {forbidden}; install the worker with a Python '
-            'that its user can read'
-        )
+    for path in sys.path:
+        try:
+            os.stat(path)
+        except PermissionError:
+            raise ConfigurationError(
+                f'Cannot read the Python installation: {path}; install the worker with a Python '
+                'that its user can read'
+            ) from None
+        except OSError:  # a folder in the path need not exist
+            pass
 
 
 def _own_name() -> str:
@@ -171,16 +173,6 @@ def _own_name() -> str:
         return pwd.getpwuid(number).pw_name
     except KeyError:
         return str(number)
-
-
-def _is_forbidden(path: str) -> bool:
-    try:
-        os.stat(path)
-    except PermissionError:
-        return True
-    except OSError:  # a folder in the path need not exist
-        pass
-    return False
 
 
 def check_configuration(conf: cfg.ConfigOpts) -> None:
@@ -257,8 +249,7 @@ def check_metrics(conf: cfg.ConfigOpts) -> str | None:
 
 def check_libraries(conf: cfg.ConfigOpts) -> None:
     startup.prepare_tracing(conf)
-    unmet = unmet_requirements(metadata.requires(startup.PROGRAM) or [], metadata.version)
-    if unmet:
+    if unmet := unmet_requirements(metadata.requires(startup.PROGRAM) or [], metadata.version):
         raise ConfigurationError('; '.join(unmet))
 
 
@@ -284,18 +275,16 @@ def check_broker(conf: cfg.ConfigOpts) -> str:
 
 
 def check_broker_version(version: str) -> None:
-    required = f'RabbitMQ {_OLDEST_BROKER} or newer is required'
+    required = f'{_OLDEST_BROKER} or newer is required'
     if not version[:1].isdigit():
-        raise Concern(f'The broker reports no version; {required}')
+        raise Concern(f'The broker reports no version; RabbitMQ {required}')
     try:
         is_old = Version(version.partition('-')[0].partition('+')[0]) < Version(_OLDEST_BROKER)
     except InvalidVersion:
-        text = f'The broker reports the unknown version {escaped(version)}; {required}'
+        text = f'The broker reports the unknown version {escaped(version)}; RabbitMQ {required}'
         raise Concern(text) from None
     if is_old:
-        raise ConfigurationError(
-            f'The broker is RabbitMQ {version}; {_OLDEST_BROKER} or newer is required'
-        )
+        raise ConfigurationError(f'The broker is RabbitMQ {version}; {required}')
 
 
 def check_queues(conf: cfg.ConfigOpts) -> str | None:
@@ -319,10 +308,10 @@ def check_trustee(engine_files: Sequence[str], conf: cfg.ConfigOpts) -> str:
             f'[{SERVICE_AUTH}] has no username, so it cannot be compared with the trustees of '
             'engines'
         )
+    trustees = ((file, *_trustee(file)) for file in engine_files)
     wrong = [
         f'{file}: {option} is {escaped(trustee)}'
-        for file in engine_files
-        for option, trustee in [_trustee(file)]
+        for file, option, trustee in trustees
         if trustee != user
     ]
     if wrong:
@@ -359,8 +348,7 @@ def configuration_files(conf: cfg.ConfigOpts) -> list[str]:
 
 
 def check_unknown_options(conf: cfg.ConfigOpts) -> None:
-    unknown = find_unknown_options(configuration_files(conf))
-    if unknown:
+    if unknown := find_unknown_options(configuration_files(conf)):
         raise Concern('; '.join(unknown))
 
 
@@ -371,16 +359,16 @@ def find_unknown_options(paths: Iterable[str]) -> list[str]:
     suggests no names, and needs all files and namespaces as arguments. The options of an auth
     plugin are not listed, so [service_auth] and the section of its auth_section are not checked.
     """
-    known, parsed = _known_options(), {path: _parse(path) for path in paths}
+    known = _known_options()
+    parsed: dict[str, dict[str, Any]] = {path: {} for path in paths}
+    for path, sections in parsed.items():
+        cfg.ConfigParser(path, sections).parse()
     parsed['the environment'] = _environment()
-    auth_sections = (
-        name
-        for sections in parsed.values()
-        for section, values in sections.items()
-        if _normalized(section) == SERVICE_AUTH
-        for name in values.get('auth_section', ())
-    )
-    unchecked = {SERVICE_AUTH, *map(_normalized, auth_sections)}
+    unchecked = {SERVICE_AUTH}
+    for sections in parsed.values():
+        for section, values in sections.items():
+            if _normalized(section) == SERVICE_AUTH:
+                unchecked.update(map(_normalized, values.get('auth_section', ())))
     return [
         f'{unknown} in {path}; it has no effect'
         for path, sections in parsed.items()
@@ -415,12 +403,6 @@ def _suggestion(name: str, known: Iterable[str]) -> str:
     return f' (did you mean {spellings[near]}?)' if near else ''
 
 
-def _parse(path: str) -> dict[str, Any]:
-    sections: dict[str, Any] = {}
-    cfg.ConfigParser(path, sections).parse()
-    return sections
-
-
 def _environment() -> dict[str, Any]:
     sections: dict[str, Any] = defaultdict(dict)
     for name in os.environ:
@@ -434,22 +416,18 @@ def _known_options() -> dict[str, set[str]]:
     known: dict[str, set[str]] = defaultdict(set)
     for entry_point in metadata.entry_points(group=_OPTION_LISTS):
         try:
-            listed = entry_point.load()()
+            groups = entry_point.load()()
         except (Exception, SystemExit):  # noqa: S112  # a package without its dependencies reads no options here
             continue
-        for group, group_options in listed:
+        for group, group_options in groups:
             section = str(getattr(group, 'name', group) or 'DEFAULT')
             for option in group_options:
-                for where, name in _names(section, option):
-                    known[_normalized(where)].add(name.replace('-', '_'))
+                # The name in code, `dest`, has underscores and may differ.
+                known[_normalized(section)] |= {option.dest, option.name.replace('-', '_')}
+                for old in option.deprecated_opts:
+                    name = (old.name or option.name).replace('-', '_')
+                    known[_normalized(old.group or section)].add(name)
     return known
-
-
-def _names(section: str, option: Any) -> Iterator[tuple[str, str]]:
-    yield section, option.name
-    yield section, option.dest
-    for old in option.deprecated_opts:
-        yield old.group or section, old.name or option.name
 
 
 def unmet_requirements(requirements: Sequence[str], installed: Callable[[str], str]) -> list[str]:

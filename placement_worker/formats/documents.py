@@ -45,15 +45,9 @@ class Position(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """An error in a file.
-
-    :ivar position: None if the error concerns the whole file.
-    :ivar of_key: whether a key is wrong; often it is the misspelled one of a key that is missing.
-    """
-
     text: str
-    position: Position | None
-    of_key: bool = False
+    position: Position | None  # None if the error concerns the whole file
+    of_key: bool = False  # a key is wrong; often it is the misspelled one of a missing key
 
 
 class Finding(Protocol):
@@ -63,12 +57,10 @@ class Finding(Protocol):
     def path(self) -> Path: ...
 
     @property
-    def text(self) -> str:
-        """The error, with the path."""
+    def text(self) -> str: ...
 
     @property
-    def of_key(self) -> bool:
-        """Whether the last key of the path is wrong, not its value."""
+    def of_key(self) -> bool: ...
 
 
 class DocumentError(Exception):
@@ -109,14 +101,9 @@ class Invalid(DocumentError):
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One document of a file.
-
-    :ivar number: 1 for the first document; empty documents do not count.
-    """
-
     data: Any
     source: Source
-    number: int
+    number: int  # 1 for the first document of its file; empty ones do not count
     is_json: bool
 
     def invalid(self, found: Iterable[Finding]) -> Invalid:
@@ -143,7 +130,7 @@ def read(path: str) -> list[Document]:
 
     :param path: a path, or `-` for standard input.
     :raises OSError: the file cannot be read.
-    :raises Malformed: the file contains neither YAML nor JSON; the message names it.
+    :raises Malformed: the file contains neither YAML nor JSON.
     """
     return parse(_source(path))
 
@@ -173,10 +160,7 @@ def _source(path: str) -> Source:
 
 
 def _from_json(source: Source) -> tuple[Any] | None:
-    """Return the data in a tuple, or None if the text is not JSON.
-
-    :raises Malformed: the text is nested too deeply, or an object has a duplicate key.
-    """
+    """Return the data in a tuple, or None if the text is not JSON."""
     try:
         decoded = msgspec.json.decode(source.text)
         duplicate = duplicate_key(source.text, decoded)
@@ -192,10 +176,6 @@ def _from_json(source: Source) -> tuple[Any] | None:
 
 
 def _from_yaml(source: Source) -> list[Any]:
-    """Return the data of the documents in a YAML text.
-
-    :raises Malformed: the text is not YAML, or is nested too deeply.
-    """
     try:
         loaded = yaml_loader.load_all(source.text)
     except (RecursionError, yaml_loader.TooDeep):
@@ -214,7 +194,6 @@ def _too_deep(source: Source) -> Malformed:
 
 
 def _problem(exc: Exception) -> Problem:
-    """Return what PyYAML found, where it found it, and the construct that it was reading."""
     mark = getattr(exc, 'problem_mark', None)
     if mark is None:
         return Problem(' '.join(str(exc).split()), None)
@@ -289,10 +268,7 @@ def _unique_object(pairs: list[tuple[str, Any]]) -> Any:
 
 
 def _in_yaml(root: Any, path: Path, *, of_key: bool = False) -> Position:
-    """Return the position of a value, or of the deepest map or list on its path.
-
-    :param root: the node of a document, as PyYAML composes it.
-    """
+    """Return the position of a value, or of the deepest map or list on its path."""
     node, mark = root, root.start_mark
     for step in path:
         member = _member(node, step)
