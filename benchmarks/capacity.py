@@ -1,6 +1,6 @@
 """The processes and cores that a number of clusters needs: doc/source/capacity.rst.
 
-python -m benchmarks.capacity            # the tables of that page, from `MEASURED`
+python -m benchmarks.capacity            # the costs on that page, and what follows from them
 """
 
 import itertools

@@ -1,10 +1,11 @@
-"""The tables of doc/source/privileges.rst."""
+"""The table of privileges of the manual, doc/source/privileges.csv."""
 
+import csv
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
-PAGE = Path(__file__).parents[2] / 'doc' / 'source' / 'privileges.rst'
+PAGE = Path(__file__).parents[2] / 'doc' / 'source' / 'privileges.csv'
 # The service by the first part of a rule's name.
 SERVICES = {
     'identity': 'keystone',
@@ -45,13 +46,10 @@ class Row:
 
 
 def rows() -> list[Row]:
-    """Return the rows of all tables of the page."""
-    tables = re.findall(r'\.\. list-table::\n(?:   :.*\n)+\n((?:   .*\n|\n)+)', PAGE.read_text())
-    return [
-        _row([_plain(cell) for cell in re.split(r'\n     -', row)])
-        for table in tables
-        for row in re.split(r'^   \* - ', table, flags=re.MULTILINE)[2:]
-    ]
+    """Return the rows of the table."""
+    with PAGE.open(encoding='utf-8', newline='') as file:
+        table = list(csv.reader(file))[1:]
+    return [_row([_plain(cell) for cell in cells]) for _, *cells in table]
 
 
 def _plain(cell: str) -> str:

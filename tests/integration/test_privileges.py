@@ -1,4 +1,4 @@
-"""The tables of doc/source/privileges.rst: default policies, and the requests of a worker."""
+"""The table of doc/source/privileges.csv: default policies, and the requests of a worker."""
 
 import json
 import subprocess

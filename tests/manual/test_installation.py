@@ -143,11 +143,11 @@ def test_manual_installs_operates_and_upgrades_a_worker(operator):
     assert set(loaded.split()) == {'/opt/placement-worker-0.2.0'}
 
 
-def test_completion_of_the_readme_is_installed(operator):
-    """The command of the README installs the completion for bash."""
+def test_completion_of_the_manual_is_installed(operator):
+    """The command of the manual installs the completion for bash."""
     operator.type_in('mkdir -p /etc/bash_completion.d')
 
-    operator.follow(ROOT / 'README.rst')
+    operator.follow(SOURCE / 'commands.rst')
 
     assert 'parked' in operator.type_in('cat /etc/bash_completion.d/placement-policy')
 

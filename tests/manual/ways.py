@@ -42,8 +42,7 @@ WAYS = [
     Way('tutorial', r'.*', HERE),
     Way('README', r'python3 -m venv .venv && ', FRESH),
     Way('README', r'export PATH=', HERE),
-    Way('README', r'tools/test$', ELSEWHERE, '.ci/run: it runs these tests'),
-    Way('README', r'placement-policy completion bash > /etc/', ROOT),
+    Way('commands', r'placement-policy completion bash > /etc/', ROOT),
     Way('bus-security', r'rabbitmqctl ', ELSEWHERE, 'tests/functional/test_bus_security.py'),
     Way('bus-security', r'(install|chown|chmod) ', ROOT),
     Way(
@@ -142,7 +141,6 @@ WAYS = [
         SYNTAX,
         'needs systemd; tests/functional/test_health.py sends USR2, others send KILL',
     ),
-    Way('capacity', r'rabbitmq-queues ', SYNTAX, 'needs a cluster of brokers'),
     Way('capacity', r'systemctl show ', SYNTAX, 'needs systemd'),
     Way('capacity', r'curl ', ELSEWHERE, 'tests/unit/doc/test_capacity.py: compares the name'),
     Way(
