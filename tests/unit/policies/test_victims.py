@@ -135,22 +135,26 @@ def test_nodes_of_unknown_place_leave_first(check, policies, members, count, pla
 
 
 LONG, SHORT = 'k' * 1_000_000, 'k' * 80 + '...'
-AT = '$.action.data.deletion.zones'
+AT = '$.action.data.deletion'
 
 
 @pytest.mark.parametrize(
     ('deletion', 'reason'),
     [
         ({'zones': {LONG: 1}}, f'1 node is to leave {SHORT}, which holds 0.'),
-        ({'zones': {LONG: -1}}, f'Expected `int` >= 0, got `-1` - at `{AT}.{SHORT}`'),
+        ({'zones': {LONG: -1}}, f'Expected `int` >= 0, got `-1` - at `{AT}.zones.{SHORT}`'),
+        (
+            {'count': 2, 'zones': {'a': 3}},
+            f'Expected a plan for at most 2 nodes, got one for 3 - at `{AT}`',
+        ),
         (
             {'places': [{'region_name': LONG, 'zone': LONG, 'count': 1}]},
             f'1 node is to leave {SHORT} / {SHORT}, which holds 0.',
         ),
     ],
-    ids=['zones', 'malformed zones', 'places'],
+    ids=['zones', 'malformed zones', 'too many', 'places'],
 )
-def test_long_name_in_a_plan_is_shortened_in_the_reason(check, deletion, reason):
+def test_plan_that_cannot_be_carried_out_has_a_short_reason(check, deletion, reason):
     """A name of a megabyte that an engine sends does not fill the log and the reply."""
     reply = check(request(SCALE_IN, OLDEST, nodes(a=1), data={'deletion': deletion}))
 
