@@ -153,6 +153,9 @@ class Held(Generic[T]):
     staying: Mapping[T, int] = field(default_factory=dict)
     ranks: Mapping[T, Sequence[int]] = field(default_factory=dict)
 
+    def nodes_in(self, place: T) -> int:
+        return sum(group.get(place, 0) for group in (*self.groups, self.staying))
+
     @property
     def total(self) -> Counter[T]:
         """The nodes of all groups, and those that stay."""

@@ -205,7 +205,7 @@ class Choice:
 
 
 def choose(
-    ordered: Sequence[Node],
+    free: Sequence[Node],
     count: int,
     counts: RemovalCounts,
     locations: Mapping[str, Location],
@@ -217,11 +217,10 @@ def choose(
     Without removal counts, the place does not matter and `count` may exceed the number of nodes. A
     location gives fewer victims than its removal count if its other nodes are protected.
 
-    :param ordered: nodes in the order in which they leave, protected or not.
-    :param locations: node id -> location.
+    :param free: the unprotected nodes, in the order in which they leave.
+    :param locations: node id -> location, of protected nodes, too.
     :raises NoFeasiblePlan: a location holds fewer nodes than are to leave it.
     """
-    free = [node for node in ordered if node.id not in protected]
     if counts.by_location is None:
         return Choice(free[:count], free[count:], protected=protected)
     held: defaultdict[Location, list[Node]] = defaultdict(list)

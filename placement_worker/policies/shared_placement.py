@@ -134,7 +134,6 @@ class Task:
 class Share:
     """The plan of one level: of all regions, or of the zones of one region.
 
-    :ivar held: the number of nodes before the action, and `unplaced` that of unknown place.
     :ivar plan: None if the region has no usable zone.
     :ivar region: the region of the zones; None for regions, or if no policy planned by region.
     :ivar skew: None if the policy tolerates the skew of the plan.
@@ -143,8 +142,7 @@ class Share:
 
     level: Literal['region', 'zone']
     size: Size
-    held: int
-    unplaced: int
+    held: Held[str | None]
     plan: Plan | None
     region: str | None = None
     warnings: Sequence[str] = ()
@@ -155,14 +153,13 @@ class Share:
     def rows(self) -> Sequence[Row]:
         """Nodes of unknown place have a row of their own, so that the counts add up."""
         if self.plan is not None:
-            left = self.unplaced - self.plan.unplaced
-            unknown = Row(
-                '-', 0, NO_CAP, False, self.unplaced, 0.0, self.plan.unplaced, left, NO_KNOWN_PLACE
-            )
-            return [*self.plan.rows, *[unknown] * bool(self.unplaced)]
-        count = self.size.count
-        final = self.held + (count if self.size.kind == CREATION else -count)
-        return (Row('-', 0, NO_CAP, False, self.held, 0.0, count, final, NO_USABLE_ZONE),)
+            unplaced, leaving = self.held.nodes_in(None), self.plan.unplaced
+            left = unplaced - leaving
+            unknown = Row('-', 0, NO_CAP, False, unplaced, 0.0, leaving, left, NO_KNOWN_PLACE)
+            return [*self.plan.rows, *[unknown] * bool(unplaced)]
+        held, count = self.held.total.total(), self.size.count
+        final = held + (count if self.size.kind == CREATION else -count)
+        return (Row('-', 0, NO_CAP, False, held, 0.0, count, final, NO_USABLE_ZONE),)
 
     def place(self, name: str | None) -> dict[str, str]:
         if self.level == 'region':
@@ -245,7 +242,7 @@ class PlacementPolicy(Policy[P]):
     def _share(
         self, size: Size, places: Sequence[Place], held: Held[str | None], region: str | None = None
     ) -> Share:
-        plan, current = self.planner(size, places, held), held.total
+        plan = self.planner(size, places, held)
         # Without the zones of other regions, which this region cannot hold.
         own = [place for place in places if place.known] if region else places
         spread = self.properties.spread
@@ -260,8 +257,7 @@ class PlacementPolicy(Policy[P]):
         return Share(
             self.level,
             size,
-            current.total(),
-            current[None],
+            held,
             plan,
             region,
             [
@@ -325,7 +321,7 @@ class PlacementPolicy(Policy[P]):
             region = {} if share.region is None else {'region_name': share.region}
             rows += [{**region, **_row(row)} for row in share.rows]
             skewed += [{**region, **row} for row in share.skew.details] if share.skew else []
-        unplaced = sum(share.unplaced for share in shares if share.plan)
+        unplaced = sum(share.held.nodes_in(None) for share in shares if share.plan)
         details = {f'{self.level}s': rows, 'unplaced': unplaced}
         return {**details, 'skewed': skewed} if skewed else details
 

@@ -96,16 +96,15 @@ def choose(
     )
     locations: dict[str, victims.Location] = {}
     for place, nodes in places.items():
-        location = counts.location(*place)
-        locations.update((node.id, location) for node in nodes)
+        locations |= dict.fromkeys([node.id for node in nodes], counts.location(*place))
     if kept and counts.by_location is not None:
         left = Counter(locations[node.id] for node in kept)
         rest = _rest(counts.by_location, left, count - len(kept))
         counts = replace(counts, by_location=rest)
-    chosen = {node.id for node in kept}
-    ordered = [node for node in state.members.ordered if node.id not in chosen]
     protected = state.protected(request)
-    return victims.choose(ordered, count - len(kept), counts, locations, protected), locations
+    staying = {*protected, *(node.id for node in kept)}
+    free = [node for node in state.members.ordered if node.id not in staying]
+    return victims.choose(free, count - len(kept), counts, locations, protected), locations
 
 
 def counts_by_place(nodes: Sequence[Node], deletion: Deletion, cloud: Snapshot) -> dict[str, Any]:

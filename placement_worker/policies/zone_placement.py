@@ -158,14 +158,7 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
         if has_usable_zone:
             return self._share(size, zones, held, named_region)
         raise_if_only_cordons_close(zones, NO_ZONE)
-        return Share(
-            level='zone',
-            size=size,
-            held=held.total.total(),
-            unplaced=0,
-            plan=None,
-            region=named_region,
-        )
+        return Share('zone', size, held, plan=None, region=named_region)
 
 
 def _check_named(zone: str, task: Task) -> Outcome:
