@@ -98,46 +98,55 @@ TOO_FEW = (
 REFUSED = 'Protected nodes must not be deleted: {} is protected; remove their protection first'
 PROTECTING = deletion_policy(version='1.2')
 STRICT = deletion_policy(version='1.2', protection='strict')
+BEST_EFFORT = deletion_policy(version='1.2', protection='best_effort')
 ZONES = zone_policy('a', 'b')
+UNPARSED = [node(1, 'a', metadata={'protected': 'maybe'}), node(2, 'a')]
+CANNOT_PARSE = (
+    'Cannot parse `protected`, so these nodes stay protected: n1 (got `"maybe"`); expected `true`, '
+    '`false`, a time in ISO 8601, or `{until, reason}`'
+)
 
 
-@pytest.fixture
-def members():
-    """Three nodes, n3 to n5; the last two are protected."""
-    return [
-        node(3, 'a'),
-        node(4, 'a', metadata={'protected': BATCH_JOB}),
-        node(5, 'b', metadata={'protected': 'True'}),
-    ]
+# n4 and n5 are protected.
+MEMBERS = [
+    node(3, 'a'),
+    node(4, 'a', metadata={'protected': BATCH_JOB}),
+    node(5, 'b', metadata={'protected': 'True'}),
+]
+
+
+@pytest.mark.parametrize(
+    ('policy', 'members', 'count', 'victims', 'warnings'),
+    [
+        (PROTECTING, MEMBERS, 3, ['n3'], [TOO_FEW]),
+        (BEST_EFFORT, MEMBERS, 3, ['n3'], [TOO_FEW]),
+        # An empty list of victims keeps the engine from choosing by itself.
+        (PROTECTING, MEMBERS[1:], 1, [], [TOO_FEW.replace('1 of 3 nodes', '0 of 1 node')]),
+        # Strict mode spares protected nodes while others suffice, and concerns only them.
+        (STRICT, MEMBERS, 1, ['n3'], []),
+        (PROTECTING, UNPARSED, 1, ['n2'], [CANNOT_PARSE]),
+    ],
+    ids=['default', 'named', 'none left', 'strict', 'invalid protection'],
+)
+@pytest.mark.parametrize('zones', [[], [ZONES]], ids=['alone', 'with zones'])
+def test_protected_nodes_are_spared_with_a_warning(
+    check, zones, policy, members, count, victims, warnings
+):
+    """If too few nodes are left, fewer are deleted, and a warning says how many and why."""
+    reply = check(request(SCALE_IN, [*zones, policy], members, inputs={'count': count}), 'ab')
+
+    data, decision = reply['action']['data'], reply['decisions'][-1]
+    assert (data['status'], data['deletion']['count']) == ('OK', len(victims))
+    assert (data['deletion']['candidates'], reply['warnings']) == (victims, warnings)
+    protected = sum('metadata' in member for member in members)
+    assert decision['details'].get('protected', 0) == protected
+    assert victims or reply['decisions'][0]['reason'] == 'All nodes are protected.'
 
 
 @pytest.mark.parametrize('zones', [[], [ZONES]], ids=['alone', 'with zones'])
-@pytest.mark.parametrize('policy', [{}, {'protection': 'best_effort'}], ids=['default', 'named'])
-def test_best_effort_deletes_fewer_nodes_with_a_warning(check, members, zones, policy):
-    """By default fewer nodes are deleted, the reply says how many, and a warning says why."""
-    bound = [*zones, deletion_policy(version='1.2', **policy)]
-
-    reply = check(request(SCALE_IN, bound, members, inputs={'count': 3}), 'ab')
-
-    deletion = reply['action']['data']['deletion']
-    assert (deletion['count'], deletion['candidates']) == (1, ['n3'])
-    assert (reply['warnings'], reply['action']['data']['status']) == ([TOO_FEW], 'OK')
-
-
-def test_best_effort_with_protected_nodes_alone_deletes_none(check, members):
-    """An empty list of victims keeps the engine from choosing by itself."""
-    reply = check(request(SCALE_IN, [ZONES, PROTECTING], members[1:]), 'ab')
-
-    deletion = reply['action']['data']['deletion']
-    assert (deletion['count'], deletion['candidates']) == (0, [])
-    assert reply['warnings'][0].startswith('Only 0 of 1 node can be deleted: n4 is protected')
-    assert reply['decisions'][0]['reason'] == 'All nodes are protected.'
-
-
-@pytest.mark.parametrize('zones', [[], [ZONES]], ids=['alone', 'with zones'])
-def test_strict_with_too_few_nodes_fails(check, members, zones):
+def test_strict_with_too_few_nodes_fails(check, zones):
     """In strict mode the check fails with the numbers, the protected nodes and their details."""
-    asked = request(SCALE_IN, [*zones, STRICT], members, inputs={'count': 3}, explain='full')
+    asked = request(SCALE_IN, [*zones, STRICT], MEMBERS, inputs={'count': 3}, explain='full')
 
     reply = check(asked, 'ab')
 
@@ -145,14 +154,6 @@ def test_strict_with_too_few_nodes_fails(check, members, zones):
     assert (data['status'], data['reason'], details['protected']) == ('ERROR', TOO_FEW, 2)
     first = {'id': 'n4', 'place': 'a' if zones else '', **BATCH_JOB}
     assert details['protected_nodes'][0] == first
-
-
-def test_strict_with_enough_nodes_deletes_the_unprotected_ones(check, members):
-    """In strict mode protected nodes are spared without an error while others suffice."""
-    reply = check(request(SCALE_IN, [ZONES, STRICT], members), 'ab')
-
-    assert deleted(reply) == ['n3']
-    assert (reply['warnings'], reply['decisions'][1]['details']['protected']) == ([], 2)
 
 
 def test_strict_with_more_nodes_than_exist_takes_all_as_before(check):
@@ -171,27 +172,14 @@ def test_strict_with_more_nodes_than_exist_takes_all_as_before(check):
         (deletion_policy(), 'n9', 'Completed policy checking.'),
     ],
 )
-def test_replacement_of_a_protected_node_is_refused(check, members, policy, replaced, reason):
+def test_replacement_of_a_protected_node_is_refused(check, policy, replaced, reason):
     """Version 1.2 refuses to replace protected nodes, and leaves the data of the action alone."""
     inputs = {'candidates': {replaced: 'n7'}}
 
-    reply = check(request('CLUSTER_REPLACE_NODES', [policy], members, inputs=inputs))
+    reply = check(request('CLUSTER_REPLACE_NODES', [policy], MEMBERS, inputs=inputs))
 
     status = 'OK' if reason.startswith('Completed') else 'ERROR'
     assert reply['action']['data'] == {'status': status, 'reason': reason}
-
-
-def test_invalid_protection_protects_with_a_warning(check):
-    """A value that cannot be parsed keeps the node; a warning shows the value."""
-    members = [node(1, metadata={'protected': 'maybe'}), node(2)]
-
-    reply = check(request(SCALE_IN, [PROTECTING], members))
-
-    assert deleted(reply) == ['n2']
-    assert reply['warnings'] == [
-        'Cannot parse `protected`, so these nodes stay protected: n1 (got `"maybe"`); expected '
-        '`true`, `false`, a time in ISO 8601, or `{until, reason}`'
-    ]
 
 
 VICTIM = {'deletion': {'count': 1, 'candidates': ['n1']}}
