@@ -17,7 +17,8 @@ from tests.freezing import frozen
 from tests.ports import free_ports
 from tests.process_reaper import Program, Reaper
 
-SCRIPTS = Path('/usr/lib/rabbitmq/bin')
+# The folder of the broker's programs: of the distribution, or of `tools/rabbitmq-4`.
+SCRIPTS = Path(os.environ.get('PLACEMENT_WORKER_TEST_RABBITMQ', '/usr/lib/rabbitmq/bin'))
 EPMD = ('epmd', '-address', '127.0.0.1')
 START_TIMEOUT_S = 180
 # Arguments that keep several Erlang VMs from spinning on two cores.
@@ -25,7 +26,7 @@ LEAN = '+S 1:1 +sbwt none +sbwtdcpu none +sbwtdio none'
 
 
 def program(name: str) -> str:
-    """Return the script of the distribution; the wrapper of Debian in PATH requires its user."""
+    """Return the script in `SCRIPTS`; the wrapper of Debian in PATH requires its user."""
     path = shutil.which(name, path=f'{SCRIPTS}{os.pathsep}{os.environ["PATH"]}')
     if path is None:
         raise RuntimeError(f'{name} is not installed; see the README on running the tests')
@@ -126,15 +127,12 @@ class Broker:
             programs.insert(0, Program(EPMD, output))
         self._reaper = Reaper(self.folder, programs, self.environment)
 
-    def control(self, *arguments: str, answer: str = '') -> str:
-        """Run rabbitmqctl on this node and return what it prints.
-
-        :param answer: to what it asks for, e.g. a password.
-        """
+    def control(self, *arguments: str) -> str:
+        """Run rabbitmqctl on this node and return what it prints."""
         done = subprocess.run(
             [program('rabbitmqctl'), '--quiet', *arguments],
             env=self.environment,
-            input=answer,
+            stdin=subprocess.DEVNULL,
             check=True,
             capture_output=True,
             text=True,

@@ -48,7 +48,7 @@ def commands():
 def secured(own_broker):
     """Set up a broker as the manual says, with a foreign exchange and a foreign queue."""
     for command in commands():
-        own_broker.control(*command, answer=f'{PASSWORD}\n' if command[0] == 'add_user' else '')
+        own_broker.control(*command, *([PASSWORD] if command[0] == 'add_user' else []))
     own_broker.control('set_permissions', '-p', VHOST, 'guest', '.*', '.*', '.*')
     with channel_of(own_broker, 'guest', 'guest') as channel:
         channel.exchange_declare('foreign', 'topic', durable=True, auto_delete=False)
@@ -118,7 +118,7 @@ def test_command_with_the_permissions_of_a_worker_prints_one_error(secured, work
 
     (line,) = done.stderr.splitlines()
     assert line.startswith('placement-policy ping: The request could not be delivered: ')
-    assert "ACCESS_REFUSED - access to queue 'reply_" in line
+    assert "access to queue 'reply_" in line
     assert line.endswith(
         '; the broker runs, but this user lacks a permission; use the broker user of an operator '
         '("Configuration of operators" in the manual)'
@@ -415,7 +415,7 @@ def test_worker_without_a_permission_names_it_at_start(
 
     line = refusal(tmp_path, url_of(secured, 'lesser'))
 
-    assert line == (
+    assert line.replace(f'- {permission} access', '- access') == (  # RabbitMQ 4.3 names it
         f'The {permission} permission is missing on the broker: '
         f"ACCESS_REFUSED - access to {resource} in vhost 'placement' refused for user 'lesser'; "
         'the page "Security of the bus" of the manual has the rabbitmqctl command that grants it'
@@ -456,7 +456,7 @@ def test_upgrade_check_before_a_first_start_checks_the_permissions_and_creates_n
 def lesser(broker):
     """Return a user whose permissions a test can change."""
     if 'lesser' not in broker.control('list_users'):
-        broker.control('add_user', 'lesser', answer=f'{PASSWORD}\n')
+        broker.control('add_user', 'lesser', PASSWORD)
     return 'lesser'
 
 
