@@ -301,17 +301,13 @@ _EFFECTIVE = (
 )  # fmt: skip
 # Scopes without effect: a token is for the project of a trust or of the service user.
 _NOT_IN_SAMPLE = (
-    'default_domain_id',
-    'default_domain_name',
-    'domain_id',
-    'domain_name',
-    'system_scope',
+    'default_domain_id', 'default_domain_name', 'domain_id', 'domain_name', 'system_scope',
     'trust_id',
-)
+)  # fmt: skip
 
 
 def register(conf: cfg.ConfigOpts) -> None:
-    """Register the options with a configuration, all but those of [service_auth]."""
+    """Register all options but those of [service_auth]."""
     for group, options in GROUPS.items():
         conf.register_opts(options, group=group)
     conf.register_opts(oslo_config_glue.service_opts)
@@ -350,7 +346,6 @@ def _effective_options() -> list[Any]:
 
 
 def _service_auth_sample() -> list[Any]:
-    """Return all options of [service_auth], with those of the password plugin."""
     from keystoneauth1 import loading  # noqa: PLC0415
 
     plugin = [

@@ -79,16 +79,9 @@ def _check_distinct(ids: Sequence[str], noun: str, path: str) -> None:
 
 # The statuses of a node: senlin/common/consts.py of Senlin 16.
 KNOWN_STATUSES = (
-    'INIT',
-    'ACTIVE',
-    'CREATING',
-    'UPDATING',
-    'DELETING',
-    'RECOVERING',
-    'WARNING',
-    'ERROR',
+    'INIT', 'ACTIVE', 'CREATING', 'UPDATING', 'DELETING', 'RECOVERING', 'WARNING', 'ERROR',
     'OPERATING',
-)
+)  # fmt: skip
 # The similarity of a misspelled status: WARN has 0.727 to WARNING, and WAITING has 0.714.
 _SIMILAR_STATUS = 0.72
 # The number of different statuses that are compared with those of unhealthy nodes.

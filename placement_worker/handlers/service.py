@@ -159,15 +159,14 @@ class Endpoints:
     def policy_attach(self, request: BindRequest, request_id: str | None) -> BindReply:
         validate_cluster(request.cluster)
         policy = self._registry.policy(request.policy.spec, '$.policy.spec')
-        attach = functools.partial(_attach, policy)
-        return self._bind(rpc.POLICY_ATTACH.name, policy, attach, request, request_id)
+        return self._bind(rpc.POLICY_ATTACH.name, policy, request, request_id)
 
     @_handler(rpc.POLICY_DETACH)
     def policy_detach(self, request: BindRequest, request_id: str | None) -> BindReply:
         """Detach a policy from a cluster; its spec need not be valid."""
         validate_cluster(request.cluster)
         policy = self._registry.detachable(request.policy, '$.policy.spec')
-        return self._bind(rpc.POLICY_DETACH.name, policy, policy.detach, request, request_id)
+        return self._bind(rpc.POLICY_DETACH.name, policy, request, request_id)
 
     @_handler(rpc.POLICY_REBALANCE)
     def policy_rebalance(self, request: RebalanceRequest, request_id: str | None) -> RebalanceReply:
@@ -302,19 +301,13 @@ class Endpoints:
         return warnings
 
     def _bind(
-        self,
-        method: str,
-        policy: Policy[Any],
-        act: Callable[[BindRequest, State], BindingOutcome],
-        request: BindRequest,
-        request_id: str | None,
+        self, method: str, policy: Policy[Any], request: BindRequest, request_id: str | None
     ) -> BindReply:
         self._events.handle(BindingStarted(method, request, request_id))
         started = self._clock()
         conditions, record = self._begin(request, request_id)
         is_attached = method == rpc.POLICY_ATTACH.name
-        reason = 'Policy attached.' if is_attached else 'Policy detached.'
-        reply = _bind_reply(policy, act, reason, request, conditions)
+        reply = _bind_reply(policy, is_attached, request, conditions)
         discouraged = self._registry.discouraged.get(policy.type_name)
         if discouraged and is_attached:
             reply = structs.replace(reply, warnings=[*reply.warnings, discouraged])
@@ -357,18 +350,17 @@ def _attach(policy: Policy[Any], request: BindRequest, state: State) -> BindingO
 
 
 def _bind_reply(
-    policy: Policy[Any],
-    act: Callable[[BindRequest, State], BindingOutcome],
-    reason: str,
-    request: BindRequest,
-    conditions: Conditions,
+    policy: Policy[Any], is_attached: bool, request: BindRequest, conditions: Conditions
 ) -> BindReply:
     """Return the reply; if the policy fails, the data of the binding stay as they are."""
     try:
         with plugin_checks.named_in_errors(
             policy.type_name or policy.name, type(policy), kept=Rejected
         ):
-            outcome = act(request, state_for_binding(request, conditions))
+            state = state_for_binding(request, conditions)
+            outcome = (
+                _attach(policy, request, state) if is_attached else policy.detach(request, state)
+            )
             if not plugin_checks.is_built_in(type(policy)):
                 plugin_checks.check_outcome(policy, outcome, BindingOutcome)
     except Rejected as exc:
@@ -381,7 +373,7 @@ def _bind_reply(
         )
     return BindReply(
         status='OK',
-        reason=reason,
+        reason='Policy attached.' if is_attached else 'Policy detached.',
         warnings=list(outcome.warnings),
         policy=BindingPatch(request.policy.id, dict(outcome.data)),
         cluster=outcome.cluster,

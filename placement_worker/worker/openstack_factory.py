@@ -19,14 +19,9 @@ from placement_worker.errors import ConfigurationError
 INTERFACE = 'public'
 # Options of scopes that a token for a trust must not have.
 SCOPES = (
-    'domain_id',
-    'domain_name',
-    'project_id',
-    'project_name',
-    'project_domain_id',
-    'project_domain_name',
-    'system_scope',
-)
+    'domain_id', 'domain_name', 'system_scope',
+    'project_id', 'project_name', 'project_domain_id', 'project_domain_name',
+)  # fmt: skip
 
 
 def create(conf: cfg.ConfigOpts) -> OpenStackClouds:

@@ -330,12 +330,11 @@ def test_outcome_or_rejection_of_a_policy_is_the_reply():
     outcome = BindingOutcome({'new': 2}, warnings=['Mind it'])
 
     def reply(script):
-        policy = Scripted(script)
-        return service._bind_reply(policy, policy.attach, 'Done.', REQUEST, CONDITIONS)
+        return service._bind_reply(Scripted(script), True, REQUEST, CONDITIONS)
 
     done, refused = reply(lambda: outcome), reply(rejecting)
 
-    assert (done.status, done.reason, done.warnings) == ('OK', 'Done.', ['Mind it'])
+    assert (done.status, done.reason, done.warnings) == ('OK', 'Policy attached.', ['Mind it'])
     assert (refused.status, refused.reason) == ('ERROR', 'It is locked.')
     assert (done.policy.data, refused.policy.data) == ({'new': 2}, {'kept': 1})
     assert refused.nodes == {'n1': NodePatch({'x': 1})}
