@@ -300,16 +300,11 @@ def test_reply_without_write_permission_is_logged_and_the_worker_continues(worke
     assert client.policy_check(GOOD).action.data['status'] == 'OK'
 
 
-FORBIDDEN_TO_BOTH = {
-    'declare another queue': lambda channel: channel.queue_declare(
-        'other', durable=True, auto_delete=False
-    ),
-    'declare another exchange': lambda channel: channel.exchange_declare(
-        'other', 'topic', auto_delete=False
-    ),
-    'declare a queue with a longer name': lambda channel: channel.queue_declare(
-        f'{TOPIC}x', auto_delete=False
-    ),
+REPLIES = f'reply_{"1" * 32}'
+FORBIDDEN_TO_ALL = {
+    'declare another queue': lambda channel: channel.queue_declare('other', durable=True),
+    'declare another exchange': lambda channel: channel.exchange_declare('other', 'topic'),
+    'declare a queue with a longer name': lambda channel: channel.queue_declare(f'{TOPIC}x'),
     'read a foreign queue': lambda channel: channel.basic_get('foreign'),
     'consume a foreign queue': lambda channel: channel.basic_consume('foreign'),
     'empty a foreign queue': lambda channel: channel.queue_purge('foreign'),
@@ -318,11 +313,9 @@ FORBIDDEN_TO_BOTH = {
     'delete a foreign exchange': lambda channel: channel.exchange_delete('foreign'),
     'read the notifications': lambda channel: channel.basic_get('notifications.info'),
 }
-FORBIDDEN_TO_ENGINES = {
-    **FORBIDDEN_TO_BOTH,
-    'declare a queue of the workers': lambda channel: channel.queue_declare(
-        f'{TOPIC}.other', auto_delete=False
-    ),
+FORBIDDEN_TO_OPERATORS = {
+    **FORBIDDEN_TO_ALL,
+    'declare a queue of the workers': lambda channel: channel.queue_declare(f'{TOPIC}.other'),
     'read requests': lambda channel: channel.basic_get(TOPIC),
     'consume requests': lambda channel: channel.basic_consume(TOPIC),
     'consume slow requests': lambda channel: channel.basic_consume(SLOW_TOPIC),
@@ -336,50 +329,38 @@ FORBIDDEN_TO_ENGINES = {
         channel.queue_declare(f'reply_{"0" * 32}', durable=True, auto_delete=False),
         channel.queue_bind(f'reply_{"0" * 32}', EXCHANGE, '#'),
     ),
-    'write to a queue past the exchange': lambda channel: publish(channel, '', TOPIC),
     'forge a notification': lambda channel: publish(channel, EXCHANGE, 'notifications.info'),
 }
-FORBIDDEN_TO_OPERATORS = {
-    name: operation
-    for name, operation in FORBIDDEN_TO_ENGINES.items()
-    if name != 'write to a queue past the exchange'
+FORBIDDEN = {
+    OPERATOR: FORBIDDEN_TO_OPERATORS,
+    ENGINE: {
+        **FORBIDDEN_TO_OPERATORS,
+        'write to a queue past the exchange': lambda channel: publish(channel, '', TOPIC),
+    },
+    WORKER: {
+        **FORBIDDEN_TO_ALL,
+        'read replies': lambda channel: channel.basic_get(REPLIES),
+        'declare the exchange of an engine': lambda channel: channel.exchange_declare(
+            'engine', 'topic', auto_delete=False
+        ),
+        'declare a reply queue': lambda channel: channel.queue_declare(f'reply_{"2" * 32}'),
+        'read the replies to casts': lambda channel: channel.basic_get('replies'),
+    },
 }
-FORBIDDEN_TO_WORKERS = {
-    **FORBIDDEN_TO_BOTH,
-    'read replies': lambda channel: channel.basic_get(f'reply_{"1" * 32}'),
-    'declare the exchange of an engine': lambda channel: channel.exchange_declare(
-        'engine', 'topic', auto_delete=False
-    ),
-    'declare a reply queue': lambda channel: channel.queue_declare(
-        f'reply_{"2" * 32}', auto_delete=False
-    ),
-    'read the replies to casts': lambda channel: channel.basic_get('replies'),
-}
 
 
-@pytest.mark.parametrize('operation', FORBIDDEN_TO_ENGINES)
-def test_engine_without_permission_is_refused(operation, secured, worker):
-    """An engine cannot read requests, write past the exchange, or touch foreign resources."""
-    with channel_of(secured, ENGINE) as channel, pytest.raises(amqp.exceptions.AccessRefused):
-        FORBIDDEN_TO_ENGINES[operation](channel)
-
-
-@pytest.mark.parametrize('operation', FORBIDDEN_TO_OPERATORS)
-def test_operator_without_permission_is_refused(operation, secured, worker):
-    """An operator cannot read requests, forge notifications, or touch foreign resources."""
-    with channel_of(secured, OPERATOR) as channel, pytest.raises(amqp.exceptions.AccessRefused):
-        FORBIDDEN_TO_OPERATORS[operation](channel)
-
-
-@pytest.mark.parametrize('operation', FORBIDDEN_TO_WORKERS)
-def test_worker_without_permission_is_refused(operation, secured, worker):
-    """A worker cannot read replies or touch resources of engines and other services."""
+@pytest.mark.parametrize(
+    ('user', 'operation'),
+    [(user, operation) for user, operations in FORBIDDEN.items() for operation in operations],
+)
+def test_user_without_permission_is_refused(user, operation, secured, worker):
+    """No user reads messages that are not for it, or touches resources of others."""
     with channel_of(secured, 'guest', 'guest') as channel:
-        for queue in (f'reply_{"1" * 32}', 'replies'):
+        for queue in (REPLIES, 'replies'):
             arguments = {'x-queue-type': 'quorum', 'x-delivery-limit': 100}
             channel.queue_declare(queue, durable=True, auto_delete=False, arguments=arguments)
-    with channel_of(secured, WORKER) as channel, pytest.raises(amqp.exceptions.AccessRefused):
-        FORBIDDEN_TO_WORKERS[operation](channel)
+    with channel_of(secured, user) as channel, pytest.raises(amqp.exceptions.AccessRefused):
+        FORBIDDEN[user][operation](channel)
 
 
 @pytest.mark.parametrize('user', [WORKER, ENGINE, OPERATOR])
@@ -533,29 +514,31 @@ def test_worker_and_client_with_the_authority_of_the_broker_use_tls(
         assert worker.stop() == 0
 
 
-def test_worker_refuses_a_certificate_of_another_authority(tls_broker, certificates, tmp_path):
-    """A worker does not connect to a broker that it does not trust."""
-    line = refusal(tmp_path, tls_broker.url, tls(ssl_ca_file=certificates.other))
-
-    assert line.startswith(f'No TLS with the broker at 127.0.0.1:{tls_broker.port}: ')
-    assert 'certificate verify failed' in line
+UNTRUSTED = 'certificate verify failed'
+OTHER_HOST = "certificate is not valid for 'localhost'"
 
 
-def test_worker_without_an_authority_trusts_those_of_the_system_alone(tls_broker, tmp_path):
-    """TLS without ssl_ca_file verifies the certificate with the authorities of the system."""
-    assert 'certificate verify failed: self-signed certificate' in refusal(
-        tmp_path, tls_broker.url, tls()
-    )
+@pytest.mark.parametrize(
+    ('host', 'authority', 'more', 'cause'),
+    [
+        ('127.0.0.1', 'other', {}, UNTRUSTED),
+        # TLS without ssl_ca_file verifies the certificate with the authorities of the system.
+        ('127.0.0.1', None, {}, f'{UNTRUSTED}: self-signed certificate'),
+        ('localhost', 'authority', {}, OTHER_HOST),
+        ('localhost', 'authority', {'ssl_enforce_hostname_verification': 'false'}, OTHER_HOST),
+    ],
+    ids=['another authority', 'authorities of the system', 'another host', 'not enforced'],
+)
+def test_worker_refuses_a_certificate_that_it_does_not_trust(
+    tls_broker, certificates, tmp_path, host, authority, more, cause
+):
+    """A worker does not connect to a broker of another authority or with another host name."""
+    files = {'ssl_ca_file': getattr(certificates, authority)} if authority else {}
 
+    line = refusal(tmp_path, tls_broker.url.replace('127.0.0.1', host), tls(**files, **more))
 
-@pytest.mark.parametrize('more', [{}, {'ssl_enforce_hostname_verification': 'false'}])
-def test_worker_refuses_a_certificate_of_another_host(more, tls_broker, certificates, tmp_path):
-    """The host name is verified even if ssl_enforce_hostname_verification is false."""
-    url = tls_broker.url.replace('127.0.0.1', 'localhost')
-
-    line = refusal(tmp_path, url, tls(ssl_ca_file=certificates.authority, **more))
-
-    assert "certificate is not valid for 'localhost'" in line
+    assert line.startswith(f'No TLS with the broker at {host}:{tls_broker.port}: ')
+    assert cause in line
 
 
 def test_worker_at_a_broker_without_tls_reports_it(own_broker, certificates, tmp_path):

@@ -16,19 +16,12 @@ from tests.functional.conftest import run
 
 EXAMPLE = Path(__file__).parents[2] / 'examples' / 'policy-plugin'
 CLOUD = {'zones': {'a': True, 'b': True}}
+STEP_LIMIT = {
+    'type': 'example.policy.step_limit', 'version': 1.0, 'properties': {'max_step': 2}
+}  # fmt: skip
 LIMITED = request(
     'CLUSTER_SCALE_OUT',
-    [
-        zone_policy('a', 'b'),
-        {
-            'id': 'p1',
-            'spec': {
-                'type': 'example.policy.step_limit',
-                'version': 1.0,
-                'properties': {'max_step': 2},
-            },
-        },
-    ],
+    [zone_policy('a', 'b'), {'id': 'p1', 'spec': STEP_LIMIT}],
     nodes(a=1),
     inputs={'count': 50},
 )
@@ -36,19 +29,14 @@ LIMITED = request(
 
 @pytest.fixture(scope='module')
 def plugins(tmp_path_factory):
-    """A folder with the example installed in it, and with packages whose policy types are
-    broken.
-    """
+    """A folder with the example installed in it, and with packages of broken policy types."""
     source, folder = (
         tmp_path_factory.mktemp('source') / 'plugin',
         tmp_path_factory.mktemp('plugins'),
     )
     subprocess.run(['cp', '-rL', EXAMPLE, source], check=True)
-    subprocess.run(
-        [sys.executable, '-m', 'pip', 'install', '-q', '--no-deps', '--target', folder, source],
-        check=True,
-        capture_output=True,
-    )
+    install = [sys.executable, '-m', 'pip', 'install', '-q', '--no-deps', '--target', folder]
+    subprocess.run([*install, source], check=True, capture_output=True)
     (folder / 'broken.py').write_text(BROKEN_PY)
     for package, entry_points in ENTRY_POINTS.items():
         described = folder / f'{package}-1.0.dist-info'
@@ -151,22 +139,14 @@ def test_example_plugin_works_and_a_broken_one_is_named_on_the_command_line(chec
     assert reply['action']['data']['creation'] == {'count': 2, 'zones': {'a': 1, 'b': 1}}
 
 
-def test_worker_logs_broken_plugins_at_start_and_serves_the_others(worker):
-    """A worker logs broken plugins at start and serves the other types."""
+def test_worker_logs_the_packages_of_types_and_serves_those_that_are_not_broken(worker):
+    """An operator sees broken plugins, and which workers have the new version of a package."""
     log = worker.log.read_text()
-    for message in BROKEN:
+    loaded = 'Policy types of placement-worker-step-limit 1.0: example.policy.step_limit-1.0'
+    for message in (*BROKEN, loaded):
         assert message in log
     with closing(worker.client()) as client:
         assert client.policy_check(LIMITED).action.data['creation']['count'] == 2
-
-
-def test_worker_names_the_package_of_a_type_at_start_and_to_a_client(worker):
-    """An operator sees which workers have loaded the new version of a package."""
-    assert (
-        'Policy types of placement-worker-step-limit 1.0: example.policy.step_limit-1.0'
-        in worker.log.read_text()
-    )
-    with closing(worker.client()) as client:
         package = client.policy_type_get('example.policy.step_limit-1.0').package
         assert package == Package('placement-worker-step-limit', '1.0')
 
@@ -185,9 +165,7 @@ def test_failing_policy_is_reported_and_the_next_line_is_decided(check):
 
 
 def test_failing_policy_in_a_worker_is_reported_without_a_traceback(worker):
-    """The caller gets the error of a policy with its package, and the worker's log has the
-    traceback.
-    """
+    """The caller gets the error of a policy with its package, and the log has the traceback."""
     with closing(worker.client()) as client, pytest.raises(WorkerFailed) as failed:
         client.policy_check(FAULTY)
 

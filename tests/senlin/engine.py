@@ -1,6 +1,4 @@
-"""Helpers for Senlin: fill its database as its conductor does, and have its actions check
-policies.
-"""
+"""Helpers for Senlin: fill its database as its conductor does, and check policies."""
 
 from senlin.common import consts
 from senlin.common.context import RequestContext
@@ -47,9 +45,7 @@ def add_stack_profile():
 
 
 def add_cluster(*zones, profile=None, places=(), status=consts.NS_ACTIVE, **sizes):
-    """Add a cluster with a created node in each zone; `places` names them by region and zone
-    instead.
-    """
+    """Add a cluster with a created node in each zone; `places` has maps of region and zone."""
     profile = profile or add_profile()
     placements = [{'zone': zone} for zone in zones] + list(places)
     ours = context()
@@ -100,16 +96,8 @@ def bound(cluster, *policies):
 def add_action(target, name, cause=consts.CAUSE_RPC, **inputs):
     """Add an action that the engine has started."""
     cluster_id = target.id if isinstance(target, Cluster) else target.cluster_id
-    action_id = Action.create(
-        context(),
-        target.id,
-        name,
-        force=True,
-        name='test',
-        cluster_id=cluster_id,
-        cause=cause,
-        inputs=inputs,
-    )
+    more = {'name': 'test', 'cluster_id': cluster_id, 'cause': cause, 'inputs': inputs}
+    action_id = Action.create(context(), target.id, name, force=True, **more)
     return Action.load(context(), action_id)
 
 
