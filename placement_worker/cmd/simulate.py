@@ -17,9 +17,8 @@ from placement_worker.cmd.base import OK, LocalCommand
 from placement_worker.cmd.output import Paint
 from placement_worker.formats.text import counted, escaped
 from placement_worker.policies.registry import Registry
-from placement_worker.simulation.greedy import greedy_registry
 from placement_worker.simulation.history import History
-from placement_worker.simulation.run import Moment, Record, moments
+from placement_worker.simulation.run import PlayedStep, Record, played_steps
 from placement_worker.simulation.scenario import Scenario, load_scenario
 
 UNEXPECTED = 1
@@ -83,15 +82,13 @@ class Simulate(LocalCommand):
         scenario = load_scenario(args.scenario)
         explained = args.explained if args.report else 0
         history = History(explained)
-        registries = [Registry.installed()]
-        if args.compare:
-            registries.append(greedy_registry(registries[0]))
-        for moment in moments(scenario, registries, explained):
-            history.add(moment)
-            number, length = moment.worker.number, scenario.length
+        registry, compared = Registry.installed(), bool(args.compare)
+        for step in played_steps(scenario, registry, explained, compared=compared):
+            history.add(step)
+            number, length = step.worker.number, scenario.length
             self.progress.detail = f', step {number}/{length}'
             if _is_shown(number, length, args.every):
-                self.write_result(args.format, moment, _step_lines(moment, self.paint))
+                self.write_result(args.format, step, _step_lines(step, self.paint))
             if self._broken_pipe and not (args.plot or args.report):
                 raise self._broken_pipe
         if args.format == 'table':
@@ -138,8 +135,8 @@ def _check_folder(path: str) -> None:
         raise FileNotFoundError(errno.ENOENT, 'No such folder', str(folder))
 
 
-def _step_lines(moment: Moment, paint: Paint) -> Iterator[str]:
-    worker, other = moment.worker, moment.other
+def _step_lines(step: PlayedStep, paint: Paint) -> Iterator[str]:
+    worker, other = step.worker, step.other
     yield paint(f'Step {worker.number}: {worker.what}', 'bold') + (
         escaped(f' ({worker.note})') if worker.note else ''
     )

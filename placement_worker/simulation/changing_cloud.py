@@ -17,10 +17,7 @@ from placement_worker.simulation.scenario import regions_of
 
 
 class ChangingCloud(Clouds):
-    """The embedded cloud, with load balancers in memory that change at once.
-
-    :ivar inventory: what the cloud shows now.
-    """
+    """The embedded cloud, with load balancers in memory that change at once."""
 
     def __init__(self, inventory: Inventory) -> None:
         settings = structs.replace(inventory.load_balancer, pending_s=0, state=None)
@@ -45,7 +42,6 @@ class ChangingCloud(Clouds):
         return sorted(lost | {f'{zone} (no capacity)' for zone in self._exhausted})
 
     def set_capacity(self, name: str, has_room: bool) -> None:
-        """Set whether a zone has room for new nodes; `name` is that of `set_zone`."""
         self._exhausted = self._exhausted - {name} if has_room else self._exhausted | {name}
 
     def has_room(self, region: str | None, zone: str | None) -> bool:
@@ -53,10 +49,7 @@ class ChangingCloud(Clouds):
         return self._exhausted.isdisjoint({zone, f'{region}/{zone}'})
 
     def set_zone(self, name: str, available: bool) -> None:
-        """Set whether Nova reports a zone as available.
-
-        :param name: a zone of one region (`RegionOne/az1`), or a zone of all regions.
-        """
+        """Set whether Nova reports `az1` of all regions, or `RegionOne/az1`, as available."""
         whole = self._whole
         regions = whole.region_map
         if isinstance(regions, dict):
@@ -107,10 +100,7 @@ def _with_zone(zones: dict[str, bool], zone: str, available: bool) -> dict[str, 
 
 
 def without_evacuated(inventory: Inventory, cordons: Sequence[Cordon]) -> Inventory:
-    """Return the part of a cloud that keeps nodes: all but the places that are evacuated.
-
-    Evacuated regions are unknown there, and evacuated zones unavailable.
-    """
+    """Return a cloud whose evacuated regions are unknown, and evacuated zones unavailable."""
     cordons = [cordon for cordon in cordons if cordon.evacuate]
     if not cordons:
         return inventory

@@ -30,7 +30,6 @@ class Frame:
 
     :ivar numbers: the step of each column, ascending; a long run has columns for some steps only.
     :ivar width: the unit of horizontal positions in paths.
-    :ivar height: the height of the whole chart in pixels.
     """
 
     numbers: Sequence[int]
@@ -50,7 +49,7 @@ class Frame:
         return self.bottom - (value - low) / (high - low) * (self.bottom - _TOP)
 
     def percent(self, column: float) -> str:
-        """Return the left edge of a column as a percentage of the width."""
+        """Return the left edge of a column in percent of the width."""
         return f'{100 * column / len(self.numbers):.3f}'.rstrip('0').rstrip('.') + '%'
 
     def column(self, number: int) -> float:
@@ -62,10 +61,7 @@ class Frame:
 
 
 def svg_of(panel: Panel, axis: StepAxis, width: float) -> str:
-    """Return the SVG element.
-
-    :param width: the width of the drawing, or any number if a page stretches it.
-    """
+    """Draw a panel; any width will do if a page stretches the drawing."""
     frame = Frame(axis.numbers, panel.ticks, width, panel.height)
     names = f'{panel.panel_id}-title', f'{panel.panel_id}-desc'
     parts = [*_outages(frame, axis.timeline), *_grid(frame), _shapes(frame, panel)]

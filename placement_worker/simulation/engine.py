@@ -63,10 +63,7 @@ class Check(Struct, frozen=True):
 
 
 class Engine:
-    """Change the cluster of a world as the real chain of policies decides.
-
-    :ivar explain: whether the decisions of an action explain each node and place.
-    """
+    """Change the cluster of a world as the real chain of policies decides."""
 
     def __init__(self, scenario: Scenario, registry: Registry) -> None:
         """Create the cluster of a scenario, and attach its policies.
@@ -149,7 +146,6 @@ class Engine:
         return self._ask(rpc.POLICY_CHECK, request)
 
     def _decided(self, phase: Phase, action: Action) -> CheckReply:
-        """Return the reply to a check, and store its data of cluster and nodes."""
         reply = self._checked(phase, action, self.explain)
         self.world.store(reply.cluster, reply.nodes)
         return reply

@@ -3,63 +3,61 @@
 from msgspec import Struct, structs
 
 from placement_worker.simulation.measures import Evenness
-from placement_worker.simulation.run import Moment, Record
+from placement_worker.simulation.run import PlayedStep, Record
 
 MOST_MARKS = 80  # flags or outages that a chart and its legend can show
 POINTS = 600  # columns of a chart
 
 
 class History:
-    """The moments of a run; a longer run keeps every second, fourth, eighth and so on."""
+    """The steps of a run; a longer run keeps every second, fourth, eighth and so on."""
 
     def __init__(self, explained: int) -> None:
-        """Start without moments; keep the decisions of the first `explained` steps."""
+        """Keep the decisions of the first `explained` steps."""
         self.worker, self.other = Totals(), Totals()
         self.evenness, self.other_evenness = Evenness(), Evenness()
         self.timeline = Timeline()
-        self.explained: list[Moment] = []
+        self.explained: list[PlayedStep] = []
         self.stride = 1
         self._room = explained
-        self._kept: list[Moment] = []
-        self._last: Moment | None = None
-        self._worst: Moment | None = None
+        self._kept: list[PlayedStep] = []
+        self._last: PlayedStep | None = None
+        self._worst: PlayedStep | None = None
 
-    def add(self, moment: Moment) -> None:
-        self.worker.add(moment.worker)
-        self.evenness.add(moment.worker.number, moment.worker.standings)
-        self.timeline.add(moment.worker)
-        if moment.other:
-            self.other.add(moment.other)
-            self.other_evenness.add(moment.other.number, moment.other.standings)
-        if 0 < moment.worker.number <= self._room:
-            self.explained.append(moment)
-        self._last = Moment(_bare(moment.worker), moment.other and _bare(moment.other))
-        if self.evenness.worst_step == moment.worker.number:
+    def add(self, step: PlayedStep) -> None:
+        self.worker.add(step.worker)
+        self.evenness.add(step.worker.number, step.worker.standings)
+        self.timeline.add(step.worker)
+        if step.other:
+            self.other.add(step.other)
+            self.other_evenness.add(step.other.number, step.other.standings)
+        if 0 < step.worker.number <= self._room:
+            self.explained.append(step)
+        self._last = PlayedStep(_bare(step.worker), step.other and _bare(step.other))
+        if self.evenness.worst_step == step.worker.number:
             self._worst = self._last
-        if moment.worker.number % self.stride == 0:
+        if step.worker.number % self.stride == 0:
             self._kept.append(self._last)
         if len(self._kept) > POINTS:
             self._kept = self._kept[::2]
             self.stride *= 2
 
     @property
-    def moments(self) -> list[Moment]:
-        """The moments to draw, without decisions; they include the first, last and worst one."""
-        moments = filter(None, [*self._kept, self._worst, self._last])
-        by_number = {moment.worker.number: moment for moment in moments}
+    def steps(self) -> list[PlayedStep]:
+        """The steps to draw, without decisions; they include the first, last and worst one."""
+        steps = filter(None, [*self._kept, self._worst, self._last])
+        by_number = {step.worker.number: step for step in steps}
         return [by_number[number] for number in sorted(by_number)]
 
     @property
     def places(self) -> list[str]:
-        records = [
-            record for moment in self.moments for record in (moment.worker, moment.other) if record
-        ]
+        records = [record for step in self.steps for record in (step.worker, step.other) if record]
         return list(dict.fromkeys(place.name for record in records for place in record.standings))
 
     @property
     def pools(self) -> list[str]:
-        """The policies that balance load; they are the same at each moment."""
-        return [pool.policy for pool in self.moments[-1].worker.pools]
+        """The policies that balance load; they are the same after each step."""
+        return [pool.policy for pool in self.steps[-1].worker.pools]
 
 
 def _bare(record: Record) -> Record:

@@ -44,7 +44,6 @@ def misplaced(standings: Iterable[Standing]) -> float:
 
 
 def skew(standings: Iterable[Standing]) -> float:
-    """Return the maximum deviation minus the minimum deviation, in nodes."""
     deviations = [place.deviation for place in standings if place.ideal is not None]
     return max(deviations) - min(deviations) if deviations else 0.0
 

@@ -20,7 +20,7 @@ from placement_worker.formats import text as details
 from placement_worker.formats.text import counted
 from placement_worker.simulation.drawing import svg_of
 from placement_worker.simulation.history import History
-from placement_worker.simulation.run import Moment, Record
+from placement_worker.simulation.run import PlayedStep, Record
 from placement_worker.simulation.run_charts import (
     GREEDY,
     WORKER,
@@ -56,16 +56,16 @@ def page(scenario: Scenario, history: History) -> str:
     environment.globals['draw'] = lambda panel: markupsafe.Markup(  # noqa: S704
         svg_of(panel, axis, _PATH_WIDTH)
     )
-    moments = history.moments
+    steps = history.steps
     return environment.get_template('report.html.j2').render(
         scenario=scenario,
         history=history,
-        moments=moments,
+        steps=steps,
         places=history.places,
         pools=history.pools,
         charts=charts(history),
         open_rows=_OPEN_ROWS,
-        data=_data(moments),
+        data=_data(steps),
         version=metadata.version('placement-worker'),
     )
 
@@ -94,10 +94,7 @@ def picture(scenario: Scenario, history: History) -> str:
 
 
 def check_picture_name(path: str) -> None:
-    """Check before a long run that its picture can be drawn.
-
-    :raises CannotPlot: the file name does not end in `.svg`.
-    """
+    """Refuse a file name of another format before a long run."""
     if Path(path).suffix != '.svg':
         raise CannotPlot(f'{path}: unknown picture format; use a file name that ends in .svg')
 
@@ -109,25 +106,25 @@ def _environment() -> jinja2.Environment:
     )  # fmt: skip
 
 
-def _data(moments: Sequence[Moment]) -> markupsafe.Markup:
+def _data(steps: Sequence[PlayedStep]) -> markupsafe.Markup:
     """Return the sentences that the page reads out as a user moves along the charts.
 
     No text in the JSON can end the `script` element that holds it.
     """
     sentences = [
         [
-            f'Step {moment.worker.number}: {moment.worker.what}.',
-            *(label + _sentence(record) for label, record in _labeled(moment)),
+            f'Step {step.worker.number}: {step.worker.what}.',
+            *(label + _sentence(record) for label, record in _labeled(step)),
         ]
-        for moment in moments
+        for step in steps
     ]
     return markupsafe.Markup(msgspec.json.encode(sentences).decode().replace('<', '\\u003c'))  # noqa: S704
 
 
-def _labeled(moment: Moment) -> list[tuple[str, Record]]:
-    if not moment.other:
-        return [('', moment.worker)]
-    return [(f'{WORKER}: ', moment.worker), (f'{GREEDY}: ', moment.other)]
+def _labeled(step: PlayedStep) -> list[tuple[str, Record]]:
+    if not step.other:
+        return [('', step.worker)]
+    return [(f'{WORKER}: ', step.worker), (f'{GREEDY}: ', step.other)]
 
 
 def _sentence(record: Record) -> str:

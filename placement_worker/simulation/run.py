@@ -1,11 +1,12 @@
-"""A scenario, played step by step: a record per step, in constant memory.
+"""Play a scenario step by step, by the policies of the worker and beside them by the greedy rule.
 
-The records are yielded and not kept, since a run of 100,000 steps must fit into the memory of one
-of 1,000; `history` keeps what a report needs.
+The records of the steps are yielded and not kept, since a run of 100,000 steps must fit into the
+memory of one of 1,000; `history` keeps what a report needs.
 """
 
 import contextlib
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from msgspec import Struct, field
@@ -15,16 +16,16 @@ from placement_worker.policies.registry import Registry
 from placement_worker.simulation import measures
 from placement_worker.simulation.changing_cloud import without_evacuated
 from placement_worker.simulation.engine import Check, Engine
+from placement_worker.simulation.greedy import greedy_registry
 from placement_worker.simulation.measures import Standing
 from placement_worker.simulation.scenario import Scenario
 from placement_worker.simulation.steps import Taken, take
-from placement_worker.simulation.world import TICK, PoolState, World
+from placement_worker.simulation.world import PoolState, World
 
 
 class Record(Struct, frozen=True):
-    """The result of a step: its checks, and the distribution of the nodes afterwards.
+    """The checks of a step, and the distribution of the nodes afterwards; number 0 is the start.
 
-    :ivar number: 0 is the start.
     :ivar status: ERROR if a check ended in ERROR, empty if the step needed no check.
     :ivar misplaced: `measures.misplaced`, in nodes.
     :ivar skew: `measures.skew`, in nodes.
@@ -54,8 +55,8 @@ class Record(Struct, frozen=True):
     grace_period_s: int
 
 
-class Moment(Struct, frozen=True):
-    """A step as the worker plays it and, with `--compare`, as the other rule does.
+class PlayedStep(Struct, frozen=True):
+    """A step as the worker plays it and, in a comparison, as the greedy rule does.
 
     JSON names the worker's record `ours`, as in earlier releases.
     """
@@ -64,13 +65,19 @@ class Moment(Struct, frozen=True):
     other: Record | None = None
 
 
-def moments(scenario: Scenario, registries: Sequence[Registry], explained: int) -> Iterator[Moment]:
-    """Play a scenario by the policies of one registry or, at the same time, of two."""
-    return map(Moment, *(play(scenario, registry, explained) for registry in registries))
+def played_steps(
+    scenario: Scenario, registry: Registry, explained: int, *, compared: bool
+) -> Iterator[PlayedStep]:
+    """Play a scenario and, if `compared`, the same scenario by the greedy rule; see `play`."""
+    others: Iterable[Record | None] = itertools.repeat(None)
+    if compared:
+        others = play(scenario, greedy_registry(registry), explained)
+    for record, other in zip(play(scenario, registry, explained), others, strict=False):
+        yield PlayedStep(record, other)
 
 
 def play(scenario: Scenario, registry: Registry, explained: int) -> Iterator[Record]:
-    """Yield the start, then each step.
+    """Yield the record of the start, then of each step.
 
     :param explained: the number of steps whose decisions are explained in full.
     :raises WorkerFailed: a policy raised an error that is not a decision.
@@ -80,7 +87,7 @@ def play(scenario: Scenario, registry: Registry, explained: int) -> Iterator[Rec
     world = engine.world
     yield _record(world, 0, Taken('start'), '', 'OK')
     for number, step in enumerate(scenario.unrolled(), start=1):
-        world.now += TICK
+        world.begin_step()
         engine.explain = 'full' if number <= explained else 'none'
         with _naming(f'Step {number} ({step.verb})'):
             taken = take(engine, step, f'{scenario.seed}/{number}')
@@ -120,6 +127,6 @@ def _record(world: World, number: int, taken: Taken, note: str, expected: str) -
         outages=world.cloud.outages,
         cordons=[cordon.place for cordon in world.cordons],
         pools=world.pools.states(world.policies, world.cloud.inventory, cluster.profile.region),
-        updates=world.pools.take_updates(),
+        updates=world.pools.updates,
         grace_period_s=max((check.grace_period_s for check in taken.checks), default=0),
     )

@@ -56,7 +56,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class StepAxis:
-    """The horizontal axis of all panels: the step of each column, the outages and the flags."""
+    """The step of each column of all panels, the outages and the flags."""
 
     numbers: Sequence[int]
     timeline: Timeline
@@ -86,7 +86,7 @@ def charts(history: History) -> list[Chart]:
 
 
 def step_axis(history: History) -> StepAxis:
-    return StepAxis([moment.worker.number for moment in history.moments], history.timeline)
+    return StepAxis([step.worker.number for step in history.steps], history.timeline)
 
 
 def _grouped(names: Sequence[str]) -> dict[str, list[str]]:
@@ -188,8 +188,8 @@ def _small(
 
 
 def _sides(history: History) -> Mapping[str, Sequence[Record]]:
-    worker = [moment.worker for moment in history.moments]
-    others = [moment.other for moment in history.moments if moment.other]
+    worker = [step.worker for step in history.steps]
+    others = [step.other for step in history.steps if step.other]
     return {WORKER: worker} | ({GREEDY: others} if others else {})
 
 

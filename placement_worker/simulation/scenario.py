@@ -333,7 +333,6 @@ def _zones(scenario: Scenario, regions: Mapping[str, Region]) -> tuple[set[str],
 
 
 def _listed(scenario: Scenario) -> Iterator[str]:
-    """Yield the names of the places in the policies."""
     for binding in scenario.policies:
         for places in binding.spec.properties.values():
             for place in places if isinstance(places, list) else ():
@@ -342,7 +341,6 @@ def _listed(scenario: Scenario) -> Iterator[str]:
 
 
 def _steps(steps: list[Step], path: paths.Path) -> Iterator[tuple[paths.Path, Step]]:
-    """Yield all steps of the file with their paths, nested ones as well."""
     for index, step in enumerate(steps):
         yield (*path, index), step
         yield from _steps(step.steps or [], (*path, index, 'steps'))

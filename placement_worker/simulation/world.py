@@ -96,6 +96,10 @@ class World:
             data=self._cluster_data,
         )
 
+    def begin_step(self) -> None:
+        self.now += TICK
+        self.pools.updates = 0
+
     def store(self, cluster: ClusterPatch | None, nodes: Mapping[str, NodePatch]) -> None:
         if cluster:
             self._cluster_data = cluster.data
@@ -103,10 +107,7 @@ class World:
             self.nodes.change([node_id], data=patch.data)
 
     def create_node(self, placement: Mapping[str, str], data: Mapping[str, Any]) -> str:
-        """Create a node, in ERROR if its place has no room, and return its id.
-
-        :param data: the data of the node besides its place.
-        """
+        """Create a node, in ERROR if its place has no room, and return its id."""
         region = placement.get('region_name') or self._described.region
         has_room = self.cloud.has_room(region, placement.get('zone'))
         if placement:
@@ -133,7 +134,6 @@ class World:
         return len(chosen)
 
     def _some(self, which: SomeNodes, seed: str, except_ids: Collection[str]) -> list[str]:
-        """Return the ids of some nodes of a place; the seed chooses them."""
         snapshot = Snapshot(self.cloud.inventory, self.cluster)
         excepted = set(except_ids)
         eligible = [
@@ -146,7 +146,6 @@ class World:
         return _sample(eligible, which.count, f'{seed}/{which.seed}')
 
     def pick(self, count: int | str, seed: str) -> list[str]:
-        """Return the ids of some nodes; the seed chooses them."""
         return _sample(sorted(self.nodes.by_id), count, seed)
 
     @property
@@ -194,7 +193,6 @@ class World:
             self.cloud.set_member_statuses(statuses)
 
     def set_property(self, key: str, values: Mapping[str, int]) -> None:
-        """Set the `weight` or `cap` of places in the placement policies."""
         self.policies = [
             _with_property(binding, key, values)
             if binding.spec.type in (ZonePlacement.name, RegionPlacement.name)
@@ -291,7 +289,6 @@ class _Subnet:
         self.released: deque[Address] = deque()
 
     def take(self) -> list[Address]:
-        """Return one free address, or none."""
         unused = next(self._unused, None)
         if unused is not None:
             return [Address(str(unused), unused.version)]
@@ -304,25 +301,20 @@ class PoolState(Struct, frozen=True):
 
 
 class BalancedPools(Listener):
-    """The load balancers of the cluster: their members, and the updates sent to Octavia.
+    """The load balancers of the cluster. Octavia changes them at once, and waits take no time.
 
-    Octavia changes a load balancer at once, and waits take no time.
+    :ivar updates: the number of updates that the step has sent to Octavia.
     """
 
     def __init__(self) -> None:
-        self._updates = 0
+        self.updates = 0
         self._clock_s = 0.0
         self._statuses: dict[str, OperatingStatus] = {}
         self.settings = OctaviaSettings(sleep=self._sleep, clock=lambda: self._clock_s, events=self)
 
     @override
     def handle(self, event: Event) -> None:
-        self._updates += isinstance(event, LoadBalancerUpdated)
-
-    def take_updates(self) -> int:
-        """Return the number of updates since the last call."""
-        updates, self._updates = self._updates, 0
-        return updates
+        self.updates += isinstance(event, LoadBalancerUpdated)
 
     def set_status(self, node_ids: Iterable[str], status: OperatingStatus) -> None:
         self._statuses |= dict.fromkeys(node_ids, status)
@@ -333,8 +325,6 @@ class BalancedPools(Listener):
         """Return what health monitors find, by address; members of failed nodes are in ERROR.
 
         A status ends with its node, because a later node may get the address.
-
-        :param nodes: the existing nodes by id.
         """
         self._statuses = {
             node_id: status for node_id, status in self._statuses.items() if node_id in nodes

@@ -7,9 +7,8 @@ import pytest
 
 from placement_worker.policies.registry import Registry
 from placement_worker.simulation import report
-from placement_worker.simulation.greedy import greedy_registry
 from placement_worker.simulation.history import History
-from placement_worker.simulation.run import moments
+from placement_worker.simulation.run import played_steps
 from placement_worker.simulation.scenario import load_scenario, shipped_scenarios
 
 HERE = Path(__file__).parent
@@ -51,9 +50,8 @@ def report_file(request, tmp_path_factory):
     """Return the report of each shipped scenario, compared with the greedy rule."""
     scenario = load_scenario(request.param)
     history = History(1000)
-    installed = Registry.installed()
-    for moment in moments(scenario, [installed, greedy_registry(installed)], 1000):
-        history.add(moment)
+    for step in played_steps(scenario, Registry.installed(), 1000, compared=True):
+        history.add(step)
     file = tmp_path_factory.mktemp('report') / 'report.html'
     file.write_text(report.page(scenario, history))
     return file

@@ -5,10 +5,9 @@ import json
 import pytest
 
 from placement_worker.simulation.engine import Check
-from placement_worker.simulation.greedy import greedy_registry
 from placement_worker.simulation.history import History
 from placement_worker.simulation.measures import Standing
-from placement_worker.simulation.run import Record, moments, play
+from placement_worker.simulation.run import Record, play, played_steps
 from placement_worker.simulation.scenario import load_scenario
 from tests.factories import deletion_policy, region_policy, zone_policy
 
@@ -20,9 +19,8 @@ def played(scenario, registry, *, compared=True, explained=1000):
     """Play a scenario, or the shipped scenario of that name, and return its history."""
     scenario = load_scenario(scenario) if isinstance(scenario, str) else scenario
     history = History(explained)
-    registries = [registry, greedy_registry(registry)] if compared else [registry]
-    for moment in moments(scenario, registries, explained):
-        history.add(moment)
+    for step in played_steps(scenario, registry, explained, compared=compared):
+        history.add(step)
     return history
 
 
