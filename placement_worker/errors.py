@@ -15,10 +15,7 @@ from placement_worker.formats.text import escaped
 
 
 class PlacementWorkerError(Exception):
-    """The base class of all errors that this package raises on purpose.
-
-    The text is escaped, since it may quote a request.
-    """
+    """An error that this package raises on purpose; its text is escaped: it may quote a request."""
 
     def __init__(self, *args: object) -> None:
         super().__init__(*(escaped(str(arg)) for arg in args))
@@ -126,11 +123,7 @@ class ServiceFailed(CloudUnavailable):
     """A lookup in a cloud service failed; the text names the service and the cause."""
 
     def __init__(self, reason: str, service: str | None = None) -> None:
-        """Set the reason of the reply.
-
-        :param service: the type of the service that failed, for example identity; None if that is
-            the service that was called.
-        """
+        """Set the reason; `service` is the type of the service if it is not the one called."""
         super().__init__(reason)
         self.service = service
 

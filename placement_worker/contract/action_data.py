@@ -1,7 +1,8 @@
 """Typed views of free-form data: `creation`, `deletion`, `placement` and `placement_failures`.
 
 Any policy may write any key into these maps. A view decodes a key when a policy reads it, so an
-invalid value fails only the checks that depend on it. Keys that no view names stay as they are.
+invalid value fails only the checks that depend on it, with InvalidInput. Keys that no view names
+stay as they are.
 """
 
 import datetime
@@ -78,8 +79,6 @@ class PlacesInData(ContractStruct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """The `placement` of an action or a node."""
-
     _placement: Mapping[str, Any]
 
     @classmethod
@@ -88,7 +87,6 @@ class Placement:
         return cls(placement if isinstance(placement, dict) else {})
 
     def __bool__(self) -> bool:
-        """Return whether a region or a zone is named."""
         return bool(self._placement.get('zone') or self._placement.get('region_name'))
 
     @property
@@ -104,11 +102,7 @@ class Placement:
         return [Placement.of(entry).place for entry in listed] if isinstance(listed, list) else []
 
     def check(self, path: str) -> None:
-        """Check the count, and each entry with its region and zone.
-
-        :param path: of the placement, for the error.
-        :raises InvalidInput: a value does not fit.
-        """
+        """Check the count, and each entry with its region and zone."""
         if 'count' in self._placement:
             values.natural(self._placement['count'], f'{path}.count')
         listed = values.sequence(self._placement.get('placements', []), f'{path}.placements')
@@ -147,13 +141,9 @@ def _moved(placement: object, place: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _check_plan(kind: str, count: int, plan: Mapping[str, Any], entries: Sequence[object]) -> None:
-    """Check the arguments of a policy that plans.
+    """Check the arguments of a policy that plans; see `ActionData.planned`.
 
     A plan may have fewer nodes by zone: some are created without a zone, or are in an unknown one.
-
-    :param entries: the place of each node to create; none if the policy names no places.
-    :raises ValueError: the kind is unknown, the counts by region or zone exceed `count`, or there
-        is not one entry for each node.
     """
     if kind not in ('creation', 'deletion'):
         raise ValueError(f"kind must be 'creation' or 'deletion', got {kind!r}")
@@ -193,35 +183,23 @@ class Change(Struct, frozen=True):
 
     @property
     def count(self) -> int:
-        """The number of nodes; 1 if no policy set it.
-
-        :raises InvalidInput: it is not an integer >= 0.
-        """
+        """The number of nodes; 1 if no policy set it."""
         if 'count' not in self._decided:
             return 1
         return values.natural(self._decided['count'], f'{self.path}.count')
 
     @property
     def regions(self) -> dict[str, int] | None:
-        """Region -> number of nodes; None if no policy planned by region.
-
-        :raises InvalidInput: it is no map of integers >= 0.
-        """
+        """Region -> number of nodes; None if no policy planned by region."""
         return self._planned('regions', 'region')
 
     @property
     def zones(self) -> dict[str, int] | None:
-        """Zone -> number of nodes; None if no policy planned by zone.
-
-        :raises InvalidInput: it is no map of integers >= 0.
-        """
+        """Zone -> number of nodes; None if no policy planned by zone."""
         return self._planned('zones', 'zone')
 
     def check(self) -> None:
-        """Check all keys that have a view.
-
-        :raises InvalidInput: a value does not fit.
-        """
+        """Check all keys that have a view."""
         for name in self.views:
             getattr(self, name)
 
@@ -244,7 +222,6 @@ class Change(Struct, frozen=True):
         return {**kept, **changes}
 
     def replanned(self, count: int, **plan: Any) -> dict[str, Any]:
-        """Return the map with this plan in place of an earlier one."""
         kept = {key: value for key, value in self._decided.items() if key not in PLAN_KEYS}
         return {**kept, 'count': count, **plan}
 
@@ -268,10 +245,7 @@ class Creation(Change, frozen=True):
 
     @property
     def nodes(self) -> list[str]:
-        """The ids of the nodes that the engine has created.
-
-        :raises InvalidInput: it is no list of distinct ids.
-        """
+        """The ids of the nodes that the engine has created."""
         return values.node_ids(self._decided.get('nodes', []), f'{self.path}.nodes')
 
 
@@ -291,19 +265,13 @@ class Deletion(Change, frozen=True):
 
     @property
     def candidates(self) -> list[str] | None:
-        """The ids of the victims, in order; None if no policy chose them.
-
-        :raises InvalidInput: it is no list of distinct ids.
-        """
+        """The ids of the victims, in order; None if no policy chose them."""
         chosen = self._decided.get('candidates')
         return None if chosen is None else values.node_ids(chosen, f'{self.path}.candidates')
 
     @property
     def grace_period(self) -> int | None:
-        """The seconds that the engine waits before it deletes the nodes; None if not decided.
-
-        :raises InvalidInput: it is not an integer >= 0.
-        """
+        """The seconds that the engine waits before it deletes the nodes; None if not decided."""
         if 'grace_period' not in self._decided:
             return None
         return values.natural(self._decided['grace_period'], f'{self.path}.grace_period')
@@ -316,10 +284,7 @@ class Deletion(Change, frozen=True):
 
     @property
     def places(self) -> list[PlaceCount] | None:
-        """The counts of places planned by region and zone; None if no policy planned by both.
-
-        :raises InvalidInput: it is no list of such counts.
-        """
+        """The counts of places planned by region and zone; None if no policy planned by both."""
         if 'places' not in self._decided:
             return None
         path = f'{self.path}.places'
@@ -327,10 +292,7 @@ class Deletion(Change, frozen=True):
         return [_place_count(entry, f'{path}[{i}]') for i, entry in enumerate(listed)]
 
     def check_total(self, total: int, count: int) -> None:
-        """Check that the plan does not remove more nodes than the action.
-
-        :raises InvalidInput: `total`, the nodes that the plan removes, exceeds `count`.
-        """
+        """Check that the plan does not remove more nodes than the action."""
         if total > count:
             raise wrong_total(f'at most {counted(count, "node")}', total, self.path)
 

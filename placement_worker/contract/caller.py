@@ -118,10 +118,6 @@ class Caller(ABC):
 
 
 def _decoded_spec(spec: Spec | Mapping[str, Any]) -> Spec:
-    """Return the spec of a policy.
-
-    :raises InvalidRequest: it does not fit, for example because it is the file around a spec.
-    """
     try:
         return codec.decode(spec, Spec)
     except InvalidRequest as exc:
@@ -155,10 +151,7 @@ def checked_context(context: Context | None) -> Context:
 
 
 def check_callback(callback: object) -> None:
-    """Check the callback for replies.
-
-    :raises InvalidRequest: it cannot be called; each reply would be dropped.
-    """
+    """Refuse a callback that cannot be called: each reply would be dropped."""
     if not callable(callback):
         kind = type(callback).__name__
         raise InvalidRequest(f'Expected a function, got `{kind}` - at `callback`')
@@ -168,8 +161,6 @@ def _check_keys(request: Mapping[str, Any], kind: type[R]) -> None:
     """Check that no key of a request is misspelt: `dryrun` would change a load balancer.
 
     The keys of nodes and policies are not checked: a cluster may have thousands.
-
-    :raises InvalidRequest: one is.
     """
     _check_spelling(request, kind.__struct_fields__, '$')
     for name, part in (('action', Action), ('options', RebalanceOptions)):
@@ -178,10 +169,7 @@ def _check_keys(request: Mapping[str, Any], kind: type[R]) -> None:
 
 
 def _check_spelling(given: Mapping[str, Any], known: Sequence[str], at: str) -> None:
-    """Check that no unknown key resembles a known key that is missing.
-
-    :raises InvalidRequest: one does.
-    """
+    """Refuse an unknown key that resembles a known key that is missing."""
     for key in given.keys() - known:
         name = shortened(str(key))
         missing = [name for name in known if name not in given]

@@ -57,11 +57,9 @@ def other_kind(document: object, wanted: str) -> str | None:
 
 
 def check_kind(document: object, wanted: type, expected: str) -> None:
-    """Check that a document is of a kind, and refuse unknown keys, which may be misspelled.
+    """Refuse a document of another kind, or with unknown keys, which may be misspelled.
 
     :param expected: the expectation in the error about unknown keys.
-    :raises InvalidRequest: the document is of another kind or has unknown keys; the text names the
-        first of them.
     """
     other = other_kind(document, wanted.__name__)
     if other:

@@ -69,10 +69,7 @@ class CandidateInputs(Struct, frozen=True):
 
     @classmethod
     def of(cls, inputs: Mapping[str, Any]) -> Self:
-        """Decode the inputs of an action; of a map (old id -> new id) the keys count.
-
-        :raises InvalidInput: `candidates` is no list of ids, or repeats an id.
-        """
+        """Decode the inputs of an action; of a map (old id -> new id) the keys count."""
         named = inputs.get('candidates')
         if named is None:
             return cls()

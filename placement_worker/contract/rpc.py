@@ -49,10 +49,7 @@ A = TypeVar('A')
 
 @dataclass(frozen=True, slots=True)
 class Method(Generic[Q, A]):
-    """A method: its name on the bus, and the types of its request and its reply.
-
-    `since`: the version of the contract that introduced the method.
-    """
+    """A method; `since` is the version of the contract that introduced it."""
 
     name: str
     request: type[Q]
@@ -97,8 +94,6 @@ def version_of(name: str, request: object) -> str:
     """Return the lowest version of the contract that has all that a request needs.
 
     A worker of version 1.0 ignores the protection of nodes, and might choose to delete them.
-
-    :param name: the name of the method.
     """
     if isinstance(request, CheckRequest) and _needs_protection(request):
         return '1.1'
@@ -122,11 +117,7 @@ def _may_protect(value: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of a request.
-
-    `nodes_per_cluster`: the largest cluster that a creation may lead to. `request_bytes`: the
-    largest request, as JSON.
-    """
+    """`nodes_per_cluster` is for the cluster after a creation, `request_bytes` for JSON."""
 
     nodes_per_cluster: int = 1000
     request_bytes: int = 64 * 2**20
@@ -137,11 +128,7 @@ RESERVED = 'amq.'
 
 
 def check_exchange(exchange: str, workers_exchange: str, at: str) -> None:
-    """Check that replies may be sent to an exchange.
-
-    :param at: the JSON path for the error.
-    :raises InvalidRequest: the exchange is the broker's or the workers' own.
-    """
+    """Refuse an exchange for replies that is the broker's or the workers' own."""
     if not exchange or exchange.startswith(RESERVED) or exchange == workers_exchange:
         raise InvalidRequest(
             "Expected an exchange that is neither the broker's nor the workers' own, "
@@ -150,10 +137,7 @@ def check_exchange(exchange: str, workers_exchange: str, at: str) -> None:
 
 
 def check_topic(topic: str, queues: Collection[str], at: str) -> None:
-    """Check that a topic is no queue of the workers, with or without a host.
-
-    :raises InvalidRequest: the topic names a queue of the workers.
-    """
+    """Refuse a topic that is a queue of the workers, with or without a host."""
     if is_below(topic, queues):
         raise InvalidRequest(
             f'Expected a topic that is no queue of the workers, got `{topic}` - at `{at}`'
@@ -161,8 +145,5 @@ def check_topic(topic: str, queues: Collection[str], at: str) -> None:
 
 
 def is_below(topic: str, names: Collection[str]) -> bool:
-    """Return whether a topic is one of the names, or one of them with a suffix.
-
-    A suffix is for example a priority or a host.
-    """
+    """Return whether a topic is one of the names, or one with a suffix, e.g. a host."""
     return any(topic == name or topic.startswith(f'{name}.') for name in names)

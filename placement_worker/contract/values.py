@@ -1,4 +1,7 @@
-"""Checked values of an action's free-form maps; each error names the path and the finding."""
+"""Checked values of an action's free-form maps; InvalidInput names the path and the finding.
+
+`note` and `expected` are parts of the error.
+"""
 
 import json
 from typing import Any
@@ -10,10 +13,6 @@ LARGEST = 2**63 - 1
 
 
 def integer(value: object, path: str) -> int:
-    """Return the value if it is an integer of up to 64 bits.
-
-    :raises InvalidInput: it is not.
-    """
     if isinstance(value, bool) or not isinstance(value, int) or abs(value) > LARGEST:
         raise InvalidInput(f'Expected `int`, got {value_text(value)} - at `{path}`')
     return value
@@ -27,11 +26,6 @@ def natural(value: object, path: str) -> int:
 
 
 def number(value: object, path: str, expected: str) -> int | float:
-    """Return the value if it is a number of up to 64 bits.
-
-    :param expected: the expectation as the error names it.
-    :raises InvalidInput: it is not.
-    """
     if (
         isinstance(value, bool)
         or not isinstance(value, (int, float))
@@ -42,11 +36,6 @@ def number(value: object, path: str, expected: str) -> int | float:
 
 
 def mapping(value: object, path: str, note: str = '') -> dict[str, Any]:
-    """Return the value if it is a map.
-
-    :param note: what the map holds, for the end of the error.
-    :raises InvalidInput: it is not.
-    """
     if not isinstance(value, dict):
         raise InvalidInput(f'Expected `object`, got {value_text(value)} - at `{path}`{note}')
     return value
@@ -67,10 +56,7 @@ def sequence(value: object, path: str) -> list[Any]:
 
 
 def node_ids(value: object, path: str) -> list[str]:
-    """Return the value if it is a list of distinct node ids.
-
-    :raises InvalidInput: it is not, or it repeats an id.
-    """
+    """Return a list of distinct node ids."""
     seen: set[str] = set()
     listed = sequence(value, path)
     for i, node_id in enumerate(listed):

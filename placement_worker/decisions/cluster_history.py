@@ -42,10 +42,9 @@ from placement_worker.policies.base import BEFORE
 class LatestCluster:
     """A cluster as its latest check describes it.
 
-    `entry`: the record of that check. `cluster`: without the nodes that the action deletes.
-    `new_places`: the number of nodes that the action creates, by region and zone. The check does
-    not describe these nodes. `unnamed_victims`: the number of nodes of `cluster` that the action
-    deletes without naming them.
+    :ivar cluster: without the nodes that the action deletes.
+    :ivar new_places: the numbers of nodes that the action creates; `cluster` has none of them.
+    :ivar unnamed_victims: the numbers of nodes of `cluster` that the action deletes without names.
     """
 
     entry: Entry
@@ -57,17 +56,14 @@ class LatestCluster:
 
     @property
     def places(self) -> Counter[Location]:
-        """The number of nodes by region and zone."""
         return Counter(map(stated_place, self.cluster.nodes))
 
 
 def latest_clusters(paths: Sequence[str]) -> Iterator[LatestCluster | InvalidLine]:
     """Yield the clusters by name; lines that are no records come first.
 
-    Deleted clusters are left out. Dry runs do not count: their nodes may be invented.
-
-    :raises OSError: a log cannot be read.
-    :raises Damaged: a log cannot be decompressed.
+    Deleted clusters are left out. Dry runs do not count: their nodes may be invented. Errors of
+    reading are those of `records.entries`.
     """
     latest: dict[str, _Line] = {}
     for path, number, line in records.lines_with(paths, [rpc.POLICY_CHECK.name]):
@@ -125,13 +121,9 @@ class DecisionsAbout(NamedTuple):
 
 
 def decisions_about(paths: Sequence[str], name: str) -> DecisionsAbout:
-    """Return the decisions about the action and the cluster with this name, with dry runs.
+    """Return the decisions about an action or a cluster with this id or name, with dry runs.
 
-    Malformed lines are left out.
-
-    :param name: the id of an action, or the id or the name of a cluster.
-    :raises OSError: a log cannot be read.
-    :raises Damaged: a log cannot be decompressed.
+    Malformed lines are left out. Errors of reading are those of `records.entries`.
     """
     about = DecisionsAbout([], [])
     for _, _, line in records.lines_with(paths, [name]):
@@ -170,10 +162,7 @@ class _Line(NamedTuple):
 
 
 def _keep_latest(latest: dict[str, _Line], line: _Line) -> None:
-    """Keep the line if it has a check, and no later one of its cluster is known.
-
-    :raises InvalidRequest: the line has no valid request.
-    """
+    """Keep the line if it has a check, and no later one of its cluster is known."""
     if line.entry.method != rpc.POLICY_CHECK.name:
         return
     head = codec.decode_encoded(bytes(line.entry.request), _Head)
@@ -183,10 +172,7 @@ def _keep_latest(latest: dict[str, _Line], line: _Line) -> None:
 
 
 def _existing(check: CheckRecord) -> Iterator[LatestCluster]:
-    """Yield the cluster of a check, unless the check is that of its deletion.
-
-    :raises InvalidInput: the reply has data that no decision has.
-    """
+    """Yield the cluster of a check, unless the check is that of its deletion."""
     request = check.request
     goes_on = request.target == BEFORE and check.data['status'] == 'OK'
     if request.action.action == actions.CLUSTER_DELETE and goes_on:

@@ -81,7 +81,6 @@ def unnamed_victims(action: str, data: Mapping[str, Any]) -> Counter[Location]:
     """Return the number of nodes that the engine chooses as victims, by region and zone.
 
     :param data: the data of the action in the reply.
-    :raises InvalidInput: the data are none of a decision.
     """
     if action not in _COUNTED or DELETION not in data:
         return Counter()
@@ -94,10 +93,7 @@ def unnamed_victims(action: str, data: Mapping[str, Any]) -> Counter[Location]:
 
 
 def planned_by_place(change: action_data.Change) -> Counter[Location]:
-    """Return the number of nodes that the policies planned to create or delete, by place.
-
-    :raises InvalidInput: the plan is none of a decision.
-    """
+    """Return the number of nodes that the policies planned to create or delete."""
     if isinstance(change, action_data.Deletion) and change.places is not None:
         return Counter({(place.region, place.zone): place.nodes for place in change.places})
     if change.zones:
@@ -106,10 +102,7 @@ def planned_by_place(change: action_data.Change) -> Counter[Location]:
 
 
 def plan_rows(reply: CheckReply) -> list[dict[str, Any]]:
-    """Return the rows of all plans; those that a later policy replaced have a note.
-
-    :raises InvalidInput: the reply has data that no decision has.
-    """
+    """Return the rows of all plans; those that a later policy replaced have a note."""
     rows: list[dict[str, Any]] = []
     for plan in PLANS:
         planned = [

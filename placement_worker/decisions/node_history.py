@@ -73,14 +73,10 @@ class Event(Struct, frozen=True, omit_defaults=True):
 def events_of_node(
     paths: Sequence[str], node: str, registry: Registry
 ) -> Iterator[Event | InvalidLine]:
-    """Yield the events of a node in the order of time; lines that are no records come first.
+    """Yield the events of a node (id or name) by time; lines that are no records come first.
 
     The plan of a new node precedes its id. If a log has the creation of the node, all logs are
-    therefore read again, for that plan.
-
-    :param node: an id or a name.
-    :raises OSError: a log cannot be read.
-    :raises Damaged: a log cannot be decompressed.
+    therefore read again, for that plan. Errors of reading are those of `records.entries`.
     """
     events: list[Event] = []
     created: dict[str, list[Node]] = defaultdict(list)
@@ -101,12 +97,7 @@ def events_of_node(
 
 
 def clusters_of_node(paths: Sequence[str], node: str) -> list[str]:
-    """Return the clusters whose requests have a node, by name.
-
-    :param node: an id or a name.
-    :raises OSError: a log cannot be read.
-    :raises Damaged: a log cannot be decompressed.
-    """
+    """Return the clusters whose requests have a node (id or name), by name."""
     names = set()
     for _, _, line in records.lines_with(paths, [node]):
         try:
@@ -208,7 +199,6 @@ def _policies(record: CheckRecord | BindingRecord) -> Iterator[str]:
 
 
 def _place_of(node: Node) -> str | None:
-    """Return region and zone of a node in words, as far as the record names them."""
     region, zone = stated_place(node)
     parts = (f'region {region}' if region else '', f'zone {zone}' if zone else '')
     return ', '.join(filter(None, parts)) or None
@@ -263,7 +253,6 @@ def _names(text: str, node_id: str) -> bool:
 def _deletion_events(
     record: CheckRecord, nodes: Iterable[Node], registry: Registry
 ) -> Iterator[Event]:
-    """Yield whether the nodes are victims of the action, with their ranks."""
     candidates = ActionData(record.data).deletion.candidates
     if candidates is None:
         yield from _unnamed(record, nodes)

@@ -50,13 +50,13 @@ MALFORMED = (InvalidRequest, InvalidInput)  # of a record that was edited
 class Entry(ContractStruct, frozen=True, kw_only=True):
     """A line of the decision log.
 
-    `at`: the time of the decision. `version`: the version of the worker. `host`: its `[worker]
-    host`; older records have none. `max_nodes`: the limit of a cluster's size. `cloud`: the calls
-    to the cloud with their responses, in order. `clock`: the readings of the clock while a load
-    balancer was pending. `left_s`: the readings of the seconds until the request expires.
-    `cordons`: the cordons in force at `at`; older records have none. `packages`: name and version
-    of each package whose policies the request has, e.g. `acme-policy 1.1`, without those of
-    placement-worker.
+    :ivar host: the `[worker] host`; older records have none.
+    :ivar cloud: the calls to the cloud with their responses, in order.
+    :ivar clock: the readings of the clock while a load balancer was pending.
+    :ivar left_s: the readings of the seconds until the request expires.
+    :ivar cordons: the cordons in force at `at`; older records have none.
+    :ivar packages: name and version of each package whose policies the request has, e.g.
+        `acme-policy 1.1`, without those of placement-worker.
     """
 
     at: datetime.datetime
@@ -80,11 +80,7 @@ class DecisionLog(Recorder):
     def __init__(
         self, append: Callable[[bytes], None], host: str | None, packages: Mapping[str, Package]
     ) -> None:
-        """Set the destination of the lines.
-
-        :param append: takes a line with its end, and must not raise.
-        :param packages: those of policy types, as in `Registry.packages`.
-        """
+        """Write lines by `append`, which takes a line with its end and must not raise."""
         self.append = append
         self.host = host
         self.packages = packages
@@ -132,7 +128,6 @@ class LogFile:
         return os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, _MODE)
 
     def _was_moved(self) -> bool:
-        """Return whether the path names another file or none."""
         try:
             return not os.path.samestat(os.stat(self._path), os.fstat(self._descriptor))
         except FileNotFoundError:
@@ -205,12 +200,9 @@ def entries(
 def lines_with(
     paths: Sequence[str], texts: Iterable[str]
 ) -> Iterator[tuple[str, int, Entry | InvalidRequest]]:
-    """Yield path, number and content of the lines that contain one of the texts.
+    """Yield path, number and content of the lines that contain one of the texts; see `entries`.
 
     Plans of a rebalance are left out: alone they change nothing.
-
-    :raises OSError: a log cannot be read.
-    :raises Damaged: a log cannot be decompressed.
     """
     sought = [msgspec.json.encode(text)[1:-1] for text in texts]
     for path in paths if sought else ():
@@ -220,19 +212,16 @@ def lines_with(
 
 
 def valid(entry: Entry | InvalidRequest) -> Entry:
-    """Return the entry of a line.
-
-    :raises InvalidRequest: the line is no record.
-    """
+    """Return the entry of a line, or raise the error of a line that is no record."""
     if isinstance(entry, InvalidRequest):
         raise entry
     return entry
 
 
 def decoded(entry: Entry) -> CheckRecord | BindingRecord:
-    """Return an entry with its request and its reply.
+    """Decode request and reply.
 
-    :raises InvalidRequest: the request or the reply is not valid any more.
+    :raises InvalidRequest: they are not valid any more.
     """
     if entry.method == rpc.POLICY_CHECK.name:
         return check_of(entry)
@@ -244,7 +233,7 @@ def decoded(entry: Entry) -> CheckRecord | BindingRecord:
 
 
 def check_of(entry: Entry) -> CheckRecord:
-    """Return the entry of a check with its request and its reply; see `decoded`."""
+    """Decode request and reply of a check; see `decoded`."""
     reply = codec.decode(entry.reply, CheckReply, at='$.reply')
     codec.decode(reply.action.data, _Outcome, at='$.reply.action.data')
     return CheckRecord(entry, codec.decode_encoded(bytes(entry.request), CheckRequest), reply)

@@ -28,19 +28,15 @@ _ANY_SIZE = 2**62  # bytes; the worker has accepted the request before
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """A difference between two replies: its path, and the recorded and the present value."""
-
     at: str
     was: Any
     now: Any
 
 
 def differences(entry: Entry, registry: Registry) -> list[Difference]:
-    """Decide an entry again over its recorded responses and clocks, without any call to a cloud.
+    """Decide an entry again over its recorded responses and clocks; return [] for equal replies.
 
     Measured times (`elapsed_ms`) are ignored; any other byte counts.
-
-    :returns: an empty list if the replies are the same.
     """
     try:
         reply = _decided_again(entry, bytes(entry.request), registry)
@@ -62,7 +58,7 @@ def differences(entry: Entry, registry: Registry) -> list[Difference]:
 
 
 def explained(entry: Entry, registry: Registry) -> dict[str, Any]:
-    """Decide a check again with `explain: full`, and return the reply.
+    """Return the reply to a check that is decided again with `explain: full`.
 
     If that is not possible, e.g. because a policy is not installed any more, return the recorded
     reply.
@@ -77,7 +73,7 @@ def explained(entry: Entry, registry: Registry) -> dict[str, Any]:
 
 
 def _decided_again(entry: Entry, request: bytes, registry: Registry) -> bytes:
-    """Decide a request over the responses and clocks of an entry, and return the reply as JSON.
+    """Return the present reply as JSON.
 
     :raises PlacementWorkerError: the request is refused now.
     :raises ValidationError: a recorded response is incomplete.

@@ -33,10 +33,7 @@ class CheckStarted:
 
 @dataclass(frozen=True, slots=True)
 class PolicyConsulted:
-    """A check consulted a policy.
-
-    `policy_type`: name and version. `outcome`: APPLIED, SKIPPED or FAILED.
-    """
+    """A check consulted a policy; its type includes the version."""
 
     policy_type: str
     outcome: str
@@ -45,8 +42,6 @@ class PolicyConsulted:
 
 @dataclass(frozen=True, slots=True)
 class CheckEnded:
-    """A check has a reply."""
-
     request: CheckRequest
     reply: CheckReply
     elapsed_s: float
@@ -55,10 +50,7 @@ class CheckEnded:
 
 @dataclass(frozen=True, slots=True)
 class CordonUnknown:
-    """A check found a cordon of a place that the cloud does not know.
-
-    `cordon`: the cordon in words. `text`: a sentence for operators.
-    """
+    """A check found a cordon of a place that the cloud does not know; `text` is for operators."""
 
     cordon: str
     text: str
@@ -66,10 +58,7 @@ class CordonUnknown:
 
 @dataclass(frozen=True, slots=True)
 class BindingStarted:
-    """A policy is about to be attached or detached.
-
-    `method`: policy_attach or policy_detach.
-    """
+    """A policy is about to be attached or detached; `method` is the one of the contract."""
 
     method: str
     request: BindRequest
@@ -80,8 +69,8 @@ class BindingStarted:
 class BindingEnded:
     """The request to attach or detach a policy has a reply.
 
-    `policy_name`: the name of the policy type. `policy_type`: its name and version, if the request
-    names an installed version, else its name.
+    :ivar policy_name: the name of the policy type.
+    :ivar policy_type: its name and version, if that is installed, else its name.
     """
 
     method: str
@@ -106,7 +95,7 @@ class RebalancePlanned:
 class RequestFailed:
     """A request of any method ends with an error, not with a reply.
 
-    `subject`: the action and the cluster as the beginning of a line; empty if they are unknown.
+    :ivar subject: the action and the cluster as the beginning of a line; empty if unknown.
     """
 
     method: str
@@ -119,8 +108,9 @@ class RequestFailed:
 class CloudCalled:
     """A call to the cloud returned.
 
-    `service`: for example compute. `outcome`: OK, the HTTP status, `none` for an error of the
-    cloud without a status, or the class of another error.
+    :ivar service: for example compute.
+    :ivar outcome: OK, the HTTP status, `none` for an error of the cloud without a status, or the
+        class of another error.
     """
 
     service: str
@@ -141,10 +131,7 @@ class LoadBalancerRetried:
 
 @dataclass(frozen=True, slots=True)
 class LoadBalancerConflicted:
-    """A load balancer refused a change because another one was pending (HTTP status 409).
-
-    `waited_s`: the wait for the other change.
-    """
+    """A load balancer refused a change because of another one, awaited for `waited_s`."""
 
     waited_s: float
 
@@ -158,10 +145,7 @@ class MessageTaken:
 
 @dataclass(frozen=True, slots=True)
 class MessageSettled:
-    """A message was handled, and is about to be acknowledged, requeued or rejected.
-
-    Its thread handles this event. The request is no longer in flight.
-    """
+    """The thread of a message is about to settle it: its request is no longer in flight."""
 
     topic: str
 
@@ -175,10 +159,7 @@ class MessageRedelivered:
 
 @dataclass(frozen=True, slots=True)
 class MessageMoved:
-    """A message that exceeded its delivery limit was moved to another queue.
-
-    `parked`: whether that is the parking lot; if not, it is the isolation queue.
-    """
+    """A message that exceeded its delivery limit was parked, or moved to the isolation queue."""
 
     topic: str
     parked: bool
@@ -211,20 +192,14 @@ Event = (
 
 
 class Listener(Protocol):
-    """A receiver of events."""
-
     def handle(self, event: Event) -> None:
-        """Handle an event, or ignore it.
-
-        The call blocks the thread of the request.
-        """
+        """Handle an event, or ignore it; the call blocks the thread of the request."""
 
 
 class Listeners(Listener):
-    """A listener that passes each event to several listeners, in their order.
+    """Listeners in their order; falsy if there are none.
 
-    An empty instance is falsy. An exception of one listener is logged and affects neither the
-    request nor other listeners.
+    An exception of one listener is logged and affects neither the request nor other listeners.
     """
 
     def __init__(self, *listeners: Listener) -> None:
