@@ -5,14 +5,7 @@ import datetime
 import msgspec
 import pytest
 
-from placement_worker.errors import NoUsablePlace
-from placement_worker.planning.places import (
-    Cordon,
-    Place,
-    cordons_in_force,
-    covering_cordon,
-    raise_if_only_cordons_close,
-)
+from placement_worker.planning.places import Cordon, Place, cordons_in_force, covering_cordon
 from placement_worker.planning.shortage import Shortage
 from tests.factories import NOW
 
@@ -83,22 +76,3 @@ def test_cordon_without_place_or_with_local_time_is_refused():
         cordon()
     with pytest.raises(msgspec.ValidationError, match='timezone'):
         msgspec.convert({'zone': 'a', 'until': '2026-12-01T08:00:00'}, Cordon)
-
-
-def test_error_without_open_place_names_each_cordon_once_and_escapes_it():
-    """The error names place, end and reason of each cordon, without control characters."""
-    first = cordon(zone='a', region='R1', reason='new\x1b[31m switches')
-
-    places = [Place('a').closed([one], '') for one in (first, cordon(zone='b'), first)]
-
-    with pytest.raises(NoUsablePlace) as refused:
-        raise_if_only_cordons_close(places, 'No zone.')
-
-    assert str(refused.value) == (
-        'No zone: zone a of region R1 is cordoned until 2026-01-01T13:00:00Z '
-        '(new\\u001b[31m switches), zone b is cordoned until 2026-01-01T13:00:00Z'
-    )
-    assert [one['place'] for one in refused.value.details['cordons']] == [
-        'zone a of region R1',
-        'zone b',
-    ]

@@ -217,9 +217,12 @@ def test_creation_that_fails_names_the_cordons_whose_end_would_help(
     cloud = more.get('cloud', CLOUD)
     more = {key: value for key, value in more.items() if key != 'cloud'}
 
-    data = decide(scale_out(*policies, count=3, **more), *cordons, cloud=cloud)['action']['data']
+    reply = decide(scale_out(*policies, count=3, **more), *cordons, cloud=cloud)
 
+    data, details = reply['action']['data'], reply['decisions'][-1]['details']
     assert (data['status'], data['reason']) == ('ERROR', reason)
+    named = [f'{one["place"]} is {NOTE}' in reason for one in details.get('cordons', ())]
+    assert named == [True] * reason.count(NOTE)
 
 
 @pytest.mark.parametrize(

@@ -200,15 +200,22 @@ def test_hint_suggests_a_misspelled_name_and_no_neighboring_place(name, known, m
 
 
 @pytest.mark.parametrize(
-    ('known', 'warnings'),
+    ('known', 'warnings', 'details'),
     [
-        ({'a': False, 'b': False}, ()),
-        ({'a': False}, ('The cloud does not know region "b"; it has "a"',)),
+        ({'a': False, 'b': False}, (), {'unavailable': 'a, b', 'known': 'a, b'}),
+        (
+            {'a': False},
+            ('The cloud does not know region "b"; it has "a"',),
+            {'unavailable': 'a', 'unknown': 'b', 'known': 'a'},
+        ),
     ],
 )
-def test_error_without_a_usable_place_warns_of_the_unknown_ones(known, warnings):
+def test_error_without_a_usable_place_warns_of_the_unknown_ones(known, warnings, details):
     """The warnings name the places that the cloud does not know; unavailable ones need none."""
     error = place_names.none_usable('None.', 'region', 'regions', ['a', 'b'], known)
 
     assert (str(error), tuple(error.warnings)) == ('None.', warnings)
-    assert error.details == place_names._unusable_details('regions', ['a', 'b'], known)
+    names = {'known': 'regions_of_the_cloud'}
+    assert error.details == {
+        names.get(key, f'{key}_regions'): text for key, text in details.items()
+    }

@@ -21,48 +21,32 @@ SCALE_OUT, SCALE_IN = 'CLUSTER_SCALE_OUT', 'CLUSTER_SCALE_IN'
 ZONES = zone_policy('az1', 'az2', 'az3')
 LOST = {'az1': True, 'az2': False, 'az3': True}
 SENTENCE = 'Zone az1 would hold 9 nodes, ideal 6.0, allowed skew 1: zone az2 is unavailable'
+OF_AZ2 = 'Zone az2 would hold 0 nodes, ideal 6.0, allowed skew 5: zone az2 is unavailable'
 
 
-def test_strict_spread_refuses_a_creation_beyond_the_skew_with_its_plan(check):
-    """The check ends in ERROR with the numbers; the details have the plan and the skew."""
-    policy = spreading(ZONES, mode='strict')
-
-    reply = check(request(SCALE_OUT, [policy], inputs={'count': 18}), zones=LOST)
-
-    assert reply['action']['data'] == {'status': 'ERROR', 'reason': SENTENCE}
-    details = reply['decisions'][0]['details']
-    assert [row['planned'] for row in details['zones']] == [9, 0, 9]
-    assert [(row['name'], row['skew']) for row in details['skewed']] == [
-        ('az1', 3.0),
-        ('az2', -6.0),
-        ('az3', 3.0),
-    ]
-
-
-def test_best_effort_spread_carries_out_the_plan_with_a_warning(check):
-    """The plan beyond the skew is applied, and the warning has the words of the refusal."""
-    reply = check(request(SCALE_OUT, [spreading(ZONES)], inputs={'count': 18}), zones=LOST)
-
-    assert reply['action']['data']['creation']['zones'] == {'az1': 9, 'az3': 9}
-    assert reply['warnings'] == [SENTENCE]
-    assert len(reply['decisions'][0]['details']['skewed']) == 3
+ALL_SKEWED = {'az1': 3.0, 'az2': -6.0, 'az3': 3.0}
 
 
 @pytest.mark.parametrize(
-    ('policy', 'status'),
+    ('policy', 'status', 'text', 'skewed'),
     [
-        (spreading(ZONES, mode='strict', max_skew=5), 'ERROR'),
-        (spreading(ZONES, mode='strict', max_skew=6), 'OK'),
-        (ZONES, 'OK'),
+        (spreading(ZONES, mode='strict'), 'ERROR', SENTENCE, ALL_SKEWED),
+        (spreading(ZONES, mode='strict', max_skew=5), 'ERROR', OF_AZ2, {'az2': -6.0}),
+        (spreading(ZONES, mode='strict', max_skew=6), 'OK', None, {}),
+        (spreading(ZONES), 'OK', SENTENCE, ALL_SKEWED),
+        (ZONES, 'OK', None, {}),
     ],
-    ids=['beyond', 'allowed', 'version 1.0'],
+    ids=['strict', 'beyond', 'allowed', 'best effort', 'version 1.0'],
 )
-def test_strict_spread_tolerates_the_allowed_skew(check, policy, status):
-    """A place exactly at the allowed skew is tolerated, without a warning, as by version 1.0."""
+def test_creation_beyond_the_skew_fails_or_has_a_warning(check, policy, status, text, skewed):
+    """A place exactly at the allowed skew is tolerated; a refusal has the plan and the skew."""
     reply = check(request(SCALE_OUT, [policy], inputs={'count': 18}), zones=LOST)
 
-    assert (reply['action']['data']['status'], reply['warnings']) == (status, [])
-    assert ('skewed' in reply['decisions'][0]['details']) == (status == 'ERROR')
+    data, details = reply['action']['data'], reply['decisions'][0]['details']
+    assert data['status'] == status
+    assert (reply['warnings'] if status == 'OK' else [data['reason']]) == [text] * bool(text)
+    assert [row['planned'] for row in details['zones']] == [9, 0, 9]
+    assert {row['name']: row['skew'] for row in details.get('skewed', ())} == skewed
 
 
 def test_strict_spread_warns_of_the_skew_of_a_deletion(check):

@@ -8,11 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.contract import codec
-from placement_worker.contract.model import CheckRequest
-from placement_worker.errors import InvalidInput
 from placement_worker.handlers.service import Endpoints
-from placement_worker.policies import victim_selection
 from placement_worker.policies.registry import Registry
 from tests.factories import NOW, deletion_policy, node, nodes, region_policy, request, zone_policy
 
@@ -24,24 +20,6 @@ EARLIER = 'chosen by an earlier policy'
 
 def deleted(reply):
     return reply['action']['data']['deletion']['candidates']
-
-
-@pytest.mark.parametrize(
-    ('named', 'listed'),
-    [
-        (['n1', 'x' * 100], 'x' * 80 + '...'),
-        ([f's{n}' for n in range(12)], 's0, s1, s2, s3, s4, s5, s6, s7, s8, s9 and 2 more'),
-    ],
-)
-def test_nodes_outside_the_cluster_are_refused_by_id(named, listed):
-    """The error lists up to ten ids, each cut to 80 characters."""
-    asked = codec.decode(request('CLUSTER_DEL_NODES', [], nodes(a=1)), CheckRequest)
-
-    victim_selection.check_members(['n1'], asked.cluster)
-    with pytest.raises(InvalidInput) as refused:
-        victim_selection.check_members(named, asked.cluster)
-
-    assert str(refused.value) == f'Not a member of cluster c1: {listed}'
 
 
 def test_full_explanation_ranks_each_victim_and_shows_the_first_spared(check):
