@@ -8,7 +8,7 @@ and `alternatives` names the places to try if a planned node cannot be created.
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
@@ -22,6 +22,7 @@ from placement_worker.planning.apportionment import apportion
 from placement_worker.planning.places import (
     NO_CAP,
     NO_PLACE,
+    NOWHERE,
     UNKNOWN,
     Counts,
     Held,
@@ -100,8 +101,11 @@ def _grow(places: Sequence[Place], held: Held[str | None], count: int) -> Plan:
     first = [first_rank(held.ranks, place.name) for place in known]
     weights = [place.weight for place in known]
     final = apportion(sum(before) + count, weights, before, ceilings, lambda i, _: first[i])
-    rows = _listed_rows(known, before, final, [place.available for place in known])
-    return Plan((*rows, *_unlisted_rows(places, current, current)))
+    after = current.copy()
+    for place, number in zip(known, final, strict=True):
+        after[place.name] = number
+    with_share = {place.name for place in known if place.available}
+    return Plan(_rows(places, current, after, with_share))
 
 
 def _shrink(places: Sequence[Place], held: Held[str | None], count: int) -> Plan:
@@ -111,17 +115,9 @@ def _shrink(places: Sequence[Place], held: Held[str | None], count: int) -> Plan
         raise _too_few(before, held.staying, count)
     known = [place for place in places if place.known]
     after = _after_removal(known, before, held, count)
-    rows = [
-        *_listed_rows(
-            known,
-            [before[place.name] for place in known],
-            [after[place.name] for place in known],
-            [not place.evacuated for place in known],
-        ),
-        *_unlisted_rows(places, before, after),
-    ]
-    with_protected = (_with_protected(row, held.staying.get(row.name, 0)) for row in rows)
-    return Plan(tuple(with_protected), before[None] - after[None])
+    with_share = {place.name for place in known if not place.evacuated}
+    rows = _rows(places, before, after, with_share, held.staying)
+    return Plan(rows, before[None] - after[None])
 
 
 def alternatives(plan: Plan, places: Sequence[Place], ranks: Ranks) -> dict[str, list[str]]:
@@ -179,6 +175,8 @@ def infeasible(
 
 
 def note_of(place: Place, nodes: int) -> str:
+    if not place.known:
+        return UNKNOWN
     cap = ''
     if 0 <= place.cap <= nodes:
         cap = 'at its cap' if nodes == place.cap else 'over its cap'
@@ -348,52 +346,36 @@ def _remove(
     return removed
 
 
-def _listed_rows(
-    places: Sequence[Place], held: Sequence[int], final: Sequence[int], usable: Sequence[bool]
-) -> list[Row]:
-    """Only usable places have a share in the size afterwards."""
-    size = sum(count for count, counts in zip(final, usable, strict=True) if counts)
-    weight = sum(place.weight for place, counts in zip(places, usable, strict=True) if counts)
-    return [
-        Row(
-            name=place.name,
-            weight=place.weight,
-            cap=place.cap,
-            usable=counts,
-            current=before,
-            ideal=size * place.weight / weight if counts else 0.0,
-            planned=abs(after - before),
-            final=after,
-            note=note_of(place, after),
-        )
-        for place, before, after, counts in zip(places, held, final, usable, strict=True)
-    ]
-
-
-def _unlisted_rows(places: Sequence[Place], before: Counts, after: Counts) -> list[Row]:
-    known = {place.name for place in places if place.known}
-    listed_names = {place.name: place for place in places}
-    others = sorted({*listed_names, *filter(None, before)} - known)
-    return [
-        Row(
+def _rows(
+    places: Sequence[Place],
+    before: Counts,
+    after: Counts,
+    with_share: Collection[str],
+    staying: Located = NOWHERE,
+) -> tuple[Row, ...]:
+    """:param with_share: the names of the places that have a share in the size afterwards."""
+    listed_places = {place.name: place for place in places}
+    known = [place.name for place in places if place.known]
+    size = sum(after[name] for name in with_share)
+    weights = sum(listed_places[name].weight for name in with_share)
+    rows = []
+    for name in [*known, *sorted({*listed_places, *filter(None, before)} - set(known))]:
+        place = listed_places.get(name)
+        note = note_of(place, after[name]) if place else NOT_LISTED
+        protected = f'{staying[name]} protected' if staying.get(name) else ''
+        row = Row(
             name=name,
-            weight=listed_names[name].weight if name in listed_names else 0,
-            cap=listed_names[name].cap if name in listed_names else NO_CAP,
-            usable=False,
+            weight=place.weight if place else 0,
+            cap=place.cap if place else NO_CAP,
+            usable=name in with_share,
             current=before[name],
-            ideal=0.0,
-            planned=before[name] - after[name],
+            ideal=size * place.weight / weights if place and name in with_share else 0.0,
+            planned=abs(after[name] - before[name]),
             final=after[name],
-            note=UNKNOWN if name in listed_names else NOT_LISTED,
+            note=', '.join(filter(None, (note, protected))),
         )
-        for name in others
-    ]
-
-
-def _with_protected(row: Row, staying: int) -> Row:
-    if not staying:
-        return row
-    return structs.replace(row, note=', '.join(filter(None, (row.note, f'{staying} protected'))))
+        rows.append(row)
+    return tuple(rows)
 
 
 def _has_room(place: Place, row: Row, count: int) -> bool:

@@ -11,12 +11,7 @@ from placement_worker.contract.action_data import CREATION
 from placement_worker.contract.model import Node
 from placement_worker.errors import NoUsablePlace
 from placement_worker.planning.placement import NO_KNOWN_PLACE, NOT_LISTED, note_of
-from placement_worker.planning.places import (
-    UNKNOWN,
-    Place,
-    evacuation_warnings,
-    raise_if_only_cordons_close,
-)
+from placement_worker.planning.places import Place, evacuation_warnings, raise_if_only_cordons_close
 from placement_worker.planning.rebalancing import NO_WEIGHT, Holding, Region
 from placement_worker.policies.places import NO_ZONE, Places
 
@@ -194,7 +189,7 @@ def _holding(name: str | None, place: Place | None, count: _Count, size: int) ->
     if place is None:
         note = NO_KNOWN_PLACE if name is None else NOT_LISTED
         return Holding(name, NO_WEIGHT, held, fixed, held, note, ranks, leaving)
-    note = note_of(place, held) if place.known else UNKNOWN
+    note = note_of(place, held)
     if not place.known or place.evacuated:
         return Holding(name, NO_WEIGHT, held, fixed, held, note, ranks, leaving)
     most = place.cap if place.cap >= 0 else held + size
