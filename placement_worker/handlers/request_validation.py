@@ -4,7 +4,6 @@ A rule refuses a request that no policy could decide. A warning is for what the 
 because an engine may have its own statuses and inputs, and a policy of a plugin its own keys.
 """
 
-import itertools
 from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
@@ -111,11 +110,11 @@ def misspelled_statuses(nodes: Iterable[Node]) -> str | None:
 
     An engine may have statuses of its own, so any other status is no mistake.
     """
-    given = (node.status for node in nodes)
-    statuses = dict.fromkeys(status for status in given if status and status not in KNOWN_STATUSES)
+    given = dict.fromkeys([node.status for node in nodes])
+    statuses = [status for status in given if status and status not in KNOWN_STATUSES]
     hints = [
         f'{status} (did you mean {near}?)'
-        for status in map(shortened, itertools.islice(statuses, _MAX_STATUSES))
+        for status in map(shortened, statuses[:_MAX_STATUSES])
         if (near := meant_status(status))
     ]
     return f'Nodes count as healthy whose status is {listed(hints)}' if hints else None

@@ -99,12 +99,14 @@ class Task:
         :raises InvalidInput: the victims that are already chosen are malformed.
         """
         place_of = {node.id: place for place, nodes in located.items() for node in nodes}
-        if self.size.kind == CREATION:
-            return Held([Counter(place_of.values())], ranks=self._ranks(place_of))
 
         def taken(node_ids: Iterable[str]) -> Counter[T]:
             return Counter(place_of.pop(node_id) for node_id in node_ids if node_id in place_of)
 
+        if self.size.kind == CREATION:
+            everywhere = Counter(place_of.values())
+            taken(self.protected)  # they have no ranks
+            return Held([everywhere], ranks=self._ranks(place_of))
         staying = taken(self.protected)
         unhealthy, never_created, _ = self.state.members.groups
         groups = [
@@ -118,7 +120,7 @@ class Task:
     def _ranks(self, place_of: Mapping[str, T]) -> Mapping[T, Sequence[int]]:
         ranks: defaultdict[T, list[int]] = defaultdict(list)
         for rank, node in enumerate(self.state.members.ranked):
-            if node.id in place_of and node.id not in self.protected:
+            if node.id in place_of:
                 ranks[place_of[node.id]].append(rank)
         return ranks
 

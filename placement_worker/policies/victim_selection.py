@@ -113,26 +113,32 @@ def counts_by_place(nodes: Sequence[Node], deletion: Deletion, cloud: Snapshot) 
     Protection may spare planned nodes, and an engine may name nodes of other places: a plan that
     differs from the victims would let the engine delete others.
     """
+    regions, zones, places = deletion.regions, deletion.zones, deletion.places
+    by_place = cloud.by_place(
+        nodes,
+        by_region=regions is not None or places is not None,
+        by_zone=zones is not None or places is not None,
+    )
+    located = [place for place, members in by_place.items() for _ in members]
     plan: dict[str, Any] = {}
-    if deletion.regions is not None:
-        plan['regions'] = _counted(map(cloud.region_of, nodes))
-    if deletion.places is not None:
-        whole = {place.region for place in deletion.places if place.zone is None}
-        places = [
+    if regions is not None:
+        plan['regions'] = _counted(region for region, _ in located)
+    if places is not None:
+        whole = {place.region for place in places if place.zone is None}
+        in_places = [
             (region, None if region in whole else zone)
-            for region, zone in map(cloud.place_of, nodes)
+            for region, zone in located
             if region and (zone or region in whole)
         ]
-        counts = sorted(Counter(places).items(), key=str)
+        counts = sorted(Counter(in_places).items(), key=str)
         plan['places'] = [PlaceCount(*place, number) for place, number in counts]
-        if deletion.zones is not None:
-            plan['zones'] = _counted(zone for _, zone in places)
-    elif deletion.zones is not None:
-        plan['zones'] = _counted(map(cloud.zone_of, nodes))
+        located = [*in_places]
+    if zones is not None:
+        plan['zones'] = _counted(zone for _, zone in located)
     planned = {
-        'regions': _without_zeros(deletion.regions or {}),
-        'zones': _without_zeros(deletion.zones or {}),
-        'places': [place for place in deletion.places or () if place.nodes],
+        'regions': _without_zeros(regions or {}),
+        'zones': _without_zeros(zones or {}),
+        'places': [place for place in places or () if place.nodes],
     }
     changed = {key: value for key, value in plan.items() if value != planned[key]}
     if 'places' in changed:
