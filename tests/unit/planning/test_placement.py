@@ -26,12 +26,10 @@ WAITING, PROBING = Shortage(1, NOON, 0), Shortage(1, NOON, 1)
 
 
 def grow(places, current, count, ranks=None):
-    """Plan a creation."""
     return plan_for(Size(CREATION, count), places, Held([current], {}, ranks or {}))
 
 
 def shrink(places, groups, count, staying=None, ranks=None):
-    """Plan a deletion."""
     return plan_for(Size(DELETION, count), places, Held(groups, staying or {}, ranks or {}))
 
 
@@ -232,7 +230,6 @@ def test_plan_with_temporary_caps_equals_brute_force(creation):
 
 
 def noted(plan):
-    """Return the rows of a plan as tuples."""
     return [(r.name, r.usable, r.current, r.ideal, r.planned, r.final, r.note) for r in plan.rows]
 
 
@@ -327,7 +324,6 @@ def test_deletion_of_more_nodes_than_exist_names_those_that_can_leave():
 
 
 def refused(text, hour):
-    """Return a shortage with the node that failed last."""
     failed = Node('n', status_reason=text, updated_at=NOON.replace(hour=hour))
     return Shortage(1, NOON, 0, failed=failed)
 

@@ -25,13 +25,11 @@ ANY = 99  # a maximum that no place reaches
 
 
 def region(name, weight, zones, most=ANY):
-    """Return a region whose holding sums up its zones."""
     held, fixed = sum(one.held for one in zones), sum(one.fixed for one in zones)
     return Region(Holding(name, weight, held, fixed, most), zones)
 
 
 def zones(*counts):
-    """Return zones of equal weight with so many nodes, all of which may leave."""
     return [Holding(f'az{i}', 100, count, 0, ANY) for i, count in enumerate(counts, 1)]
 
 
@@ -42,7 +40,6 @@ def moves(holdings):
 
 
 def measured(holdings, counts):
-    """Return the imbalance of the zones of one region."""
     return imbalance([region(None, 1, holdings)], {(None, name): n for name, n in counts.items()})
 
 
@@ -138,7 +135,6 @@ def clouds(draw, most_nodes=4):
 
 
 def in_regions(counts):
-    """Return the number of nodes in each region."""
     found = Counter()
     for (name, _), count in counts.items():
         found[name] += count

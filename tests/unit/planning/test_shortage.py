@@ -26,7 +26,6 @@ def at(minutes):
 
 
 def failed_in(place, number, when):
-    """Return a node that found no room in a place."""
     return Node(
         f'{place}{number}',
         status='ERROR',
@@ -41,7 +40,6 @@ def zone_of(node):
 
 
 def shortage(failed, created, backoff, now):
-    """Return the shortage of a place with nodes that failed, and others that were created."""
     place = {'placement': {'zone': 'a'}}
     nodes = [failed_in('a', i, when) for i, when in enumerate(failed)]
     nodes += [Node(f'ok{i}', created_at=when, data=place) for i, when in enumerate(created)]
@@ -212,7 +210,6 @@ def test_end_of_a_delay_is_in_utc_and_in_whole_seconds():
 
 
 def refused(status_reason, **more):
-    """Return a node that failed for a reason in a place that a policy chose."""
     placed = {'placement': {'zone': 'a'}}
     return Node(
         **{'id': 'n', 'status': 'ERROR', 'status_reason': status_reason, 'data': placed} | more

@@ -13,12 +13,10 @@ from tests.factories import node, nodes, request
 
 
 def made(action, members=5, **more):
-    """Return a request for an action on a cluster of so many nodes."""
     return codec.decode(request(action, [], nodes(a=members), **more), CheckRequest)
 
 
 def size(action, members=5, max_nodes=1000, **more):
-    """Return the size of an action."""
     asked = made(action, members, **more)
     return sizing.size_of(asked.action, ActionData(asked.action.data), asked.cluster, max_nodes)
 

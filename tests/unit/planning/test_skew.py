@@ -21,7 +21,6 @@ UNHEALTHY_FIRST = 'unhealthy nodes and nodes that were never created leave first
 
 
 def skew_of(kind, places, groups, count, staying=None):
-    """Return the skew of the best plan."""
     held = Held(groups, staying or {})
     plan = plan_for(Size(kind, count), places, held)
     return excessive_skew(kind, 1, places, plan, held)

@@ -16,12 +16,10 @@ from tests.factories import NOW, node
 
 
 def made(*members):
-    """Return decoded nodes."""
     return [codec.decode(member, Node) for member in members]
 
 
 def ids(members):
-    """Return the ids of nodes."""
     return [member.id for member in members]
 
 
@@ -74,12 +72,10 @@ PLACED = made(
 
 
 def place(region, count, zone=None):
-    """Return the count of a place, as the data of an action have it."""
     return {'region_name': region, 'count': count, **({'zone': zone} if zone else {})}
 
 
 def chosen(members, count, **deletion):
-    """Return the choice among ordered nodes, by the counts of a deletion."""
     counts = RemovalCounts.planned_in(Deletion({'count': count, **deletion}), count)
     locations = {}
     for member in members:

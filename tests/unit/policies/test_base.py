@@ -29,7 +29,6 @@ NAMES = {word for literal in LITERALS for word in re.findall(r'\w+', literal)}
 
 
 def public(kind):
-    """Return the public names that a class defines."""
     return {name for name in {**vars(kind), **kind.__annotations__} if not name.startswith('_')}
 
 

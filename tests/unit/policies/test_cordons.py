@@ -56,12 +56,10 @@ def decide(asked, *cordons, cloud=CLOUD, **more):
 
 
 def scale_out(*policies, members=(), count=2, **more):
-    """Return a request to create nodes."""
     return request('CLUSTER_SCALE_OUT', policies, members, inputs={'count': count}, **more)
 
 
 def scale_in(*policies, members, count, **more):
-    """Return a request to delete nodes."""
     return request('CLUSTER_SCALE_IN', policies, members, inputs={'count': count}, **more)
 
 
@@ -71,7 +69,6 @@ A, A_AND_B, R1_AND_R2 = zone_policy('a'), zone_policy('a', 'b'), region_policy('
 
 
 def rows(reply, kind='zones'):
-    """Return the rows of the first decision by name."""
     return {row['name']: row for row in reply['decisions'][0]['details'][kind]}
 
 
@@ -454,8 +451,6 @@ REGION = (
 
 
 class Recording:
-    """A cloud that records its requests."""
-
     def __init__(self):
         self.cloud, self.requests = Inventory.parse(EAST_AND_WEST, 'test'), []
 

@@ -17,8 +17,6 @@ DOWN = ServiceFailed('Nova of R2 is down')
 
 
 class Partial:
-    """A cloud that does not respond to some requests."""
-
     def __init__(self, *silent, error=DOWN):
         self.silent = silent
         self.error = error

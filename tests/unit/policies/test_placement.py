@@ -42,7 +42,6 @@ def regional(**counts):
 
 
 def rows(reply, key, *columns, number=0):
-    """Return columns of the rows in the details of a decision."""
     found = reply['decisions'][number]['details'][key]
     return [tuple(row[column] for column in columns) for row in found]
 
@@ -201,8 +200,6 @@ def test_reasons_of_a_resize_name_the_bound_that_limits_it(check, inputs, bounds
 
 
 class Asked:
-    """A cloud of two regions that notes whose zones were looked up."""
-
     def __init__(self, zones):
         self.by_region, self.looked_up = zones, []
 

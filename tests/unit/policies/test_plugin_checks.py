@@ -48,7 +48,6 @@ class Undecided(base.Policy):
 
 
 def variant(**attributes):
-    """Return a good policy type with other attributes."""
     names = {'interface': (2, 0), '__module__': __name__, **attributes}
     return type('Variant', (Good,), names)
 
@@ -302,7 +301,6 @@ def test_further_keys_of_an_entry_written_after_zone_placement_reach_the_engine(
 
 
 def call(method, plugin):
-    """Call a method of a worker with a plugin."""
     spec = {'spec': GOOD['spec'], 'check_resources': True}
     asked = {'policy_check': request('CLUSTER_SCALE_OUT', [GOOD]), 'policy_validate': spec}
     return getattr(worker(plugin), method)(asked.get(method, bind(GOOD)))

@@ -26,7 +26,6 @@ MEMBERS = [
 
 
 def laid_out(listed, staying=()):
-    """Return the layout of a cluster with these members."""
     cluster = msgspec.convert(request('', [], MEMBERS)['cluster'], Cluster)
     return layout(cluster.nodes, staying, listed, Snapshot(Inventory(), cluster))
 

@@ -302,7 +302,6 @@ TEXT = 'Policy type test.good-1.0 is {} since 2026.11; use another version or an
 
 
 def registry_of(*statuses):
-    """Return a registry with a plugin whose version 1.0 has these statuses."""
     support = {'1.0': [SupportStatus(one, '2026.11') for one in statuses]}
     versions = dict.fromkeys(('1.0', '1.1'), Properties)
     attributes = {'interface': (2, 0), 'versions': versions, 'support_status': support}
@@ -341,14 +340,10 @@ def test_binding_to_another_version_is_no_warning(statuses, version):
 
 
 class Inner(Struct):
-    """A nested schema."""
-
     weight: int = 1
 
 
 class Schema(Struct):
-    """A schema with each type that is converted."""
-
     count: int = 0
     flag: bool = False
     text: str = ''

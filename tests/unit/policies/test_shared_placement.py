@@ -21,7 +21,6 @@ from tests.factories import NOW, node, request
 
 
 def made(action, members=(), **more):
-    """Return a decoded request and the state that its policies start from."""
     asked = codec.decode(request(action, [], members, **more), CheckRequest)
     data = ActionData(asked.action.data)
     return asked, State(data, Snapshot(Inventory(), asked.cluster), 1000, NOW)

@@ -33,7 +33,6 @@ CLOUD = {
 
 
 def decide(asked):
-    """Return the reply at the time NOW."""
     inventory = Inventory.parse(CLOUD, 'test')
     return Endpoints(inventory, Registry.installed(), WorkerSettings(now=lambda: NOW)).policy_check(
         asked
@@ -41,18 +40,15 @@ def decide(asked):
 
 
 def scale_out(count, *policies, members, **more):
-    """Return a scale-out."""
     return request('CLUSTER_SCALE_OUT', policies, members, inputs={'count': count}, **more)
 
 
 def created(reply, by='zones'):
-    """Return a key of the creation of a reply, which must be OK."""
     assert reply['action']['data']['status'] == 'OK', reply['action']['data']['reason']
     return reply['action']['data']['creation'][by]
 
 
 def rows(reply, by='zones'):
-    """Return the rows of the first decision by name of the place."""
     return {row['name']: row for row in reply['decisions'][0]['details'][by]}
 
 
@@ -270,7 +266,6 @@ def recorded(reply):
 
 
 def deleting(action, victim):
-    """Return keys of an action that names a victim."""
     named = {'candidates': [victim['id']]}
     if action == actions.CLUSTER_REPLACE_NODES:
         return {'inputs': {'candidates': {victim['id']: 'n99'}}}

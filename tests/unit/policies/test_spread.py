@@ -120,7 +120,6 @@ def problems(draw):
 
 
 def decided(policy, action, held, count, **cloud):
-    """Return the reply over an embedded cloud."""
     endpoints = Endpoints(Inventory.parse(cloud, 'test'), REGISTRY)
     key = 'zone' if 'zones' in cloud else 'region'
     named = [name for name, number in held.items() for _ in range(number)]

@@ -166,7 +166,6 @@ def group(one):
 
 
 def place(one):
-    """Return region and zone of a node."""
     placement = one['data'].get('placement', {})
     return placement.get('region_name'), placement.get('zone')
 
