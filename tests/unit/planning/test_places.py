@@ -5,8 +5,7 @@ import datetime
 import msgspec
 import pytest
 
-from placement_worker.planning.places import Cordon, Place, cordons_in_force, covering_cordon
-from placement_worker.planning.shortage import Shortage
+from placement_worker.planning.places import Cordon, covering_cordon
 from tests.factories import NOW
 
 HOUR = datetime.timedelta(hours=1)
@@ -15,22 +14,6 @@ HOUR = datetime.timedelta(hours=1)
 def cordon(hours=1, **more):
     """A cordon that ends some hours after NOW."""
     return Cordon(until=NOW + hours * HOUR, **more)
-
-
-@pytest.mark.parametrize(
-    ('place', 'obstacle'),
-    [
-        (Place('a'), ''),
-        (Place('a', available=False), 'unavailable'),
-        (Place('a', available=False, note='no usable zone'), 'no usable zone'),
-        (Place('a', known=False, available=False), 'unknown to the cloud'),
-        (Place('a', shortage=Shortage(1, NOW, 1)), 'short of capacity: one probe'),
-        (Place('a', available=False, shortage=Shortage(1, NOW, 1)), 'unavailable'),
-    ],
-)
-def test_obstacle_of_a_place_says_why_no_node_can_be_created_there(place, obstacle):
-    """A place with room has no obstacle; another one is unavailable, unknown or short of it."""
-    assert place.obstacle == obstacle
 
 
 @pytest.mark.parametrize(
@@ -52,14 +35,6 @@ def test_obstacle_of_a_place_says_why_no_node_can_be_created_there(place, obstac
 def test_cordon_covers_its_zone_or_all_zones_of_its_region(own, region, zone, covered):
     """A cordon of a zone closes no region, and a cordon of a region closes each of its zones."""
     assert cordon(**own).covers(region, zone) is covered
-
-
-def test_cordon_in_force_ends_at_its_time():
-    """A cordon counts before `until`, and no more at that time."""
-    cordons = [cordon(0, zone='ended'), cordon(1, zone='lasting')]
-
-    assert [one.zone for one in cordons_in_force(cordons, NOW)] == ['lasting']
-    assert cordons_in_force(cordons, NOW + HOUR) == ()
 
 
 def test_cordon_of_place_with_several_ends_last_and_evacuates_if_one_does():

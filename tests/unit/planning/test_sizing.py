@@ -99,23 +99,6 @@ def test_size_of_a_resize_out_of_bounds_is_refused_in_senlins_words(inputs, boun
 
 
 @pytest.mark.parametrize(
-    ('inputs', 'bounds', 'limit'),
-    [
-        (exactly(7), {}, ''),
-        (exactly(9), {'max_size': 8}, "; limited to 8 in all by the cluster's max_size"),
-        (exactly(1), {'min_size': 4}, "; limited to 4 in all by the cluster's min_size"),
-        ({**exactly(9), 'max_size': 8}, {}, "; limited to 8 in all by the request's max_size"),
-        ({**exactly(1), 'min_size': 2}, {}, "; limited to 2 in all by the request's min_size"),
-    ],
-)
-def test_size_of_a_resize_names_the_bound_that_limits_it_and_its_source(inputs, bounds, limit):
-    """A resize that a bound trims has the bound in words, which ends the reason of a policy."""
-    found = size('CLUSTER_RESIZE', inputs=inputs, **bounds)
-
-    assert found.explained('Why.') == (f'Why{limit}' if limit else 'Why.')
-
-
-@pytest.mark.parametrize(
     ('action', 'more', 'error'),
     [
         ('CLUSTER_SCALE_OUT', {'inputs': {'count': 6}}, OF_11),

@@ -139,6 +139,7 @@ def test_earlier_plan_is_replaced_and_unknown_keys_stay(check):
     }
     placements = reply['action']['data']['placement']['placements']
     assert placements == [{'servergroup': 'g', **placed}, placed]
+    assert reply['nodes'] == {}
 
 
 @pytest.mark.parametrize('digits', [20, 400, 4400])
@@ -175,6 +176,8 @@ def resized(number, **more):
 
 
 OF_6, OF_4 = (f"; limited to {size} in all by the cluster's max_size" for size in (6, 4))
+LIMITED_TO_6 = "; limited to 6 in all by the request's max_size"
+LIMITED_TO_3 = "; limited to 3 in all by the cluster's min_size"
 OF_REQUEST = "; limited to 3 in all by the request's min_size"
 STAYS = 'The cluster does not shrink'
 NOTHING, CHOSEN = 'No node is to be created or deleted', 'Candidates generated'
@@ -185,6 +188,8 @@ NOTHING, CHOSEN = 'No node is to be created or deleted', 'Candidates generated'
     [
         (resized(50), {'max_size': 6}, ['2 nodes go to 1 zone' + OF_6, STAYS + '.']),
         (resized(-4, min_size=3), {}, ['1 node leaves 1 zone' + OF_REQUEST, CHOSEN]),
+        (resized(50, max_size=6), {}, ['2 nodes go to 1 zone' + LIMITED_TO_6, STAYS + '.']),
+        (resized(-4), {'min_size': 3}, ['1 node leaves 1 zone' + LIMITED_TO_3, CHOSEN]),
         (resized(1), {'max_size': 4}, [NOTHING + OF_4, STAYS + OF_4]),
         (resized(6), {'max_size': 6}, ['2 nodes go to 1 zone', STAYS + '.']),
     ],
@@ -392,6 +397,8 @@ def test_named_place_is_recorded_in_the_data_of_the_node(check):
             ['R1', 'R9'],
             {'region_name': 'R9'},
         ),
+        # A node that has its place already is not patched.
+        (request(NEW, [A], node=node(9, 'a')), ONE_ZONE_EACH, None),
         # An empty zone in a profile counts as absent.
         (request(NEW, [A], node=node(9), profile=profile(zone='')), ONE_ZONE_EACH, {'zone': 'a'}),
         # Zones are looked up in the region of the profile.
@@ -406,7 +413,7 @@ def test_place_of_a_node_follows_the_place_that_its_profile_names(check, asked, 
     """A profile that names one of region and zone restricts the other one."""
     reply = check(asked, regions=regions, home_region='R1')
 
-    assert reply['nodes'] == {'n9': {'data': {'placement': placement}}}
+    assert reply['nodes'] == ({'n9': {'data': {'placement': placement}}} if placement else {})
 
 
 @pytest.mark.parametrize(('cap', 'status'), [(-1, 'OK'), (3, 'OK'), (2, 'ERROR'), (0, 'ERROR')])

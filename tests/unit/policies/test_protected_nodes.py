@@ -169,24 +169,6 @@ def test_action_that_deletes_no_protected_node_passes_without_policies(check, ac
     assert data.get('deletion') == more.get('data', {}).get('deletion')
 
 
-@settings(max_examples=2 * settings.default.max_examples)
-@given(members(), st.integers(1, 7), st.sampled_from([[], PLACES[:1], PLACES[1:], PLACES]))
-def test_best_effort_deletes_as_many_nodes_as_it_can(problem, count, places):
-    """A plan by places never keeps an unprotected node that the action asks to delete."""
-    nodes, protected = problem
-    count = min(count, len(nodes))
-    bound = [*places, deletion_policy(version='1.2')]
-
-    reply = ENDPOINTS.policy_check(request(SCALE_IN, bound, nodes, inputs={'count': count}))
-
-    data = reply['action']['data']
-    assert data['status'] == 'OK', data
-    assert data['deletion']['count'] == min(count, len(nodes) - len(protected))
-    assert any('can be deleted' in one for one in reply['warnings']) == (
-        data['deletion']['count'] < count
-    )
-
-
 def test_protected_node_outside_the_cluster_does_not_limit_the_plan(check):
     """The node of the action is not a member here, so it does not reduce the number of victims."""
     stranger = node(9, 'a', data={'protected': True})

@@ -8,7 +8,7 @@ from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.contract import codec
 from placement_worker.contract.action_data import CREATION, DELETION, ActionData
-from placement_worker.contract.model import CheckRequest, NodePatch, Spec
+from placement_worker.contract.model import CheckRequest, Spec
 from placement_worker.errors import InvalidSpec
 from placement_worker.planning.sizing import Size
 from placement_worker.policies import shared_placement
@@ -17,7 +17,7 @@ from placement_worker.policies.placement_properties import OnShortage, Spread
 from placement_worker.policies.region_placement import RegionPlacement
 from placement_worker.policies.shared_placement import Task
 from placement_worker.policies.zone_placement import ZonePlacement
-from tests.factories import NOW, node, request
+from tests.factories import NOW, request
 
 
 def made(action, members=(), **more):
@@ -61,23 +61,6 @@ def test_plan_that_replaces_places_of_an_earlier_policy_has_a_warning(
         f'policy must run after senlin.policy.{kind}_placement'
     )
     assert warnings == [replaced] * warns
-
-
-@pytest.mark.parametrize(
-    ('action', 'placement', 'expected'),
-    [
-        ('NODE_CREATE', {'group': 'g'}, {'n1': {'placement': {'group': 'g', 'zone': 'a'}}}),
-        ('NODE_CREATE', {'zone': 'a'}, {}),
-        ('NODE_DELETE', {'group': 'g'}, {}),
-    ],
-)
-def test_placed_node_is_patched_once(action, placement, expected):
-    """Only the node of a NODE_CREATE is patched, unless its data have the place already."""
-    asked, state = made(action, node=node(1, data={'placement': placement}))
-
-    patches = shared_placement.placed_node(asked, state, [{'zone': 'a'}])
-
-    assert patches == {key: NodePatch(data) for key, data in expected.items()}
 
 
 @pytest.mark.parametrize(

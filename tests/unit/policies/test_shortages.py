@@ -124,22 +124,6 @@ def test_deletion_is_planned_without_shortages():
     assert (rows(reply)['a']['note'], reply['warnings']) == ('', [])
 
 
-def test_all_places_short_of_capacity_fail_the_action_with_the_next_probe():
-    """The reason has each delay, and the time at which a probe is possible."""
-    members = [refused(1, 'a'), refused(2, 'b', minutes=8), refused(3, 'b', minutes=2)]
-    policy = redistributing(zone_policy('a', 'b'))
-
-    reply = decide(scale_out(1, policy, members=members))
-
-    assert reply['action']['data']['status'] == 'ERROR'
-    assert reply['action']['data']['reason'] == (
-        f'No node can be created: a ({UNTIL}), '
-        'b (short of capacity until 2026-01-01T12:08:00Z); the latest failure was '
-        '"No valid host was found. There are not enough hosts available."; '
-        'the next probe is possible at 2026-01-01T12:04:00Z'
-    )
-
-
 def test_new_node_of_an_action_counts_as_evidence():
     """An engine that creates a failed node again gets another place for it."""
     new = refused(4, 'a')
@@ -148,18 +132,6 @@ def test_new_node_of_an_action_counts_as_evidence():
     reply = decide(request('NODE_CREATE', [ZONES], members, node=new))
 
     assert created(reply) == {'b': 1}
-
-
-def test_strict_spread_names_a_zone_short_of_capacity():
-    """A place short of capacity keeps its share of the ideal, so strict spread refuses."""
-    policy = spreading(ZONES, mode='strict')
-    members = [*nodes(b=1, c=1), refused(3, 'a')]
-
-    reply = decide(scale_out(4, policy, members=members))
-
-    assert reply['action']['data']['reason'] == (
-        f'Zone a would hold 0 nodes, ideal 2.0, allowed skew 1: zone a is {UNTIL}'
-    )
 
 
 def test_warning_of_a_place_escapes_and_shortens_its_name():
