@@ -207,7 +207,8 @@ def _in_force(
     failures: dict[P, RecordedFailure] = {}
     oldest = now - datetime.timedelta(seconds=memory.longest_s)
     for failure in sorted(memory.failures, key=lambda failure: in_utc(failure.at)):
-        at, place = in_utc(failure.at), locate(_node_at(failure))
+        placement = {'region_name': failure.region_name, 'zone': failure.zone}
+        at, place = in_utc(failure.at), locate(Node('', data={'placement': placement}))
         created = evidence[place].created_at if place in evidence else []
         if oldest <= at <= now + _CLOCK_TOLERANCE and not (created and created[-1] > at):
             failures[place] = failure
@@ -216,11 +217,6 @@ def _in_force(
 
 def _by_name(failure: RecordedFailure) -> tuple[str, str]:
     return failure.region_name or '', failure.zone or ''
-
-
-def _node_at(failure: RecordedFailure) -> Node:
-    placement = {'region_name': failure.region_name, 'zone': failure.zone}
-    return Node('', data={'placement': placement})
 
 
 def _shortage(

@@ -138,8 +138,11 @@ class Deletion(Policy[DeletionProperties]):
             data = self._data(state, _members(named, request), _GENERATED)
             return Outcome('APPLIED', _GENERATED, data, details=details)
         outcome = self._chosen(request, state, size, wanted, kept, reason)
+        hooks = self.properties.hooks
         # Hooks apply to victims that a policy chose.
-        return outcome if _user_chose(request) else self._with_hooks(outcome)
+        if _user_chose(request) or not hooks.configured:
+            return outcome
+        return replace(outcome, data={**(outcome.data or {}), 'hooks': msgspec.to_builtins(hooks)})
 
     def _chosen(
         self,
@@ -179,12 +182,6 @@ class Deletion(Policy[DeletionProperties]):
             reduce_desired_capacity=self.properties.reduce_desired_capacity,
         )
         return {**state.data, 'reason': reason, DELETION: deletion}
-
-    def _with_hooks(self, outcome: Outcome) -> Outcome:
-        hooks = self.properties.hooks
-        if not hooks.configured:
-            return outcome
-        return replace(outcome, data={**(outcome.data or {}), 'hooks': msgspec.to_builtins(hooks)})
 
 
 def _user_chose(request: CheckRequest) -> bool:

@@ -38,22 +38,18 @@ def _may_be_siblings(name: str, other: str) -> bool:
     return len(name) == len(other) and name[:-1] == other[:-1]
 
 
-def _unusable_details(noun: str, names: Sequence[str], known: Collection[str]) -> dict[str, str]:
-    missing = [name for name in names if name not in known]
-    reasons = {
-        f'unavailable_{noun}': listed(name for name in names if name in known),
-        f'unknown_{noun}': listed(missing, lambda name: name + similar_name(name, known)),
-        f'{noun}_of_the_cloud': listed(sorted(known)),
-    }
-    return {key: text for key, text in reasons.items() if text}
-
-
 def none_usable(
     reason: str, noun: str, key: str, names: Sequence[str], known: Collection[str]
 ) -> NoUsablePlace:
     missing = [name for name in names if name not in known]
+    details = {
+        f'unavailable_{key}': listed(name for name in names if name in known),
+        f'unknown_{key}': listed(missing, lambda name: name + similar_name(name, known)),
+        f'{key}_of_the_cloud': listed(sorted(known)),
+    }
     warnings = [unknown_names(noun, missing, known)] if missing else []
-    return NoUsablePlace(reason, _unusable_details(key, names, known), warnings=warnings)
+    present = {name: text for name, text in details.items() if text}
+    return NoUsablePlace(reason, present, warnings=warnings)
 
 
 def quoted(name: str) -> str:

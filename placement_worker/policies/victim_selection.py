@@ -34,18 +34,12 @@ _LISTED = 10  # unknown nodes that an error lists
 _NODES_SHOWN = 10  # spared nodes, and protected nodes, in the details of a decision
 
 
-def check_members(node_ids: Iterable[str], cluster: Cluster) -> None:
-    members = {node.id for node in cluster.nodes}
+def check_deletable(node_ids: list[str], request: CheckRequest, state: State) -> None:
+    members = {node.id for node in request.cluster.nodes} if node_ids else ()
     others = [node_id for node_id in node_ids if node_id not in members]
     if others:
         names = listed(others, shortened, _LISTED)
-        raise InvalidInput(f'Not a member of cluster {shortened(cluster.id)}: {names}')
-
-
-def check_deletable(node_ids: list[str], request: CheckRequest, state: State) -> None:
-    if not node_ids:
-        return
-    check_members(node_ids, request.cluster)
+        raise InvalidInput(f'Not a member of cluster {shortened(request.cluster.id)}: {names}')
     _check_unprotected(node_ids, request, state)
 
 
