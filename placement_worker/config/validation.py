@@ -62,10 +62,7 @@ def validate_options(conf: cfg.ConfigOpts) -> None:
 
 
 def validate_files(conf: cfg.ConfigOpts) -> None:
-    """Check the current content of the files of a configuration, which itself does not change.
-
-    :raises: the errors of reading the files, of `validate` and of `validate_logging_file`.
-    """
+    """Check the current content of the files of a configuration, which itself does not change."""
     trial = cfg.ConfigOpts()
     options.register(trial)
     register_log_options(trial)

@@ -98,11 +98,8 @@ def _id(value: object) -> str:
 class RequestLog(Listener):
     """Listener that logs a line per reply, one per warning in it, and one per refused request.
 
-    The line of a reply with the status ERROR has the level WARNING and the reason.
-    A refusal has the level WARNING if the worker lacks a policy type, since an operator must act.
-    A policy that took long has a line at WARNING, and so has a reply after the request expired. A
-    cordon of an unknown place has one line in the lifetime of the object, though the replies to all
-    checks that it concerns have a warning.
+    What an operator must act on has the level WARNING. A cordon of an unknown place has one line in
+    the lifetime of the object, though the replies to all checks that it concerns have a warning.
     """
 
     def __init__(self, now: Callable[[], datetime.datetime]) -> None:

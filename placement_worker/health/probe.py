@@ -17,7 +17,6 @@ def failure(
 
     :param max_age_s: the greatest age of the file in seconds. A file from as far in the future
         fails as well: the clock was set back.
-    :param ready: whether the worker must be ready, too.
     """
     try:
         with open(file, encoding='utf-8') as opened:

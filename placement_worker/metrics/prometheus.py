@@ -288,9 +288,8 @@ def is_port_free(port: int, address: str) -> bool:
 class WorkerCollector(Collector):
     """Collector of the parent, which outlives its processes: its values are of the whole worker.
 
-    Of the series that `ProcessCollector` has, only the start time is. CPU time, memory and open
-    files would be those of the parent alone. A `Counter` would write into the files of the
-    processes.
+    Of the series of `ProcessCollector`, CPU time, memory and open files would be those of the
+    parent alone. A `Counter` would write into the files of the processes.
     """
 
     def __init__(self) -> None:

@@ -25,10 +25,7 @@ SCOPES = (
 
 
 def create(conf: cfg.ConfigOpts) -> OpenStackClouds:
-    """Return the cloud; no service is called yet.
-
-    :raises ConfigurationError: an option is missing or has an invalid value.
-    """
+    """Return the cloud; no service is called yet."""
     register_service_auth(conf)
     access = (
         _access_of_clouds_yaml(conf.cloud.cloud_name)

@@ -47,7 +47,6 @@ def members_of(
     """Return the members in the order of their definitions.
 
     :param definitions: ResourceDefinitions of Heat by name, in Heat's own order of removal.
-    :param current: the definition of new members, without a zone.
     :param rows: the resources of the nested stack; those with other names are ignored.
     """
     by_name = {row['resource_name']: row for row in rows}
@@ -89,12 +88,7 @@ class Chooser(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The next content of a group.
-
-    :ivar victims: the names of the members that leave.
-    :ivar created: the names of the new members.
-    :ivar zones: the zone of each other member by name.
-    """
+    """The next content of a group; `zones` has those of all members but the victims."""
 
     victims: Collection[str]
     created: Sequence[str]
@@ -170,7 +164,6 @@ def renewal_order(
     their zones, so that the zones are balanced at the end.
 
     :param zones: the zone of each member after the change by name.
-    :param created: the names of the new members.
     """
     held = Counter(zones[name] for name in created)
     staying = [member for member in members if member.name in zones]

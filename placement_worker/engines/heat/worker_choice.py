@@ -33,11 +33,7 @@ Store = Callable[[dict[str, Any]], object]
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A group as the workers see it.
-
-    :ivar placement: the property `placement`.
-    :ivar data: the data that the workers have changed, and that Heat stores.
-    """
+    """A group as the workers see it; Heat stores the `data`, which the workers change."""
 
     id: str
     name: str
