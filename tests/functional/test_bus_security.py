@@ -86,9 +86,10 @@ def channel_of(broker, user, password=PASSWORD):
         yield connection.channel()
 
 
-def publish(channel, exchange, topic):
+def publish(channel, exchange, topic, message=None):
     """Publish, and wait for the confirmation."""
-    channel.basic_publish_confirm(amqp.Message(), exchange=exchange, routing_key=topic)
+    message = message or amqp.Message()
+    channel.basic_publish_confirm(message, exchange=exchange, routing_key=topic)
 
 
 def refusal(folder, url, settings=''):
@@ -146,25 +147,14 @@ def placement_policy(config, *arguments):
 
 def park(secured, ident, request_id):
     """Put a request of the method get_capabilities into the parking lot."""
-    message = {
-        'method': 'get_capabilities',
-        'args': {},
-        'version': '1.0',
-        '_context_request_id': request_id,
-    }
+    message = {'method': 'get_capabilities', 'args': {}, 'version': '1.0'}
+    message['_context_request_id'] = request_id
     body = json.dumps({'oslo.version': '2.0', 'oslo.message': json.dumps(message)})
     headers = {parking.PARKED_ID: ident, parking.PARKED_AT: 'at', parking.PARKED_FROM: TOPIC}
+    properties = {'content_type': 'application/json', 'content_encoding': 'utf-8'}
+    parked = amqp.Message(body, application_headers=headers, **properties)
     with channel_of(secured, 'guest', 'guest') as channel:
-        channel.basic_publish_confirm(
-            amqp.Message(
-                body,
-                application_headers=headers,
-                content_type='application/json',
-                content_encoding='utf-8',
-            ),
-            exchange='',
-            routing_key=f'{TOPIC}{PARKING_SUFFIX}',
-        )
+        publish(channel, '', f'{TOPIC}{PARKING_SUFFIX}', parked)
 
 
 def test_ping_and_check_as_operator_get_a_reply(operator_config, worker, tmp_path):
@@ -424,11 +414,8 @@ def test_upgrade_check_before_a_first_start_checks_the_permissions_and_creates_n
 
     refused = [check(*granted[:lost], 'none', *granted[lost + 1 :]) for lost in range(3)]
 
-    assert [text.partition(' permission is missing')[0] for text in refused] == [
-        'The configure',
-        'The write',
-        'The read',
-    ]
+    missing = [text.partition(' permission is missing')[0] for text in refused]
+    assert missing == ['The configure', 'The write', 'The read']
     assert check(*granted).startswith('Not declared yet; a worker declares: exchange ')
     assert secured.control('list_queues', '-p', vhost, 'name') == ''
     assert EXCHANGE not in secured.control('list_exchanges', '-p', vhost, 'name')
@@ -466,13 +453,8 @@ class Certificates:
         return [*kind, '-keyout', f'{name}.key', '-subj', f'/CN={name}']
 
     def _openssl(self, *arguments):
-        subprocess.run(
-            ['openssl', *arguments],
-            cwd=self.folder,
-            check=True,
-            capture_output=True,
-            timeout=DEADLINE_S,
-        )
+        options = {'cwd': self.folder, 'capture_output': True, 'timeout': DEADLINE_S}
+        subprocess.run(['openssl', *arguments], check=True, **options)
 
 
 @pytest.fixture(scope='module')
@@ -492,10 +474,8 @@ def tls_broker(certificates):
 
 def tls(**files):
     """Return TLS options of the rabbit driver for the configuration of a worker."""
-    return ''.join(
-        f'{name} = {value}\n'
-        for name, value in {'[oslo_messaging_rabbit]\nssl': 'true', **files}.items()
-    )
+    options = {'[oslo_messaging_rabbit]\nssl': 'true', **files}
+    return ''.join(f'{name} = {value}\n' for name, value in options.items())
 
 
 def test_worker_and_client_with_the_authority_of_the_broker_use_tls(

@@ -72,17 +72,11 @@ def start(start_worker, own_broker, systemd, file):
 
     def starting(**options):
         environment = {'NOTIFY_SOCKET': str(systemd.path)}
-        watched = {
-            'liveness_poll_age_s': POLL_AGE_S,
-            'liveness_file': file,
-            'threads': 2,
-            'slow_threads': 1,
-        }
-        worker = start_worker(
-            **{'url': own_broker.url, 'environment': environment, **watched, **options}
-        )
-        workers.append(worker)
-        return worker
+        watched = {'liveness_poll_age_s': POLL_AGE_S, 'liveness_file': file}
+        watched |= {'threads': 2, 'slow_threads': 1}
+        given = {'url': own_broker.url, 'environment': environment, **watched, **options}
+        workers.append(start_worker(**given))
+        return workers[-1]
 
     yield starting
     for worker in workers:
@@ -281,9 +275,7 @@ def test_stopped_process_makes_the_worker_not_alive_after_the_limit(start, syste
 def test_worker_without_a_broker_connection_is_alive_and_not_ready(
     start, own_broker, systemd, file
 ):
-    """A restart of the worker would not bring the broker back; its return makes the worker
-    ready.
-    """
+    """A restart would not bring the broker back, and its return makes the worker ready."""
     worker = start(readiness_disconnected_s=2)
     wait_for(lambda: probe(file, 'readiness') == (0, ''))
     own_broker.flush()
@@ -365,20 +357,18 @@ def test_upgrade_check_declares_nothing_on_the_broker(own_broker, tmp_path):
     config, topic = configured(
         tmp_path, own_broker.url, f'control_exchange = test-{time.monotonic_ns()}'
     )
-    before = own_broker.control('list_queues', 'name'), own_broker.control('list_exchanges', 'name')
+
+    def declared():
+        return [own_broker.control(what, 'name') for what in ('list_queues', 'list_exchanges')]
+
+    before = declared()
 
     status, done = upgrade_check(config, '--json')
 
-    assert status == 0
-    assert (
-        'Not declared yet; a worker declares: exchange test-'
-        in results(done)['Exchange and queues'][1]
-    )
-    assert f'queue {topic}.testhost' in results(done)['Exchange and queues'][1]
-    assert (
-        own_broker.control('list_queues', 'name'),
-        own_broker.control('list_exchanges', 'name'),
-    ) == before
+    details = results(done)['Exchange and queues'][1]
+    assert (status, declared()) == (0, before)
+    assert 'Not declared yet; a worker declares: exchange test-' in details
+    assert f'queue {topic}.testhost' in details
 
 
 def test_upgrade_check_names_each_classic_queue_and_the_command_that_deletes_it(
@@ -392,19 +382,13 @@ def test_upgrade_check_names_each_classic_queue_and_the_command_that_deletes_it(
 
     status, done = upgrade_check(config, '--json')
 
-    assert status == 2
     code, details = results(done)['Exchange and queues']
-    assert code == 2
+    assert (status, code) == (2, 2)
     for name in (topic, f'{topic}-slow'):
-        assert (
-            f'Queue {name} exists on the broker with other options than this worker needs'
-            in details
-        )
+        assert f'Queue {name} exists on the broker with other options' in details
         assert f'rabbitmqctl -p / delete_queue {name}' in details
-    assert {
-        results(done)[name][0]
-        for name in ('Configuration', 'Order of timeouts', 'Libraries', 'Broker')
-    } == {0}
+    others = ('Configuration', 'Order of timeouts', 'Libraries', 'Broker')
+    assert {results(done)[name][0] for name in others} == {0}
 
 
 NO_BROKER = 'No broker responded: 127.0.0.1:1: '

@@ -83,10 +83,8 @@ def actions(file):
 
 def run(command, clone, status=0):
     """Run a command in bash, and return its output without the warnings of libraries."""
-    typed = ['bash', '-euc', command]
-    done = subprocess.run(
-        typed, cwd=clone, env=ENVIRONMENT, capture_output=True, text=True, check=False
-    )
+    options = {'cwd': clone, 'env': ENVIRONMENT, 'capture_output': True, 'text': True}
+    done = subprocess.run(['bash', '-euc', command], check=False, **options)
     assert done.returncode == status, f'{command}\n{done.stdout}{done.stderr}'
     return done.stdout
 
@@ -132,11 +130,8 @@ def test_action_stored_before_a_failure_is_carried_out_in_the_next_run(url, clon
     printed = run(f'{program} {url}', clone)
 
     assert stored.splitlines() == ['grow-2: NEW -> BEFORE: The action is stored']
-    assert [line.split(': ')[1] for line in printed.splitlines()] == [
-        'BEFORE -> ACT',
-        'ACT -> AFTER',
-        'AFTER -> DONE',
-    ]
+    steps = [line.split(': ')[1] for line in printed.splitlines()]
+    assert steps == ['BEFORE -> ACT', 'ACT -> AFTER', 'AFTER -> DONE']
     assert run(f'{program} {url} grow-2 CLUSTER_SCALE_OUT 1', clone) == ''
 
 
@@ -168,11 +163,8 @@ def test_whole_action_without_a_reply_in_time_is_tried_five_times(
 ):
     """The program casts a check again whose deadline has passed, and fails after five attempts."""
     program = f'python3 examples/how-to/actions.py {url}'
-    run(
-        f'python3 examples/how-to/actions.py {NO_BROKER} {action_id} CLUSTER_SCALE_OUT 1',
-        clone,
-        status=1,
-    )
+    stored = f'python3 examples/how-to/actions.py {NO_BROKER} {action_id} CLUSTER_SCALE_OUT 1'
+    run(stored, clone, status=1)
     database = sqlite3.connect(clone / 'actions.sqlite')
     with contextlib.closing(database), database:
         database.execute(

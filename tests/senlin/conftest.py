@@ -1,6 +1,4 @@
-"""Senlin in this process, as in its engine: with a database of its own, and a worker behind a
-broker.
-"""
+"""Senlin in this process, with a database of its own, and a worker behind a broker."""
 
 import senlin.cmd  # noqa: F401, I001  eventlet patches the standard library, before anything else is imported
 import contextlib
@@ -22,10 +20,8 @@ from tests.senlin import cloud, engine
 
 __all__ = ['broker_url', 'pytest_runtest_makereport']
 ROOT = Path(__file__).parents[2]
-OWN, BESIDE_SENLIN = (
-    ROOT / '.venv/bin/placement-worker',
-    Path(sys.executable).with_name('placement-worker'),
-)
+OWN = ROOT / '.venv/bin/placement-worker'
+BESIDE_SENLIN = Path(sys.executable).with_name('placement-worker')
 # The worker runs in an environment of its own, without Senlin, if `tools/test` made one.
 WORKER = OWN if OWN.exists() else BESIDE_SENLIN
 TOPIC = f'test-senlin-{os.getpid()}'
@@ -87,13 +83,8 @@ def worker(
     senlin_here: None, broker_url: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Worker]:
     """Start a worker with the cloud of Senlin."""
-    running = Worker(
-        tmp_path_factory.mktemp('worker'),
-        broker_url,
-        cloud.inventory(),
-        command=(str(WORKER),),
-        topic=TOPIC,
-    )
+    folder, inventory = tmp_path_factory.mktemp('worker'), cloud.inventory()
+    running = Worker(folder, broker_url, inventory, command=(str(WORKER),), topic=TOPIC)
     try:
         running.wait_until_ready()
         yield running

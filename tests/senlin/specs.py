@@ -10,9 +10,8 @@ def zones(*names, **weights):
 
 
 def regions(*names, **weights):
-    return spec(
-        'region_placement', regions=[*({'name': name} for name in names), *weighted(weights)]
-    )
+    listed = [*({'name': name} for name in names), *weighted(weights)]
+    return spec('region_placement', regions=listed)
 
 
 def deletion(**properties):
@@ -24,13 +23,8 @@ def affinity():
 
 
 def scaling(event, number):
-    adjustment = {
-        'type': 'CHANGE_IN_CAPACITY',
-        'number': number,
-        'min_step': 1,
-        'best_effort': True,
-        'cooldown': 0,
-    }
+    adjustment = {'type': 'CHANGE_IN_CAPACITY', 'number': number, 'min_step': 1}
+    adjustment = {**adjustment, 'best_effort': True, 'cooldown': 0}
     return spec('scaling', event=event, adjustment=adjustment)
 
 

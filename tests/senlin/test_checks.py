@@ -1,6 +1,7 @@
 """Senlin's `Action.policy_check` through the worker; the database of Senlin has the results."""
 
 import collections
+import itertools
 import logging
 import re
 
@@ -47,11 +48,8 @@ def test_new_nodes_are_spread_over_zones():
 
 def test_regions_zones_and_victims_are_decided_in_one_call(worker):
     """Adjacent policies of the worker share one call."""
-    places = [
-        {'region_name': region, 'zone': zone}
-        for region in ('RegionOne', 'RegionTwo')
-        for zone in ('az1', 'az2')
-    ]
+    pairs = itertools.product(('RegionOne', 'RegionTwo'), ('az1', 'az2'))
+    places = [{'region_name': region, 'zone': zone} for region, zone in pairs]
     cluster = engine.add_cluster(places=[*places, places[0], places[0]])
     policies = (
         ('regions', regions('RegionOne', 'RegionTwo')),
@@ -64,10 +62,8 @@ def test_regions_zones_and_victims_are_decided_in_one_call(worker):
     data = engine.checked(action)
 
     assert data['deletion']['places'] == [{'region_name': 'RegionOne', 'zone': 'az1', 'count': 2}]
-    victims = [
-        engine.node_of(node_id).data['placement'] for node_id in data['deletion']['candidates']
-    ]
-    assert victims == [places[0], places[0]]
+    victims = map(engine.node_of, data['deletion']['candidates'])
+    assert [victim.data['placement'] for victim in victims] == [places[0], places[0]]
     assert checks_of(worker, action) == 1
 
 
@@ -107,10 +103,9 @@ def test_request_has_the_profile_of_a_node_if_it_differs_from_the_cluster():
     sent = msgspec.to_builtins(requests.cluster_of(engine.context(), cluster.id))
 
     profiles = {node['id']: node.get('profile') for node in sent['nodes']}
-    assert profiles.pop(other.id)['properties'] == {
-        'availability_zone': 'az2',
-        'context': {'region_name': 'RegionTwo'},
-    }
+    region = {'region_name': 'RegionTwo'}
+    sent_properties = profiles.pop(other.id)['properties']
+    assert sent_properties == {'availability_zone': 'az2', 'context': region}
     assert list(profiles.values()) == [None]
 
 
@@ -190,9 +185,8 @@ def test_regions_and_zones_around_affinity_are_planned_in_one_call(worker, affin
     data = engine.checked(grown)
     engine.checked(shrunk)
 
-    assert placements(data) == [
-        {'region_name': 'RegionOne', 'servergroup': 'group-1', 'zone': 'az2'}
-    ]
+    placed = {'region_name': 'RegionOne', 'servergroup': 'group-1', 'zone': 'az2'}
+    assert placements(data) == [placed]
     assert (checks_of(worker, grown), checks_of(worker, shrunk)) == (1, 1)
 
 
@@ -297,11 +291,8 @@ def test_failed_scaling_policy_stops_the_check_before_the_worker(worker):
 
     data = engine.checked(action)
 
-    assert data['status'] == 'ERROR'
-    assert (
-        data['reason']
-        == "Failed policy 'scaling': Invalid count (-1) for action 'CLUSTER_SCALE_OUT'."
-    )
+    reason = "Failed policy 'scaling': Invalid count (-1) for action 'CLUSTER_SCALE_OUT'."
+    assert (data['status'], data['reason']) == ('ERROR', reason)
     assert checks_of(worker, action) == 0
 
 

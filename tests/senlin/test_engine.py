@@ -1,11 +1,8 @@
-"""The process `senlin-engine` with the plugin: actions from its dispatcher to the
-last node.
-"""
+"""The process `senlin-engine` with the plugin: actions from its dispatcher to the last node."""
 
 import os
 import subprocess
 import sys
-import time
 from collections import Counter
 from pathlib import Path
 
@@ -21,9 +18,9 @@ from senlin.policies.base import Policy
 
 from tests.senlin import cloud, engine
 from tests.senlin.specs import deletion, example_load_balancing, load_balancing, zones
+from tests.waiting import DEADLINE_S, wait_for
 
 HERE = Path(__file__).parent
-TIMEOUT_S = 120
 ENDED = (consts.ACTION_SUCCEEDED, consts.ACTION_FAILED, consts.ACTION_CANCELLED)
 
 
@@ -31,24 +28,17 @@ ENDED = (consts.ACTION_SUCCEEDED, consts.ACTION_FAILED, consts.ACTION_CANCELLED)
 def engine_log(worker, senlin_conf, folder):
     """Start the engine as an operator does; return its log."""
     log = folder / 'engine.log'
-    environment = {
-        **os.environ,
-        'PYTHONPATH': os.pathsep.join([str(HERE.parents[1]), str(HERE / 'plugin')]),
-    }
-    program = [
-        Path(sys.executable).with_name('senlin-engine'),
-        '--config-file',
-        senlin_conf,
-        '--log-file',
-        log,
-    ]
-    process = subprocess.Popen(program, env=environment, stderr=subprocess.DEVNULL)
+    path = os.pathsep.join([str(HERE.parents[1]), str(HERE / 'plugin')])
+    environment = {**os.environ, 'PYTHONPATH': path}
+    program = Path(sys.executable).with_name('senlin-engine')
+    command = [program, '--config-file', senlin_conf, '--log-file', log]
+    process = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
     try:
         wait_for(listening)
         yield log
     finally:
         process.terminate()
-        process.wait(TIMEOUT_S)
+        process.wait(DEADLINE_S)
 
 
 def listening():
@@ -59,24 +49,10 @@ def listening():
         return False
 
 
-def wait_for(condition):
-    deadline = time.monotonic() + TIMEOUT_S
-    while time.monotonic() < deadline:
-        found = condition()
-        if found:
-            return found
-        time.sleep(0.2)
-    raise AssertionError(f'not within {TIMEOUT_S} s: {condition}')
-
-
 def ended(target, name, **inputs):
     """Have the engine run an action as its conductor does; return the ended action."""
-    more = {
-        'name': 'test',
-        'cluster_id': target.id,
-        'cause': consts.CAUSE_RPC,
-        'status': Action.READY,
-    }
+    more = {'name': 'test', 'cluster_id': target.id, 'cause': consts.CAUSE_RPC}
+    more['status'] = Action.READY
     action_id = Action.create(engine.context(), target.id, name, inputs=inputs, **more)
     dispatcher.start_action()
 
@@ -99,6 +75,11 @@ def policy(name, spec):
     return made
 
 
+def attach(cluster, *policies):
+    for attached in policies:
+        succeeded(cluster, consts.CLUSTER_ATTACH_POLICY, policy_id=attached.id, enabled=True)
+
+
 def members(cluster):
     return nodes.Node.get_all_by_cluster(engine.context(), cluster.id)
 
@@ -116,12 +97,8 @@ def test_cluster_is_scaled_and_deleted_by_the_engine(engine_log):
     """A cluster with policies of the worker scales and is deleted through the real engine."""
     cluster = engine.add_cluster('az1')
     balancing = policy('lb', load_balancing())
-    for one in (
-        policy('zones', zones(az1=100, az2=200)),
-        policy('victims', deletion(criteria='OLDEST_FIRST')),
-        balancing,
-    ):
-        succeeded(cluster, consts.CLUSTER_ATTACH_POLICY, policy_id=one.id, enabled=True)
+    placing = policy('zones', zones(az1=100, az2=200))
+    attach(cluster, placing, policy('victims', deletion(criteria='OLDEST_FIRST')), balancing)
 
     grown = succeeded(cluster, consts.CLUSTER_SCALE_OUT, count=5)
 
@@ -132,9 +109,7 @@ def test_cluster_is_scaled_and_deleted_by_the_engine(engine_log):
     assert [node.data['placement']['zone'] for node in created] == planned
     assert [requested[node.physical_id]['availability_zone'] for node in created] == planned
     assert zones_of(cluster) == {'az1': 2, 'az2': 4}
-    assert pool(cluster, balancing)[0] == sorted(
-        cloud.address(node.physical_id) for node in members(cluster)
-    )
+    assert pool(cluster, balancing)[0] == members_of(cluster)
 
     shrunk = succeeded(cluster, consts.CLUSTER_SCALE_IN, count=3)
 
@@ -143,7 +118,7 @@ def test_cluster_is_scaled_and_deleted_by_the_engine(engine_log):
         node.id for node in members(cluster)
     )
     left, lb_id = pool(cluster, balancing)
-    assert left == sorted(cloud.address(node.physical_id) for node in members(cluster))
+    assert left == members_of(cluster)
 
     succeeded(cluster, consts.CLUSTER_DELETE)
 
@@ -222,17 +197,14 @@ def test_a_cluster_that_senlin_put_into_a_pool_of_others_leaves_it(engine_log, b
 
 def test_engine_logs_the_policies_of_the_worker_at_start(engine_log):
     """The log of the engine names the policy types that the worker decides for."""
-    assert (
-        'placement-worker decides for the policies of senlin.policy.deletion'
-        in engine_log.read_text()
-    )
+    line = 'placement-worker decides for the policies of senlin.policy.deletion'
+    assert line in engine_log.read_text()
 
 
 def test_resize_follows_the_plan_of_the_worker(engine_log):
     """The engine creates nodes in the zones of the plan."""
     cluster = engine.add_cluster('az1', 'az1', 'az1')
-    for one in policy('zones', zones('az1', 'az2')), policy('victims', deletion()):
-        succeeded(cluster, consts.CLUSTER_ATTACH_POLICY, policy_id=one.id, enabled=True)
+    attach(cluster, policy('zones', zones('az1', 'az2')), policy('victims', deletion()))
 
     succeeded(cluster, consts.CLUSTER_RESIZE, adjustment_type='EXACT_CAPACITY', number=6)
     between = zones_of(cluster)
@@ -245,12 +217,7 @@ def test_resize_follows_the_plan_of_the_worker(engine_log):
 def test_action_with_a_rejected_check_fails_and_changes_nothing(engine_log):
     """An action whose check is rejected fails with its reason and creates no node."""
     cluster = engine.add_cluster('az1')
-    succeeded(
-        cluster,
-        consts.CLUSTER_ATTACH_POLICY,
-        policy_id=policy('zones', zones('down')).id,
-        enabled=True,
-    )
+    attach(cluster, policy('zones', zones('down')))
 
     action = ended(cluster, consts.CLUSTER_SCALE_OUT, count=1)
 

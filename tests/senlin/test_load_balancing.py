@@ -20,6 +20,10 @@ def balanced(*zones, **sizes):
     return loaded(cluster), policy
 
 
+def load_balancer_of(cluster, policy):
+    return engine.data_of(cluster, policy)[STORED]['data']['loadbalancer']
+
+
 def loaded(cluster):
     """Return the current cluster of the database."""
     return Cluster.load(engine.context(), cluster.id)
@@ -58,7 +62,7 @@ def test_attach_creates_a_load_balancer_with_all_nodes():
 def test_detach_deletes_the_load_balancer_and_its_data():
     """Detaching deletes the load balancer and all data of it."""
     cluster, policy = balanced('az1', 'az2')
-    lb_id = engine.data_of(cluster, policy)[STORED]['data']['loadbalancer']
+    lb_id = load_balancer_of(cluster, policy)
 
     done, reason = cluster.detach_policy(engine.context(), policy.id)
     cluster.store(engine.context())
@@ -78,10 +82,8 @@ def test_failed_attach_binds_no_policy_and_leaves_no_load_balancer():
 
     _, done, reason = engine.attach(cluster, 'lb', spec)
 
-    assert not done
-    assert (
-        reason == "Failed policy 'lb': Subnet nowhere of `pool.subnet` does not exist in the cloud."
-    )
+    expected = "Failed policy 'lb': Subnet nowhere of `pool.subnet` does not exist in the cloud."
+    assert (done, reason) == (False, expected)
     assert cloud.load_balancers() == before
     assert loaded(cluster).policies == []
 
@@ -219,18 +221,15 @@ def test_nodes_that_cannot_be_added_have_the_status_in_the_database():
         f"['{addressless.id}'] ({addressless.id}: The node has no"
     )
     assert data['reason'].startswith(failed)
-    marked = engine.node_of(addressless.id)
-    assert (marked.status, marked.status_reason) == (
-        'WARNING',
-        'Failed in adding node into lb pool.',
-    )
+    marked, text = engine.node_of(addressless.id), 'Failed in adding node into lb pool.'
+    assert (marked.status, marked.status_reason) == ('WARNING', text)
     assert in_pool(cluster, policy) == addresses(*cluster.nodes)
 
 
 def test_binding_data_of_the_worker_work_without_the_plugin(by_itself):
     """Senlin by itself can detach a policy that the worker has attached."""
     cluster, policy = balanced('az1', 'az1')
-    lb_id = engine.data_of(cluster, policy)[STORED]['data']['loadbalancer']
+    lb_id = load_balancer_of(cluster, policy)
 
     with by_itself():
         cluster = loaded(cluster)
@@ -246,7 +245,7 @@ def test_binding_data_of_senlin_work_with_the_plugin(by_itself):
         cluster, policy = balanced('az1', 'az1')
 
     before = [member_of(node) for node in cluster.nodes]
-    lb_id = engine.data_of(cluster, policy)[STORED]['data']['loadbalancer']
+    lb_id = load_balancer_of(cluster, policy)
     made = cloud.load_balancers()[lb_id]
     cluster = loaded(cluster)
     done, reason = cluster.detach_policy(engine.context(), policy.id)

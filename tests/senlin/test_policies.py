@@ -35,9 +35,7 @@ ADDED = [
 
 @pytest.mark.parametrize(('name', 'original', 'targets'), ADDED)
 def test_added_type_keeps_the_names_that_senlin_stores(senlin_here, name, original, targets):
-    """Class name and VERSION, which the data of bindings contain, are those of Senlin's class; its
-    actions come before the added ones.
-    """
+    """Class name and VERSION are those of Senlin's class, whose actions come before added ones."""
     added = environment.global_env().get_policy(name)
     type_name, _, version = name.rpartition('-')
 
@@ -73,10 +71,8 @@ def test_added_type_without_a_worker_fails_instead_of_ignoring_its_properties(
         _, done, reason = engine.attach(engine.add_cluster('az1'), 'added', policy)
 
     needs_worker = NEEDS_WORKER.format(f'{policy["type"]}-{policy["version"]}')
-    assert (before['status'], before['reason']) == (
-        'ERROR',
-        f"Failed policy 'added': {needs_worker}",
-    )
+    expected = ('ERROR', f"Failed policy 'added': {needs_worker}")
+    assert (before['status'], before['reason']) == expected
     assert (action.data['status'], action.data['reason']) == ('ERROR', needs_worker)
     assert (done, reason) == (False, needs_worker)
 

@@ -9,17 +9,13 @@ from senlin.objects import node as nodes
 from placement_worker.contract.model import NodeMetadata, in_utc
 from placement_worker.engines.senlin import requests
 from tests.senlin import engine
+from tests.senlin.specs import deletion
 
 
 @pytest.fixture
 def policy():
     """Senlin's Policy, as far as requests read it."""
-    spec = {
-        'type': 'senlin.policy.deletion',
-        'version': '1.1',
-        'properties': {'criteria': 'RANDOM'},
-    }
-    return SimpleNamespace(id='p1', name='deletion', spec=spec)
+    return SimpleNamespace(id='p1', name='deletion', spec=deletion(criteria='RANDOM'))
 
 
 def test_policy_binding_has_the_spec_and_the_data_of_the_binding(policy):
@@ -28,10 +24,8 @@ def test_policy_binding_has_the_spec_and_the_data_of_the_binding(policy):
 
     assert (bound.id, bound.name, bound.enabled) == ('p1', 'deletion', True)
     assert (bound.priority, bound.data) == (30, {'key': 1})
-    assert (bound.spec.type_name, bound.spec.properties) == (
-        'senlin.policy.deletion-1.1',
-        {'criteria': 'RANDOM'},
-    )
+    assert bound.spec.type_name == 'senlin.policy.deletion-1.1'
+    assert bound.spec.properties == {'criteria': 'RANDOM'}
 
 
 def test_policy_binding_without_data_and_properties_has_empty_ones(policy):
@@ -77,8 +71,5 @@ def test_cluster_has_the_cause_and_the_time_of_failed_nodes_alone():
     sent = requests.cluster_of(engine.context(), cluster.id).nodes
 
     assert [node.status_reason for node in sent] == [None, None, 'No room.']
-    assert [node.updated_at and in_utc(node.updated_at) for node in sent] == [
-        None,
-        None,
-        failed.updated_at,
-    ]
+    times = [node.updated_at and in_utc(node.updated_at) for node in sent]
+    assert times == [None, None, failed.updated_at]
