@@ -1,6 +1,6 @@
 """Outages of the workers, and groups that change during them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
@@ -41,10 +41,6 @@ def hung_broker(cloud: HeatCloud) -> Iterator[None]:
 class ChangingGroups:
     """Groups, each of which one action changes during an outage.
 
-    :ivar created: a group that is created.
-    :ivar updated: a group that grows by an update.
-    :ivar signaled: a group that grows by a signal.
-    :ivar rolled_back: groups whose update is rolled back, by a key of `ROLLBACKS`.
     :ivar before: the members of `updated` and `signaled` before the outage.
     :ivar refusals: the messages for a new template and for an update that were refused.
     """
@@ -83,11 +79,9 @@ class ChangingGroups:
         for group in self.rolled_back.values():
             group.break_gate()
         with ThreadPoolExecutor() as pool:
-            offers = [
-                pool.submit(_refusal_of_creation, self._new),
-                pool.submit(_refusal_of_update, self.signaled),
-            ]
-        self.refusals = [offer.result() for offer in offers]
+            creation = pool.submit(_refusal, self._new.send_create, SIZE)
+            update = pool.submit(_refusal, self.signaled.send_update, desired_capacity=SIZE + 3)
+        self.refusals = [creation.result(), update.result()]
 
     def wait(self) -> None:
         """Return when all actions have ended."""
@@ -98,13 +92,7 @@ class ChangingGroups:
             group.wait_for('ROLLBACK_COMPLETE')
 
 
-def _refusal_of_creation(group: Stack) -> str:
+def _refusal(send: Callable[..., object], *arguments: int, **properties: int) -> str:
     with pytest.raises(BadRequest) as caught:
-        group.send_create(SIZE)
-    return str(caught.value)
-
-
-def _refusal_of_update(group: Stack) -> str:
-    with pytest.raises(BadRequest) as caught:
-        group.send_update(desired_capacity=SIZE + 3)
+        send(*arguments, **properties)
     return str(caught.value)

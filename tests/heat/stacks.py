@@ -29,19 +29,14 @@ class Stack:
     """A stack of the user `demo` with a group and scaling policies."""
 
     def __init__(self, cloud: HeatCloud, type_: str = PLACED, **properties: Any) -> None:
-        """Set the template; `create` creates the stack.
-
-        :ivar path: the path in the API, after the creation; without its id, Heat would redirect.
-        :param properties: properties of the group that differ from the defaults.
-        """
-        self.path = ''
+        """`properties` are those of the group that differ from the defaults."""
+        self.path = ''  # in the API, after the creation; without its id, Heat would redirect
         self.cloud, self.heat = cloud, cloud.heat
         self.name = f'stack-{uuid.uuid4().hex[:8]}'
         self.template = Template(type_, properties)
         self._last_update: str | None = None
 
     def create(self, size: int, expected: str = 'CREATE_COMPLETE') -> 'Stack':
-        """Create the stack with so many members, and wait for the expected status."""
         self.send_create(size)
         return self.wait_for(expected)
 
@@ -54,7 +49,6 @@ class Stack:
         return self
 
     def update(self, expected: str = 'UPDATE_COMPLETE', **properties: Any) -> None:
-        """Change properties of the group, and wait for the expected status."""
         self.send_update(**properties)
         self.wait_for_update(expected)
 
@@ -70,7 +64,6 @@ class Stack:
         self.wait_for(expected)
 
     def signal(self, resource: str, **details: str) -> None:
-        """Send a signal to a resource without waiting."""
         self.heat.request('POST', f'{self.path}/resources/{resource}/signal', **details)
 
     def open_gate(self) -> None:
@@ -87,7 +80,6 @@ class Stack:
         return str(shown['resource']['attributes']['alarm_url'])
 
     def scale(self, policy: str, size: int) -> None:
-        """Send a signal to a scaling policy, and wait until the group has the size."""
         self.signal(policy)
         self.wait_for_size(size)
 
@@ -96,10 +88,7 @@ class Stack:
         until(lambda: self._is_scaled(size))
 
     def wait_for(self, expected: str) -> 'Stack':
-        """Return when the action of the expected status has ended, and check its status.
-
-        An update that is rolled back fails before.
-        """
+        """An update that is rolled back fails before."""
         ends = {f'{expected.partition("_")[0]}_{end}' for end in ('COMPLETE', 'FAILED')}
         until(lambda: self.show()['stack_status'] in ends)
         shown = self.show()
@@ -125,19 +114,17 @@ class Stack:
     def _is_changing(self) -> bool:
         metadata = self.heat.get(f'{self.path}/resources/group/metadata')['metadata']
         nested = self.heat.get(f'/stacks/{self._nested_id()}')['stack']
-        return bool(metadata.get('scaling_in_progress')) or nested['stack_status'].endswith(
-            'IN_PROGRESS'
-        )
+        is_nested_changing = nested['stack_status'].endswith('IN_PROGRESS')
+        return bool(metadata.get('scaling_in_progress')) or is_nested_changing
 
     def show(self) -> Json:
         return dict(self.heat.get(self.path)['stack'])
 
     def resource(self, name: str) -> Json:
-        """Return a resource of the template, as Heat shows it."""
         return dict(self.heat.get(f'{self.path}/resources/{name}')['resource'])
 
     def events(self, resource: str = 'group') -> list[Json]:
-        """Return the events of a resource, the last one first."""
+        """The last one first."""
         path = f'{self.path}/resources/{resource}/events?sort_dir=desc'
         return list(self.heat.get(path)['events'])
 
@@ -155,12 +142,8 @@ class Stack:
         return statuses.count('SIGNAL_COMPLETE')
 
     def failed_members(self) -> list[str]:
-        """Return the names of the members that failed."""
-        return [
-            row['resource_name']
-            for row in self.rows()
-            if row['resource_status'].endswith('_FAILED')
-        ]
+        failed = [row for row in self.rows() if row['resource_status'].endswith('_FAILED')]
+        return [row['resource_name'] for row in failed]
 
     def releases(self) -> set[str | None]:
         """Return the values of the metadata `release` of all servers."""
@@ -177,12 +160,10 @@ class Stack:
         self.heat.request('PATCH', f'{self._nested_path()}/resources/{member}', **body)
 
     def rows(self) -> list[Json]:
-        """Return the members in Heat's database."""
         path = self._nested_path()
         return list(self.heat.get(f'{path}/resources')['resources']) if path else []
 
     def _nested_path(self) -> str:
-        """Return the path of the nested stack, or '' if there is none."""
         nested = self._nested_id()
         if not nested:
             return ''
@@ -222,7 +203,6 @@ def until(condition: Callable[[], object]) -> None:
 
 
 def create_together(stacks: list[Stack], size: int) -> None:
-    """Create stacks at the same time, each with so many members."""
     for stack in stacks:
         stack.send_create(size)
     for stack in stacks:
@@ -230,5 +210,4 @@ def create_together(stacks: list[Stack], size: int) -> None:
 
 
 def zones_by_name(members: list[Member]) -> Mapping[str, str]:
-    """Return the zone of each member."""
     return {member.name: member.zone for member in members}

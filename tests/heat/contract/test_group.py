@@ -33,8 +33,8 @@ def content(group, size, replaced=0):
     return dict(group._create_template(size, replaced).t.get('resources', {}))
 
 
-def zones(found):
-    return sorted(one['properties']['availability_zone'] for one in found.values())
+def zones(members):
+    return sorted(member['properties']['availability_zone'] for member in members.values())
 
 
 @pytest.mark.parametrize(
@@ -116,9 +116,9 @@ def test_old_members_keep_their_zone_and_definition(make_group):
     """A member that stays has the same definition as before, so Heat does not touch it."""
     old = {'a': server('az1'), 'b': server('az9')}
 
-    found = content(make_group(NestedStack(old)), 3)
+    members = content(make_group(NestedStack(old)), 3)
 
-    assert {name: found[name] for name in old} == old
+    assert {name: members[name] for name in old} == old
 
 
 def test_data_of_the_worker_are_stored_with_the_group(make_group, monkeypatch):
@@ -137,53 +137,60 @@ def test_data_of_the_worker_are_stored_with_the_group(make_group, monkeypatch):
     assert (before, group._group().data) == ({}, failures)
 
 
-def test_renewed_member_keeps_its_zone(make_group):
-    """A rolling update changes so many members, the oldest first, within their zones."""
-    old = {'a': server('az1', flavor='old'), 'b': server('az2', flavor='old')}
-
-    found = content(make_group(NestedStack(old)), 2, 1)
-
-    assert found == {'a': server('az1'), 'b': server('az2', flavor='old')}
+OLD = {'flavor': 'old'}
 
 
-def test_current_members_are_not_renewed_again(make_group):
-    """A rolling update passes over members that have the current definition."""
-    old = {'a': server('az1'), 'b': server('az2', flavor='old')}
+@pytest.mark.parametrize(
+    ('old', 'failed', 'renewed', 'expected'),
+    [
+        # A rolling update changes so many members, the oldest first, within their zones.
+        (
+            {'a': server('az1', **OLD), 'b': server('az2', **OLD)},
+            (),
+            1,
+            {'a': server('az1'), 'b': server('az2', **OLD)},
+        ),
+        (
+            {'a': server('az1'), 'b': server('az2', **OLD)},
+            (),
+            1,
+            {'a': server('az1'), 'b': server('az2')},
+        ),
+        # A retry changes the zone in the definition of a member that does not exist.
+        (
+            {'a': server('az1'), 'b': server('az2'), 'c': server('az1')},
+            ('c',),
+            0,
+            {'a': server('az1'), 'b': server('az2'), 'c': server('az3')},
+        ),
+        ({}, (), 0, {}),
+    ],
+    ids=['renewed', 'current', 'failed', 'none'],
+)
+def test_member_is_changed_only_if_it_is_renewed_or_failed(
+    make_group, old, failed, renewed, expected
+):
+    """Renewed members keep their zones, current ones are passed over, failed ones placed again."""
+    group = make_group(NestedStack(old or {'a': server('az1')}, failed=failed))
 
-    assert content(make_group(NestedStack(old)), 2, 1) == {'a': server('az1'), 'b': server('az2')}
+    assert content(group, len(old), renewed) == expected
 
 
-def test_member_whose_creation_failed_is_placed_again(make_group):
-    """A retry changes the zone in the definition of a member that does not exist."""
-    old = {'a': server('az1'), 'b': server('az2'), 'c': server('az1')}
-
-    found = content(make_group(NestedStack(old, failed=('c',))), 3)
-
-    assert found == {'a': server('az1'), 'b': server('az2'), 'c': server('az3')}
-
-
-def test_group_can_shrink_to_nothing(make_group):
-    """A group without members has an empty template."""
-    assert content(make_group(NestedStack({'a': server('az1')})), 0) == {}
-
-
-def test_zone_of_the_user_is_refused(make_group):
-    """A zone in the definition of the resource would be overwritten, so it is refused."""
-    group = make_group(resource=server('az1'))
-
-    with pytest.raises(exception.StackValidationFailed, match='remove availability_zone'):
-        group._validate_unit()
+@pytest.mark.parametrize(
+    ('resource', 'message'),
+    [
+        (server('az1'), 'remove availability_zone'),
+        ({'type': 'OS::Heat::RandomString'}, 'OS::Heat::RandomString has no'),
+    ],
+    ids=['zone of the user', 'no zones'],
+)
+def test_resource_that_cannot_get_a_zone_is_refused(make_group, resource, message):
+    """A zone of the user would be overwritten, and a type without zones is named."""
+    with pytest.raises(exception.StackValidationFailed, match=message):
+        make_group(resource=resource)._validate_unit()
 
 
-def test_resource_without_zones_is_refused(make_group):
-    """A resource whose type has no zone is refused with the name of the type."""
-    group = make_group(resource={'type': 'OS::Heat::RandomString'})
-
-    with pytest.raises(exception.StackValidationFailed, match='OS::Heat::RandomString has no'):
-        group._validate_unit()
-
-
-AZ1 = {'name': 'az1'}
+AZ1, UNKNOWN = {'name': 'az1'}, {'deletion': {'criteria': 'OLDEST'}}
 ZONE = {'get_param': 'availability_zone'}
 
 
@@ -261,10 +268,7 @@ def test_template_for_cloudformation_may_be_a_member(make_group):
         ({'zones': [{**AZ1, 'weight': 'x'}]}, r'placement.zones\[0\].weight: .* not an integer'),
         ({'zones': [{**AZ1, 'wieght': 5}]}, r'placement.zones\[0\].* Unknown Property wieght'),
         ({'zones': [AZ1], 'deletion': []}, r'placement.deletion: "\[\]" is not a map'),
-        (
-            {'zones': [AZ1], 'deletion': {'criteria': 'OLDEST'}},
-            'placement.deletion.criteria: .*not an allowed value',
-        ),
+        ({'zones': [AZ1], **UNKNOWN}, 'placement.deletion.criteria: .*not an allowed value'),
         ({'zones': [AZ1], 'regions': []}, 'placement: Unknown Property regions'),
     ],
 )
