@@ -55,8 +55,10 @@ class Floor:
     def details(self) -> dict[str, Any]:
         return {'members': self.members, 'online': self.online, 'required_online': self.required}
 
-    def explained(self, asked: int, kept: int) -> str:
-        nodes = f'Only {kept} of {asked} nodes' if kept else f'None of {counted(asked, "node")}'
+    def explained(self, requested: int, kept: int) -> str:
+        nodes = (
+            f'Only {kept} of {requested} nodes' if kept else f'None of {counted(requested, "node")}'
+        )
         start = f'{nodes} can leave pool {shortened(self.pool_id)}'
         if self.required > self.members:  # never for a percentage
             return f'{start}: {self.required} members must stay online, but it has {self.members}'

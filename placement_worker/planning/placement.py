@@ -149,7 +149,7 @@ def alternatives(plan: Plan, places: Sequence[Place], ranks: Ranks) -> dict[str,
 
 
 def infeasible(
-    asked: int,
+    requested: int,
     room: Mapping[str, int],
     places: Sequence[PlaceNumbers],
     reason: str = _INFEASIBLE,
@@ -157,9 +157,9 @@ def infeasible(
 ) -> NoFeasiblePlan:
     possible = sum(room.values())
     details = {
-        'asked': asked,
+        'asked': requested,
         'possible': possible,
-        'missing': asked - possible,
+        'missing': requested - possible,
         'places': [
             {
                 'name': name,
@@ -221,7 +221,7 @@ def _obstacle(place: Place, held: int) -> str:
 
 
 def _short_of_capacity(
-    asked: int,
+    requested: int,
     room: Mapping[str, int],
     places: Sequence[PlaceNumbers],
     shortages: Sequence[Shortage],
@@ -232,7 +232,7 @@ def _short_of_capacity(
     retries".
     """
     possible = sum(room.values())
-    first = f'Only {possible} of {counted(asked, "node")}' if possible else 'No node'
+    first = f'Only {possible} of {counted(requested, "node")}' if possible else 'No node'
     causes = [f'{escaped(shortened(name))} ({note})' for name, _, _, note in places if note]
     later = [shortage.until for shortage in shortages if not shortage.room]
     probe = f'; the next probe is possible at {day_or_time(min(later))}' if later else ''

@@ -182,7 +182,7 @@ def nodes_by_place(regions: Sequence[Region]) -> Counter[Place]:
     )
 
 
-def _moves(holdings: Sequence[Holding]) -> Iterator[_Move]:
+def _moves(holdings: Sequence[Holding], min_gain: Fraction) -> Iterator[_Move]:
     """:param holdings: in the order of the spec, which breaks ties."""
     total = sum(holding.held for holding in holdings if holding.weight)
     weight = sum(holding.weight for holding in holdings)
@@ -192,7 +192,7 @@ def _moves(holdings: Sequence[Holding]) -> Iterator[_Move]:
             yield _Move(source.place, destination.place, None)
             continue
         gain = (-source.price - destination.price) * weight / total
-        if gain <= 0:
+        if gain <= 0 or gain < min_gain:
             return
         yield _Move(source.place, destination.place, gain)
 
@@ -212,7 +212,7 @@ def _deviation(holdings: Sequence[Holding], counts: Mapping[str | None, int]) ->
 def _between(regions: Sequence[Region], min_gain: Fraction) -> Iterator[Transfer]:
     leaving = {region.name: _sources(region.zones) for region in regions}
     arriving = {region.name: _destinations(region.zones) for region in regions}
-    for move in _worthwhile([region.holding for region in regions], min_gain):
+    for move in _moves([region.holding for region in regions], min_gain):
         source, destination = next(leaving[move.source]), next(arriving[move.destination])
         yield Transfer(
             (move.source, source.place), (move.destination, destination.place), move.gain
@@ -220,14 +220,8 @@ def _between(regions: Sequence[Region], min_gain: Fraction) -> Iterator[Transfer
 
 
 def _within(region: Region, min_gain: Fraction) -> Iterator[Transfer]:
-    for move in _worthwhile(region.zones, min_gain):
+    for move in _moves(region.zones, min_gain):
         yield Transfer((region.name, move.source), (region.name, move.destination), move.gain)
-
-
-def _worthwhile(holdings: Sequence[Holding], min_gain: Fraction) -> Iterator[_Move]:
-    return itertools.takewhile(
-        lambda move: move.gain is None or move.gain >= min_gain, _moves(holdings)
-    )
 
 
 def _moved(region: Region, left: Mapping[Place, int], arrived: Mapping[Place, int]) -> Region:

@@ -129,17 +129,17 @@ def _check_named(action: Action, data: ActionData, size: Size) -> None:
 
 def _size_of_resize(action: Action, cluster: Cluster, max_nodes: int) -> Size:
     inputs, current = action.resize_inputs, len(cluster.nodes)
-    asked, desired = _asked_size(inputs, current), _desired_size(inputs, cluster, max_nodes)
+    requested, desired = _requested_size(inputs, current), _desired_size(inputs, cluster, max_nodes)
     limit = ''
-    if desired != asked:
-        limit = f'limited to {desired} in all by {_bound_of(inputs, asked, desired)}'
+    if desired != requested:
+        limit = f'limited to {desired} in all by {_bound_of(inputs, requested, desired)}'
     change = desired - current
     return Size(CREATION, change, limit) if change >= 0 else Size(DELETION, -change, limit)
 
 
 def _desired_size(inputs: ResizeInputs, cluster: Cluster, max_nodes: int) -> int:
     current = len(cluster.nodes)
-    desired = _asked_size(inputs, current)
+    desired = _requested_size(inputs, current)
     if not inputs.strict:
         desired = _within_bounds(desired, inputs, cluster)
     if current < desired > max_nodes:
@@ -159,15 +159,15 @@ def _within_bounds(desired: int, inputs: ResizeInputs, cluster: Cluster) -> int:
     return min(desired, ceiling) if ceiling >= 0 else desired
 
 
-def _bound_of(inputs: ResizeInputs, asked: int, desired: int) -> str:
-    if desired < asked:
-        name, requested = 'max_size', inputs.max_size
+def _bound_of(inputs: ResizeInputs, requested: int, desired: int) -> str:
+    if desired < requested:
+        name, bound = 'max_size', inputs.max_size
     else:
-        name, requested = 'min_size', inputs.min_size
-    return f"the {'cluster' if requested is None else 'request'}'s {name}"
+        name, bound = 'min_size', inputs.min_size
+    return f"the {'cluster' if bound is None else 'request'}'s {name}"
 
 
-def _asked_size(inputs: ResizeInputs, current: int) -> int:
+def _requested_size(inputs: ResizeInputs, current: int) -> int:
     if inputs.number is None:
         return current
     if inputs.adjustment_type == _PERCENTAGE:
@@ -283,12 +283,12 @@ def _resize_warnings(action: Action, cluster: Cluster, max_nodes: int) -> Iterat
             f'The resize asks to {"add" if inputs.number > 0 else "remove"} {abs(inputs.number)}% '
             'of 0 nodes, and a percentage of 0 is 0; use CHANGE_IN_CAPACITY or EXACT_CAPACITY'
         )
-    asked, desired = _asked_size(inputs, current), _desired_size(inputs, cluster, max_nodes)
-    if asked != desired:
-        is_reversed = (asked - current) * (desired - current) < 0
+    requested, desired = _requested_size(inputs, current), _desired_size(inputs, cluster, max_nodes)
+    if requested != desired:
+        is_reversed = (requested - current) * (desired - current) < 0
         yield (
-            f'The resize asks to {_change(asked - current)}; '
-            f'{_bound_of(inputs, asked, desired)} ({desired}) '
+            f'The resize asks to {_change(requested - current)}; '
+            f'{_bound_of(inputs, requested, desired)} ({desired}) '
             f'{"reverses" if is_reversed else "limits"} it to {_change(desired - current)}'
         )
 
@@ -306,8 +306,8 @@ def _removal_warnings(
     max_nodes: int,
     protections: Mapping[str, Protection],
 ) -> Iterator[str]:
-    held, asked = len(cluster.nodes), _removed(action, cluster, data, max_nodes)
-    removed = min(asked, held - len(protections))
+    held, requested = len(cluster.nodes), _removed(action, cluster, data, max_nodes)
+    removed = min(requested, held - len(protections))
     if 0 < held <= removed and action.action != actions.CLUSTER_REPLACE_NODES:
         which = 'the only node' if held == 1 else f'all {held} nodes'
         yield f'The action removes {which} of the cluster'
@@ -316,7 +316,7 @@ def _removal_warnings(
             f"The action leaves {counted(held - removed, 'node')}, fewer than the cluster's "
             f'min_size ({cluster.min_size}): the engine must refuse it'
         )
-    wanted = min(asked, held)
+    wanted = min(requested, held)
     if removed < wanted:
         yield victims.too_few_victims(removed, wanted, protections)
 

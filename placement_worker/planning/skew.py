@@ -144,8 +144,8 @@ def _upper_bound(place: Place, row: Row, kind: Kind) -> _Bound | None:
     else:
         obstacle = place.cordon_note if place.evacuated else ''
     if obstacle:
-        one, many = (' has', ' have') if obstacle.startswith('no ') else (' is', ' are')
-        return _Bound('', f'{one} {obstacle}', f'{many} {obstacle}')
+        verb, plural_verb = (' has', ' have') if obstacle.startswith('no ') else (' is', ' are')
+        return _Bound('', f'{verb} {obstacle}', f'{plural_verb} {obstacle}')
     if is_full:
         return _AT_CAP if place.cap == row.final else _OVER_CAP
     return None if kind == CREATION or row.planned else _NO_GROWTH

@@ -226,16 +226,16 @@ def choose(
     held: defaultdict[Location, list[Node]] = defaultdict(list)
     for node in free:
         held[locations[node.id]].append(node)
-    asked = {UNKNOWN: max(0, count - sum(counts.by_location.values())), **counts.by_location}
-    leaving = {location: held[location][:number] for location, number in sorted(asked.items())}
+    planned = {UNKNOWN: max(0, count - sum(counts.by_location.values())), **counts.by_location}
+    leaving = {location: held[location][:number] for location, number in sorted(planned.items())}
     for location, nodes in leaving.items():
-        if len(nodes) < asked[location]:
+        if len(nodes) < planned[location]:
             # Protection may leave a rest that no node of unknown place must make up for.
             staying = [
                 node_id for node_id in protected if location in (UNKNOWN, locations.get(node_id))
             ]
-            if len(nodes) + len(staying) < asked[location]:
-                raise _too_few_held(location, asked[location], len(nodes) + len(staying))
+            if len(nodes) + len(staying) < planned[location]:
+                raise _too_few_nodes(location, planned[location], len(nodes) + len(staying))
     unknown = counts.unknown
     unplaced = frozenset(node.id for location in unknown for node in leaving.get(location, ()))
     chosen = _in_rounds(leaving, unknown)
@@ -243,7 +243,7 @@ def choose(
     return Choice(chosen, [node for node in free if node.id not in ids], unplaced, protected)
 
 
-def _too_few_held(location: Location, leaving: int, held: int) -> NoFeasiblePlan:
+def _too_few_nodes(location: Location, leaving: int, held: int) -> NoFeasiblePlan:
     name = ' / '.join(map(shortened, location)) if location else NO_PLACE
     return NoFeasiblePlan(
         f'{counted(leaving, "node")} {"is" if leaving == 1 else "are"} to leave {name}, which '
@@ -351,7 +351,11 @@ def too_few_victims(deleted: int, wanted: int, protections: Mapping[str, Protect
 
 
 def unparsed_protections(protections: Mapping[str, Protection]) -> list[str]:
-    invalid = [(node_id, one.invalid) for node_id, one in protections.items() if one.invalid]
+    invalid = [
+        (node_id, protection.invalid)
+        for node_id, protection in protections.items()
+        if protection.invalid
+    ]
     if not invalid:
         return []
     nodes = listed(invalid, lambda item: f'{shortened(item[0])} (got {item[1]})')
