@@ -122,17 +122,13 @@ def _probed(levels: Levels) -> frozenset[Location]:
 
 
 def places_not_emptied(levels: Levels, protected: Sequence[Node], cloud: Snapshot) -> list[str]:
-    by_region = levels.regions is not None
-    held = Counter(
-        (cloud.region_of(node) if by_region else None, cloud.zone_of(node)) for node in protected
-    )
-    in_regions: Counter[str | None] = Counter()
-    for (region, _), count in held.items():
-        in_regions[region] += count
-    sentences = evacuation_warnings(levels.regions or (), in_regions, 'region')
-    for name, zones in levels.zones.items():
-        in_zones = {zone: count for (region, zone), count in held.items() if region == name}
-        sentences += evacuation_warnings(zones, in_zones, 'zone')
+    sentences: list[str] = []
+    if levels.regions:
+        in_regions = Counter(map(cloud.region_of, protected))
+        sentences += evacuation_warnings(levels.regions, in_regions, 'region')
+    for region, zones in levels.zones.items():
+        nodes = [node for node in protected if region is None or cloud.region_of(node) == region]
+        sentences += evacuation_warnings(zones, Counter(map(cloud.zone_of, nodes)), 'zone')
     return sentences
 
 
