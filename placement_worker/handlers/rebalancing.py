@@ -72,8 +72,8 @@ def plan_rebalance(
     levels = Levels.resolved(state.places)
     ordered = policies.counted(state.members.ordered)
     staying = {*protected, *_too_young(request, state)}
-    ranked = enumerate(state.members.ranked)
-    ranks = {node.id: rank for rank, node in ranked if node.id not in protected}
+    by_id = state.members.ranks.items()
+    ranks = {node_id: rank for node_id, rank in by_id if node_id not in protected}
     current = layout(ordered, staying, levels, state.cloud, ranks)
     immovable = [node for node in request.cluster.nodes if node.id in protected]
     transfers = list(rebalancing.transfers(current.regions, Fraction(str(options.min_gain))))

@@ -84,11 +84,12 @@ class Members:
         return [*unhealthy, *never_created, *_by_criteria(healthy, self.criteria, self.seed)]
 
     @cached_property
-    def ranked(self) -> Sequence[Node]:
-        """The healthy nodes in order, which breaks ties between places; none in random order."""
+    def ranks(self) -> dict[str, int]:
+        """The ranks of healthy nodes by id, ascending; none if victims are chosen at random."""
         if self.criteria == 'RANDOM':
-            return ()
-        return self.ordered[len(self.nodes) - len(self.groups[_HEALTHY]) :]
+            return {}
+        first = len(self.nodes) - len(self.groups[_HEALTHY])
+        return {node.id: rank for rank, node in enumerate(self.ordered) if rank >= first}
 
 
 def _group(node: Node) -> int:

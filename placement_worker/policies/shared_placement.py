@@ -79,7 +79,7 @@ class Task:
     def for_check(cls, request: CheckRequest, state: State) -> Self:
         size = state.size(request)
         is_deletion = size.kind == DELETION
-        protected = state.protected(request) if is_deletion or state.members.ranked else {}
+        protected = state.protected(request) if is_deletion or state.members.ranks else {}
         deletable = len(request.cluster.nodes) - len(protected)
         possible = replace(size, count=min(size.count, deletable)) if is_deletion else size
         return cls(request, state, size, possible, protected)
@@ -119,9 +119,9 @@ class Task:
 
     def _ranks(self, place_of: Mapping[str, T]) -> Mapping[T, Sequence[int]]:
         ranks: defaultdict[T, list[int]] = defaultdict(list)
-        for rank, node in enumerate(self.state.members.ranked):
-            if node.id in place_of:
-                ranks[place_of[node.id]].append(rank)
+        for node_id, rank in self.state.members.ranks.items():
+            if node_id in place_of:
+                ranks[place_of[node_id]].append(rank)
         return ranks
 
     def _chosen_ids(self) -> Collection[str]:

@@ -56,7 +56,7 @@ def test_page_for_authors_describes_each_typed_input():
 
 
 def test_page_for_authors_names_lookups_that_exist():
-    """Each lookup that the page lists for the cloud exists."""
+    """Each lookup that the page lists for the cloud exists, and each attribute of the members."""
     text = ' '.join(PAGE.read_text(encoding='utf-8').split())
     cloud = text.split('``cloud`` The cloud.')[1].split('The types are in')[0]
     named = re.findall(r'``(\w+)[^`]*``', cloud)
@@ -64,6 +64,8 @@ def test_page_for_authors_names_lookups_that_exist():
 
     assert len(named) > 10
     assert set(named) - of_objects <= public(Snapshot)
+    members = text.split('``members`` The nodes')[1].split('``places`` The regions')[0]
+    assert set(re.findall(r'``([a-z]+)``', members)) <= public(Members)
 
 
 def test_page_for_authors_names_objects_that_can_be_imported():

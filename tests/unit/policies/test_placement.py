@@ -342,7 +342,8 @@ def test_plan_that_is_not_possible_is_an_error(check, asked, regions, reason, wa
 def test_deletion_in_a_region_without_usable_zone_keeps_its_weight(check):
     """A region without usable zones keeps its share, and gives nodes whatever their zone."""
     regions = {'R1': {'zones': {'a': True, 'b': True}}, 'R2': {'zones': {'q': True}}}
-    members = [node(n, 'a', 'R1') for n in (1, 2, 3)] + [node(n, 'q', 'R2') for n in (4, 5, 6)]
+    members = [node(n, 'a', 'R1') for n in (1, 2, 3)]
+    members += [node(4, None, 'R2'), node(5, 'q', 'R2'), node(6, 'q', 'R2')]
 
     policies = [*BOTH, deletion_policy()]
     reply = check(request(IN, policies, members, inputs={'count': 2}), (), regions)
