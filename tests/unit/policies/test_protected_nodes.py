@@ -234,13 +234,14 @@ OF_PLACES = [{'region_name': 'R1', 'zone': 'a', 'count': 2}]
         ({'zones': {'a': 1}}, None, {'zones': {}}),
         ({'zones': {'a': 2}}, 'a', {'zones': {'a': 1}}),
         ({'regions': {'R1': 2}}, 'a', {'regions': {'R1': 1}}),
+        ({'places': OF_PLACES}, 'a', {'places': [{**OF_PLACES[0], 'count': 1}]}),
         (
             {'regions': {'R1': 2}, 'zones': {'a': 2}, 'places': OF_PLACES},
             'a',
             {'regions': {'R1': 1}, 'zones': {'a': 1}, 'places': [{**OF_PLACES[0], 'count': 1}]},
         ),
     ],
-    ids=['unknown place', 'zones', 'regions', 'both'],
+    ids=['unknown place', 'zones', 'regions', 'places', 'both'],
 )
 @pytest.mark.parametrize('chooser', ['deletion', 'load balancing'])
 def test_plan_of_another_policy_follows_the_trimmed_count(plan, other, trimmed, chooser):
