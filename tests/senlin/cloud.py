@@ -83,17 +83,13 @@ def tags(pool_id):
 
 
 def pool_of_others(address):
-    """Create a load balancer `front` that no policy manages, and return the id of its pool, which
-    has one member.
-    """
+    """Create a load balancer `front` with one member, and return the id of its pool."""
     octavia = Inventory.parse(inventory(), 'test').octavia(None)
     lb = octavia.create('loadbalancer', {'name': 'front', 'vip_subnet_id': 'sub1'})
-    listener = octavia.create(
-        'listener', {'loadbalancer_id': lb['id'], 'protocol': 'HTTP', 'protocol_port': 80}
-    )
-    pool = octavia.create(
-        'pool', {'listener_id': listener['id'], 'protocol': 'HTTP', 'lb_algorithm': 'ROUND_ROBIN'}
-    )
+    http = {'loadbalancer_id': lb['id'], 'protocol': 'HTTP', 'protocol_port': 80}
+    listener_id = octavia.create('listener', http)['id']
+    balanced = {'protocol': 'HTTP', 'lb_algorithm': 'ROUND_ROBIN'}
+    pool = octavia.create('pool', {'listener_id': listener_id, **balanced})
     octavia.create_member(pool['id'], {'address': address, 'protocol_port': 80})
     return pool['id']
 
@@ -238,9 +234,7 @@ class NeutronClient(os_test.network):
 
 
 class LoadBalancing(lbaas.LoadBalancerDriver):
-    """Senlin's own driver: it makes load balancers part by part, without tags, and waits in
-    between.
-    """
+    """Senlin's own driver: it creates load balancers part by part, without tags."""
 
     def oc(self):
         return OctaviaClient(self.conn_params)

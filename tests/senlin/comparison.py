@@ -1,6 +1,4 @@
-"""Requests decided by Senlin's own policies and by the worker, for
-doc/source/comparison-senlin.rst.
-"""
+"""Requests decided by Senlin and by the worker, for doc/source/comparison-senlin.rst."""
 
 import textwrap
 from collections import Counter
@@ -12,9 +10,10 @@ from senlin.common import consts
 from senlin.objects import node as nodes
 
 from tests.senlin import engine
-from tests.senlin.specs import affinity, deletion, load_balancing, regions, zones
+from tests.senlin.specs import affinity, deletion, load_balancing, regions, spec, zones
 
 THREE = zones('az1', 'az2', 'az3')
+CAPPED = [{'name': 'RegionOne', 'cap': 1}, {'name': 'RegionTwo'}]
 
 
 @dataclass(frozen=True)
@@ -45,23 +44,20 @@ def engine_view(cluster, node, data):
     entries = data.get('placement', {}).get('placements')
     if entries is None:
         return 'the engine creates nodes anywhere: the plan is not where it looks'
-    groups = [
-        f' (group {entry["servergroup"]})' if 'servergroup' in entry else '' for entry in entries
+    places = [
+        entry.get('zone', 'any zone')
+        + (f' (group {entry["servergroup"]})' if 'servergroup' in entry else '')
+        for entry in entries
     ]
-    places = [entry.get('zone', 'any zone') for entry in entries]
-    return 'the engine creates nodes in ' + ', then '.join(
-        map(''.join, zip(places, groups, strict=True))
-    )
+    return 'the engine creates nodes in ' + ', then '.join(places)
 
 
 def by_region(cluster, node, data):
     """Return the regions of the victims."""
-    victims = [
-        engine.node_of(node_id).data['placement'] for node_id in data['deletion']['candidates']
-    ]
-    return f'delete {len(victims)}: ' + _listed(
-        Counter(placement.get('region_name', 'no known region') for placement in victims)
-    )
+    victims = [engine.node_of(node_id) for node_id in data['deletion']['candidates']]
+    placements = [victim.data['placement'] for victim in victims]
+    names = Counter(placement.get('region_name', 'no known region') for placement in placements)
+    return f'delete {len(victims)}: {_listed(names)}'
 
 
 def out_of_pool(cluster, node, data):
@@ -114,12 +110,7 @@ CASES = [
     ),
     Case(
         'Create 4 nodes in 2 equal regions, the first of which takes 1',
-        {
-            'regions': {
-                **regions(),
-                'properties': {'regions': [{'name': 'RegionOne', 'cap': 1}, {'name': 'RegionTwo'}]},
-            }
-        },
+        {'regions': spec('region_placement', regions=CAPPED)},
         consts.CLUSTER_SCALE_OUT,
         'Senlin does not give to one region what another cannot take.',
         inputs={'count': 4},
@@ -255,9 +246,8 @@ def _places(cluster, plan):
         counts = Counter(_place(engine.node_of(node_id)) for node_id in plan['candidates'])
         return ': ' + _listed(counts)
     if 'places' in plan:
-        counts = {
-            f'{entry["region_name"]}/{entry["zone"]}': entry['count'] for entry in plan['places']
-        }
+        places = plan['places']
+        counts = {f'{place["region_name"]}/{place["zone"]}': place['count'] for place in places}
         return ': ' + _listed(counts)
     return ''.join(f': {_listed(plan[kind])}' for kind in ('regions', 'zones') if kind in plan)
 
@@ -287,11 +277,5 @@ def _row(first, *others):
 
 
 def _cell(bullet, text):
-    return textwrap.wrap(
-        text,
-        79,
-        initial_indent=bullet,
-        subsequent_indent=' ' * len(bullet),
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    indents = {'initial_indent': bullet, 'subsequent_indent': ' ' * len(bullet)}
+    return textwrap.wrap(text, 79, break_long_words=False, break_on_hyphens=False, **indents)

@@ -22,6 +22,8 @@ from senlin.policies.lb_policy import LoadBalancingPolicy
 from senlin.policies.region_placement import RegionPlacementPolicy
 from senlin.policies.zone_placement import ZonePlacementPolicy
 
+from tests.senlin import specs
+
 TABLE = Path(__file__).parents[1] / 'senlin_specs.json'
 POLICIES = {
     'senlin.policy.deletion': DeletionPolicy,
@@ -31,33 +33,16 @@ POLICIES = {
 }
 Json = dict[str, Any]
 
-DELETION = {'type': 'senlin.policy.deletion', 'version': '1.1', 'properties': {}}
-ZONES = {
-    'type': 'senlin.policy.zone_placement',
-    'version': '1.0',
-    'properties': {'zones': [{'name': 'az1'}]},
-}
-REGIONS = {
-    'type': 'senlin.policy.region_placement',
-    'version': '1.0',
-    'properties': {'regions': [{'name': 'R1'}]},
-}
-LOAD_BALANCING = {
-    'type': 'senlin.policy.loadbalance',
-    'version': '1.3',
-    'properties': {'pool': {'subnet': 's'}, 'vip': {'subnet': 's'}, 'health_monitor': {}},
-}
+DELETION, ZONES, REGIONS = specs.deletion(), specs.zones('az1'), specs.regions('R1')
+BALANCER = {'pool': {'subnet': 's'}, 'vip': {'subnet': 's'}, 'health_monitor': {}}
+LOAD_BALANCING = specs.spec('loadbalance', '1.3', **BALANCER)
 # Changes that Senlin's tests make to the first spec of a file: file, path of the property, value.
 VARIANTS: list[tuple[str, str, Any]] = [
     *(
         ('test_deletion_policy.py', 'criteria', one)
         for one in ('RANDOM', 'OLDEST_PROFILE_FIRST', 'YOUNGEST_FIRST')
     ),
-    (
-        'test_zone_placement.py',
-        'zones',
-        [{'name': 'AZ1'}, {'name': 'AZ2'}, {'name': 'AZ3'}, {'name': 'AZ4'}],
-    ),
+    ('test_zone_placement.py', 'zones', [{'name': f'AZ{number}'} for number in (1, 2, 3, 4)]),
     ('test_lb_policy.py', 'pool.id', 'POOL_ID'),
     ('test_lb_policy.py', 'health_monitor.id', 'HM_ID'),
     ('test_lb_policy.py', 'loadbalancer', 'LB_ID'),
@@ -67,26 +52,9 @@ VARIANTS: list[tuple[str, str, Any]] = [
 ]
 
 NUMBERS = [
-    '1',
-    ' 7 ',
-    '+7',
-    '1_0',
-    1.0,
-    1.9,
-    '1.9',
-    'many',
-    '',
-    None,
-    True,
-    0,
-    '0',
-    -1,
-    '-1',
-    10**6,
-    10**30,
-    [1],
-    {},
-]
+    '1', ' 7 ', '+7', '1_0', 1.0, 1.9, '1.9', 'many', '', None, True, 0, '0', -1, '-1', 10**6,
+    10**30, [1], {},
+]  # fmt: skip
 FLAGS = ['yes', 'NO', 'on', 'off', 't', 'False', '1', 0, 1, 2, 1.0, 'maybe', '', None, []]
 TEXTS = ['a', 5, 1.5, True, '', None, ['a'], {'a': 1}]
 MAPS = [{}, None, '', '{}', [], {'unheard-of': 1}]
@@ -156,11 +124,8 @@ PROBES: list[tuple[Json, str, list[Any]]] = [
     (LOAD_BALANCING, 'loadbalancer', TEXTS),
     (LOAD_BALANCING, 'availability_zone', TEXTS),
     *(
-        ({**LOAD_BALANCING, 'version': version}, 'flavor_id', ['f'])
-        for version in ('1.0', '1.1', '1.2')
-    ),
-    *(
-        ({**LOAD_BALANCING, 'version': version}, 'vip', [{'network': 'n'}])
+        ({**LOAD_BALANCING, 'version': version}, key, [value])
+        for key, value in (('flavor_id', 'f'), ('vip', {'network': 'n'}))
         for version in ('1.0', '1.1', '1.2')
     ),
 ]
@@ -179,18 +144,13 @@ class Everything:
 
 
 def answer(spec: Json) -> Json:
-    """Return what Senlin makes of a spec when a user creates the policy.
-
-    :returns: `properties` as Senlin resolves them, else `error`, with the class of the exception.
-    """
+    """Return `properties` as Senlin resolves them, else `error` with the class of the exception."""
     try:
         policy = POLICIES[spec['type']]('policy', copy.deepcopy(spec))
         policy.nova = policy.keystone = policy.network = policy.octavia = lambda *_: Everything()
         policy.validate(SimpleNamespace(user_id='u', project_id='p'), validate_props=True)
         return {'properties': json.loads(json.dumps(dict(policy.properties)))}
-    except (
-        Exception
-    ) as exc:  # Senlin responds with 400 to some, and 500 to those that it has not thought of
+    except Exception as exc:  # a response with 400, or with 500 if Senlin has not thought of it
         return {'error': f'{type(exc).__name__}: {exc}'}
 
 
@@ -211,11 +171,11 @@ def of_senlin(source: Path) -> Iterator[tuple[str, Json]]:
         if spec.get('type') in POLICIES:
             yield str(file.relative_to(source)), spec
     for file in sorted(source.glob('senlin/tests/**/test_*.py')):
-        specs = list(_literals(ast.parse(file.read_text())))
-        yield from ((f'{file.relative_to(source)}:{line}', spec) for line, spec in specs)
+        literals = list(_literals(ast.parse(file.read_text())))
+        yield from ((f'{file.relative_to(source)}:{line}', spec) for line, spec in literals)
         for name, path, value in VARIANTS:
-            if name == file.name and specs:
-                line, spec = specs[0]
+            if name == file.name and literals:
+                line, spec = literals[0]
                 yield f'{file.relative_to(source)}:{line}, {path}', changed(spec, path, value)
 
 
@@ -234,10 +194,8 @@ def probes() -> Iterator[tuple[str, Json]]:
     """Yield the rows of `PROBES`."""
     for spec, path, values in PROBES:
         for value in values:
-            yield (
-                f'{spec["type"]}-{spec["version"]}: {path} = {json.dumps(value)}',
-                changed(spec, path, value),
-            )
+            origin = f'{spec["type"]}-{spec["version"]}: {path} = {json.dumps(value)}'
+            yield origin, changed(spec, path, value)
 
 
 def changed(spec: Json, path: str, value: Any) -> Json:
