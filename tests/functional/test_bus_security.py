@@ -93,7 +93,6 @@ def publish(channel, exchange, topic, message=None):
 
 
 def refusal(folder, url, settings=''):
-    """Return the only line that a worker prints when it ends with status 2 at its start."""
     worker = Worker(folder, url, CLOUD, settings, **TOPICS)
     try:
         assert worker.process.wait(DEADLINE_S) == 2
@@ -139,7 +138,6 @@ def operator_config(secured, tmp_path_factory):
 
 
 def placement_policy(config, *arguments):
-    """Return what a command prints as a user of the bus."""
     done = run('placement-policy', *arguments, '--config-file', config)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -448,7 +446,6 @@ class Certificates:
         }
 
     def _key(self, name):
-        """Return the arguments that create a key for a certificate with that name."""
         kind = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes']
         return [*kind, '-keyout', f'{name}.key', '-subj', f'/CN={name}']
 

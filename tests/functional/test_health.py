@@ -33,7 +33,6 @@ class Systemd:
         self._datagrams.bind(str(path))
 
     def received(self, seconds):
-        """Return all notifications within a time."""
         words, deadline = [], time.monotonic() + seconds
         while (left := deadline - time.monotonic()) > 0:
             self._datagrams.settimeout(left)
@@ -311,7 +310,6 @@ def results(done):
 
 
 def configured(tmp_path, url, settings='', **options):
-    """Write a configuration without a worker."""
     (tmp_path / 'cloud.yaml').write_text(yaml.safe_dump(CLOUD))
     topic = options.setdefault('topic', f'test-{time.monotonic_ns()}')
     given = {'host': 'testhost', 'slow_topic': f'{topic}-slow', **options}

@@ -42,7 +42,6 @@ TYPED = [page for page in HOW_TO if typed_blocks(page)]
 
 
 def wait_until_ready(worker, url, topic, log):
-    """Wait until a worker replies on a topic."""
     with contextlib.closing(PolicyClient(url, topic=topic, timeout_s=5)) as client:
         wait_for(lambda: has_ended(worker) or responds(client), START_TIMEOUT_S)
     assert not has_ended(worker), log.read_text()

@@ -41,15 +41,12 @@ OPENMETRICS = 'application/openmetrics-text; version=1.0.0'
 
 
 def get(port, path, accept):
-    """Return the body of a response."""
     with closing(HTTPConnection('127.0.0.1', port, timeout=DEADLINE_S)) as connection:
         connection.request('GET', path, headers={'Accept': accept})
         return connection.getresponse().read().decode()
 
 
 class Scraped:
-    """The metrics of a worker."""
-
     def __init__(self, worker, port):
         self.worker, self.port = worker, port
 

@@ -54,7 +54,6 @@ class HeatPrograms:
         identity.create_role(name='heat_stack_user')
 
     def start(self) -> None:
-        """Start all programs without waiting for them."""
         for program in [*self.apis, *self.engines.values()]:
             program.start()
 

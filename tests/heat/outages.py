@@ -84,7 +84,6 @@ class ChangingGroups:
         self.refusals = [creation.result(), update.result()]
 
     def wait(self) -> None:
-        """Return when all actions have ended."""
         self.created.wait_for('CREATE_FAILED')
         self.updated.wait_for_update('UPDATE_FAILED')
         until(self.signaled.failed_signals)

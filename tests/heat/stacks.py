@@ -41,7 +41,6 @@ class Stack:
         return self.wait_for(expected)
 
     def send_create(self, size: int) -> 'Stack':
-        """Create the stack with so many members without waiting."""
         self.template.properties['desired_capacity'] = size
         body = self.template.body()
         made = self.heat.request('POST', '/stacks', stack_name=self.name, **body).json()
@@ -53,7 +52,6 @@ class Stack:
         self.wait_for_update(expected)
 
     def send_update(self, **properties: Any) -> None:
-        """Change properties of the group without waiting."""
         self._last_update = self.show()['updated_time']
         self.template.properties.update(properties)
         self.heat.request('PUT', self.path, **self.template.body())
@@ -75,7 +73,6 @@ class Stack:
         self.signal(GATE, status='FAILURE')
 
     def alarm_url(self, policy: str) -> str:
-        """Return the signed URL of a scaling policy, to which Aodh sends an alarm."""
         shown = self.heat.get(f'{self.path}/resources/{policy}?with_attr=alarm_url')
         return str(shown['resource']['attributes']['alarm_url'])
 
@@ -84,7 +81,6 @@ class Stack:
         self.wait_for_size(size)
 
     def wait_for_size(self, size: int) -> None:
-        """Return when the group has so many complete members and is not scaled."""
         until(lambda: self._is_scaled(size))
 
     def wait_for(self, expected: str) -> 'Stack':
@@ -96,8 +92,6 @@ class Stack:
         return self
 
     def wait_for_resource(self, name: str, expected: str) -> None:
-        """Return when a resource of the template has the expected status."""
-
         def has_status() -> bool:
             try:
                 return bool(self.resource(name)['resource_status'] == expected)
@@ -146,7 +140,6 @@ class Stack:
         return [row['resource_name'] for row in failed]
 
     def releases(self) -> set[str | None]:
-        """Return the values of the metadata `release` of all servers."""
         own = {member.server for member in self.members()}
         return {
             server.metadata.get('release')
@@ -183,7 +176,6 @@ class Stack:
         )
 
     def zones(self) -> Counter[str]:
-        """Return how many servers each zone has in Nova."""
         return Counter(member.zone for member in self.members())
 
     def decisions(self) -> list[Json]:

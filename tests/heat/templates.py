@@ -19,7 +19,6 @@ STACK_MIN = 5
 
 
 def placement(*zones: str, criteria: str = 'OLDEST_FIRST') -> Json:
-    """Return the property `placement`."""
     return {
         'zones': [{'name': zone} for zone in zones or ZONES],
         'deletion': {'criteria': criteria},
@@ -27,7 +26,6 @@ def placement(*zones: str, criteria: str = 'OLDEST_FIRST') -> Json:
 
 
 def server(**properties: Any) -> Json:
-    """Return the definition of a server with more properties."""
     return {**SERVER, 'properties': {**SERVER['properties'], **properties}}
 
 

@@ -70,7 +70,6 @@ def load_balancers():
 
 
 def members(pool_id):
-    """Return the addresses in one of its pools."""
     return sorted(member['address'] for member in _state()['members'][pool_id].values())
 
 
@@ -219,8 +218,6 @@ class Sdk:
 
 
 class OctaviaClient(octavia_v2.OctaviaClient):
-    """Senlin's own client."""
-
     def __init__(self, params):
         self.conn = SimpleNamespace(load_balancer=Sdk())
 

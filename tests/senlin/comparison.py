@@ -53,7 +53,6 @@ def engine_view(cluster, node, data):
 
 
 def by_region(cluster, node, data):
-    """Return the regions of the victims."""
     victims = [engine.node_of(node_id) for node_id in data['deletion']['candidates']]
     placements = [victim.data['placement'] for victim in victims]
     names = Counter(placement.get('region_name', 'no known region') for placement in placements)
@@ -208,7 +207,6 @@ CASES = [
 
 
 def decide(case: Case) -> str:
-    """Return the result of a case, decided by Senlin or by the worker."""
     placements = [{'zone': node} if isinstance(node, str) else node for node in case.nodes]
     sizes = dict(case.sizes)
     desired = sizes.pop('desired_capacity', None)
@@ -261,7 +259,6 @@ def _listed(counts):
 
 
 def table(rows: Sequence[tuple[Case, str, str]]) -> str:
-    """Return the rows as a table for Sphinx."""
     head = ['.. list-table::', '   :header-rows: 1', '   :widths: 24 24 24 28', '']
     lines = [*head, *_row('Request', 'Senlin 16', 'placement-worker', 'Why')]
     for case, senlin, ours in rows:

@@ -48,7 +48,6 @@ slow_timeout_s = 60
 
 @pytest.fixture(scope='session')
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of Senlin's configuration, database, log and cloud."""
     made = tmp_path_factory.mktemp('senlin')
     for name in ('servers', 'deleted'):
         (made / 'cloud' / name).mkdir(parents=True)
@@ -82,7 +81,6 @@ def senlin_here(senlin_conf: Path) -> None:
 def worker(
     senlin_here: None, broker_url: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Worker]:
-    """Start a worker with the cloud of Senlin."""
     folder, inventory = tmp_path_factory.mktemp('worker'), cloud.inventory()
     running = Worker(folder, broker_url, inventory, command=(str(WORKER),), topic=TOPIC)
     try:

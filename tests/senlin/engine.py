@@ -116,10 +116,8 @@ def check(target, name, phase='BEFORE', **inputs):
 
 
 def node_of(node_id):
-    """Return the current node of the database."""
     return nodes.Node.get(context(), node_id)
 
 
 def data_of(cluster, policy):
-    """Return the data of a binding in the database."""
     return bindings.ClusterPolicy.get(context(), cluster.id, policy.id).data

@@ -191,7 +191,6 @@ def _literals(tree: ast.AST) -> Iterator[tuple[int, Json]]:
 
 
 def probes() -> Iterator[tuple[str, Json]]:
-    """Yield the rows of `PROBES`."""
     for spec, path, values in PROBES:
         for value in values:
             origin = f'{spec["type"]}-{spec["version"]}: {path} = {json.dumps(value)}'
@@ -199,7 +198,6 @@ def probes() -> Iterator[tuple[str, Json]]:
 
 
 def changed(spec: Json, path: str, value: Any) -> Json:
-    """Return the spec with another value of one property."""
     made = copy.deepcopy(spec)
     target: Any = made['properties']
     *steps, last = path.split('.')

@@ -127,7 +127,6 @@ def test_cluster_is_scaled_and_deleted_by_the_engine(engine_log):
 
 
 def members_of(cluster):
-    """Return the addresses that the pool should have."""
     return sorted(cloud.address(node.physical_id) for node in members(cluster))
 
 

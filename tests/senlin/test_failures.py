@@ -38,7 +38,6 @@ def scaled(cluster, phase='BEFORE'):
 
 @pytest.fixture
 def placed():
-    """Create a cluster with two policies of the worker."""
     cluster = engine.add_cluster('az1')
     engine.bound(cluster, ('zones', zones('az1', 'az2')), ('victims', deletion()))
     return cluster

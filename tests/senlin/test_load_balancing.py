@@ -25,7 +25,6 @@ def load_balancer_of(cluster, policy):
 
 
 def loaded(cluster):
-    """Return the current cluster of the database."""
     return Cluster.load(engine.context(), cluster.id)
 
 
@@ -34,7 +33,6 @@ def member_of(node):
 
 
 def in_pool(cluster, policy):
-    """Return the addresses in the pool of the binding."""
     return cloud.members(engine.data_of(cluster, policy)[STORED]['data']['pool'])
 
 

@@ -20,7 +20,6 @@ DELETIONS = [
 
 
 def floored(min_online):
-    """Return a spec of version 1.4."""
     return {**load_balancing(min_online=min_online), 'version': '1.4'}
 
 

@@ -12,7 +12,6 @@ REFUSED = 'Protected nodes must not be deleted: {} is protected; remove their pr
 
 
 def protecting(mode):
-    """Return a spec of version 1.2."""
     return {**deletion(protection=mode), 'version': '1.2'}
 
 

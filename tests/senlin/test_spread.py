@@ -9,7 +9,6 @@ from tests.senlin.specs import regions, zones
 
 
 def spreading(spec, **spread):
-    """Return a spec in version 1.1."""
     properties = {**spec['properties'], 'spread': spread}
     return {**spec, 'version': '1.1', 'properties': properties}
 

@@ -23,13 +23,11 @@ UNRESOLVED = {'get_attr': ['other', 'value']}
 
 
 def server(zone, **properties):
-    """Return the definition of a member."""
     own = {'availability_zone': zone} if zone else {}
     return {**SERVER, 'properties': {**SERVER['properties'], **own, **properties}}
 
 
 def content(group, size, replaced=0):
-    """Return the members in the template of the nested stack."""
     return dict(group._create_template(size, replaced).t.get('resources', {}))
 
 

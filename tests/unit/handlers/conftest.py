@@ -48,13 +48,11 @@ class Recorder:
 
 @pytest.fixture
 def outbox():
-    """Return a recorder of notifications and replies."""
     return Recorder()
 
 
 @pytest.fixture
 def endpoints(registry, outbox):
-    """Return endpoints over the cloud, at a fixed time."""
     return Endpoints(
         CLOUD,
         registry,
@@ -65,8 +63,6 @@ def endpoints(registry, outbox):
 
 
 class Refusing:
-    """Clouds that refuse access."""
-
     def acting_for(self, credentials, project):
         raise CloudUnavailable('No trust, no cloud.')
 

@@ -29,8 +29,6 @@ BIND = msgspec.convert(bind(deletion_policy()), BindRequest)
 
 
 class UnavailableClouds:
-    """Refuses every request."""
-
     def acting_for(self, credentials, project):
         raise CloudUnavailable('No cloud today')
 

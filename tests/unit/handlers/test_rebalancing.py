@@ -30,15 +30,12 @@ ZONES = {'az1': True, 'az2': True, 'az3': True}
 
 
 def rebalance_of(policies, members, *, options=None, **more):
-    """Return a request for a rebalance."""
     cluster = {**request('', (), members)['cluster'], **more}
     return {'cluster': cluster, 'policies': list(policies), 'options': options or {}}
 
 
 @pytest.fixture
 def plan(registry):
-    """Return a function that plans a rebalance over zones or regions."""
-
     def planned(asked, max_nodes=1000, cordons=(), **cloud):
         worker = Endpoints(
             Inventory.parse({'zones': ZONES, **cloud}, 'test'),

@@ -90,7 +90,6 @@ MAX_BYTES = 10_000
 
 
 def addressed(raw, max_bytes=MAX_BYTES):
-    """Return the destination in a request."""
     return reply_delivery.address_of(raw, max_bytes)[0]
 
 

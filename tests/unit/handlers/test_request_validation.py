@@ -48,7 +48,6 @@ WITHOUT_VERSION = {'id': 'p', 'type': 'os.nova.server'}
 
 
 def warnings(check, *args, zones=('a',), **more):
-    """Return the warnings of the reply to a check."""
     return check(request(*args, **more), zones=zones)['warnings']
 
 

@@ -230,8 +230,6 @@ def test_internal_error_of_a_policy_names_its_type(method):
 
 
 class Record:
-    """A recorder, and the record of its only decision."""
-
     def __init__(self):
         self.begun, self.ended = [], []
 
@@ -256,7 +254,6 @@ def recorder():
 
 @pytest.fixture
 def recording(registry, events, recorder):
-    """Return endpoints that report to `events` and record."""
     settings = WorkerSettings(events=events, recorder=recorder, now=lambda: NOW)
     return Endpoints(Inventory(), registry, settings)
 

@@ -15,25 +15,21 @@ MALFORMED = 'FILE is not a liveness file of placement-worker'
 
 
 def write(tmp_path, content):
-    """Write a liveness file and return its path."""
     file = tmp_path / 'liveness'
     file.write_text(content if isinstance(content, str) else json.dumps(content))
     return str(file)
 
 
 def state(seconds_ago=0, now=NOON, **more):
-    """Return the state of a worker that is alive."""
     checked_at = now - datetime.timedelta(seconds=seconds_ago)
     return {'checked_at': checked_at.isoformat(), 'alive': True, **more}
 
 
 def current_state():
-    """Return the state of a worker that was checked just now."""
     return state(now=datetime.datetime.now(datetime.UTC))
 
 
 def run_probe(*arguments):
-    """Run placement-worker-status in a process."""
     program = 'import sys; from placement_worker.cmd.status import main; sys.exit(main())'
     command = [sys.executable, '-c', program, *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False)

@@ -46,7 +46,6 @@ def clock():
 
 @pytest.fixture
 def heartbeats():
-    """Heartbeats of two processes."""
     return HeartbeatTable([7.0] * 2 * COLUMNS, NOW)
 
 
@@ -77,7 +76,6 @@ def systemd(tmp_path):
 
 
 def create(heartbeats, clock, systemd=None, file=None, thresholds=THRESHOLDS):
-    """Return a watchdog that is not started."""
     manager, file = systemd or Systemd(None), LivenessFile(file)
     return Watchdog(heartbeats, thresholds, manager, file, monotonic=clock, clock=lambda: NOON)
 

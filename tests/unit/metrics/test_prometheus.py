@@ -58,7 +58,6 @@ def metrics(registry):
 
 
 def check(status, elapsed_s, phase='BEFORE', action='CLUSTER_RESIZE'):
-    """Return the event of a check with a reply of this status."""
     checked = msgspec.convert(request(action, [], target=phase), CheckRequest)
     patch = ActionPatch('a', {'status': status})
     reply = CheckReply(action=patch, cluster=None, nodes={}, decisions=[])
@@ -164,7 +163,6 @@ class FakeCordons:
 
 
 def collected(collector):
-    """Return a registry with this collector."""
     registry = CollectorRegistry()
     registry.register(collector)
     return registry
@@ -277,7 +275,6 @@ def scraped(exporter):
 
 
 def process(folder, number, *events):
-    """Report events in a process with this number."""
     code = (
         'from placement_worker.events.types import *\n'
         'from placement_worker.metrics.prometheus import Exporter\n'

@@ -31,7 +31,6 @@ def services():
 
 @pytest.fixture
 def configured(tmp_path, services):
-    """Return a function that creates the cloud of a configuration file with the given groups."""
     made = []
 
     def configure(cloud=None, **groups):
@@ -54,7 +53,6 @@ def configured(tmp_path, services):
 
 
 def scopes(services):
-    """Return the scopes of the requested tokens."""
     return [body['auth'].get('scope') for body in services.bodies if 'auth' in body]
 
 

@@ -17,7 +17,6 @@ DEFAULT_BYTES = next(one.default for one in options.WORKER if one.name == 'max_r
 
 @pytest.fixture
 def file(tmp_path):
-    """The configuration file of a worker."""
     file = tmp_path / 'worker.conf'
     file.write_text('[worker]\nmax_nodes_per_cluster = 7\nmax_request_bytes = 2048\n')
     return file
@@ -25,7 +24,6 @@ def file(tmp_path):
 
 @pytest.fixture
 def conf(file):
-    """The configuration of a worker that has started."""
     options.set_defaults()
     conf = cfg.ConfigOpts()
     options.register(conf)

@@ -99,7 +99,6 @@ def table():
 
 @pytest.fixture
 def servers():
-    """Servers of a process that record what happens to them."""
     recording = Mock(spec_set=[name for name in vars(Servers) if not name.startswith('_')])
     recording.heartbeats.return_value = [Heartbeat(50, None, None)]
     return recording

@@ -12,7 +12,6 @@ EXPORTER = 'opentelemetry.exporter.otlp.proto.http.trace_exporter'
 
 
 def configured(*, enabled, protocol='http/protobuf'):
-    """Return a configuration with the options of oslo.messaging for traces."""
     conf = cfg.ConfigOpts()
     options = [
         cfg.BoolOpt('tracing_enabled', default=enabled),

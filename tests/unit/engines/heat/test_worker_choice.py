@@ -22,8 +22,6 @@ PLACEMENT = {
 
 
 class Worker:
-    """Decide in this process, and keep the requests."""
-
     def __init__(self):
         self.requests, self.stored = [], []
         self._caller = InProcessCaller(CLOUD, Registry.installed(), now=lambda: NOW)
