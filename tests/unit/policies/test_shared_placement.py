@@ -94,21 +94,21 @@ def policy_of(registry, kind, version='1.1', **properties):
     ('given', 'spread', 'on_shortage'),
     [
         ({}, Spread('best_effort', 1), OnShortage('redistribute', 300, 3600)),
-        ({'mode': 'strict'}, Spread('strict', 1), None),
-        ({'max_skew': '3'}, Spread('best_effort', 3), None),
-        ({'mode': 'ignore'}, None, OnShortage('ignore', 300, 3600)),
-        ({'initial_s': '60', 'max_s': 60}, None, OnShortage('redistribute', 60, 60)),
+        ({'spread': {'mode': 'strict'}}, Spread('strict', 1), OnShortage()),
+        ({'spread': {'max_skew': '3'}}, Spread('best_effort', 3), OnShortage()),
+        ({'on_shortage': {'mode': 'ignore'}}, Spread(), OnShortage('ignore', 300, 3600)),
+        (
+            {'on_shortage': {'initial_s': '60', 'max_s': 60}},
+            Spread(),
+            OnShortage('redistribute', 60, 60),
+        ),
     ],
 )
 def test_properties_of_version_1_1_have_defaults(registry, kind, given, spread, on_shortage):
     """Plans beyond a skew of one node warn, and shortages delay nodes for minutes to an hour."""
-    if spread:
-        assert policy_of(registry, kind, spread=given).properties.spread == spread
-    if on_shortage:
-        assert policy_of(registry, kind, on_shortage=given).properties.on_shortage == on_shortage
-    if not given:
-        found = policy_of(registry, kind).properties
-        assert (found.spread, found.on_shortage) == (spread, on_shortage)
+    properties = policy_of(registry, kind, **given).properties
+
+    assert (properties.spread, properties.on_shortage) == (spread, on_shortage)
 
 
 @KINDS
