@@ -19,6 +19,8 @@ extensions = [
     'command_examples',
     'contract_reference',
     'policy_types',
+    'exchange',
+    'alert_table',
     'scroll_boxes',
     'name_links',
 ]

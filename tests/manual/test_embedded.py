@@ -99,18 +99,13 @@ def test_commands_without_a_worker_print_the_shown_output(page, tmp_path):
 
 
 def test_writing_a_policy_shows_each_file_of_the_example():
-    """The page shows each file of the example package and runs its policy."""
+    """The page shows each file of the example package."""
     page = ROOT / 'doc' / 'source' / 'writing-a-policy.rst'
 
     text = page.read_text()
     for file in (ROOT / 'examples' / 'policy-plugin').glob('*.*'):
         assert f'.. literalinclude:: ../../examples/policy-plugin/{file.name}\n' in text
     assert 'self.properties' in text
-    assert any(
-        command.startswith('placement-policy check ')
-        for block in blocks(page)
-        for command in block.commands
-    )
 
 
 LOAD_BALANCED = [page for page in PAGES if 'placement-policy attach ' in page.read_text()]

@@ -205,11 +205,12 @@ def test_outcomes_of_the_manual_have_the_classes_of_the_worker_and_none_of_the_c
 
 
 def test_reply_to_a_cast_has_the_bytes_and_the_destination_of_the_manual(reply):
-    """A worker casts an error in the documented form."""
+    """A worker replies to a request in a string by a string, in the documented form."""
     action = {**GOOD['action'], 'action': 'SHRINK'}
+    as_string = json.dumps({**GOOD, 'action': action, 'reply_to': TO}, default=str)
     request = {
         'method': 'policy_check',
-        'args': {'request': {**GOOD, 'action': action, 'reply_to': TO}},
+        'args': {'request': as_string},
         'version': '1.0',
         '_context_request_id': 'req-1',
     }

@@ -39,10 +39,10 @@ def quoted():
 
 @pytest.mark.parametrize('page', TASKS, ids=lambda page: page.stem)
 def test_task_has_the_parts_of_its_kind_and_a_program(page):
-    """Each page on a task names its conditions first, and errors and further reading last."""
-    first, *steps, errors, further = sections(page)
+    """Each page on a task names its conditions first, and errors last."""
+    first, *steps, errors = sections(page)
 
-    assert (first, errors, further) == ('Before you start', 'Possible errors', 'See also')
+    assert (first, errors) == ('Before you start', 'Possible errors')
     assert steps
     assert re.search(r'literalinclude:: .*/examples/how-to/.*\.py\n', page.read_text('utf-8'))
 

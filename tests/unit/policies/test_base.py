@@ -4,7 +4,6 @@ import importlib
 import re
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
 
 import msgspec
@@ -92,20 +91,14 @@ def test_page_for_authors_lists_each_action():
     assert sorted(listed) == sorted(actions.ALL)
 
 
-@pytest.mark.parametrize(('module', 'tests'), [('quiet_hours', 5), ('only_zones', 1)])
-def test_page_for_authors_has_examples_that_work(tmp_path, module, tests):
-    """The tests on the page pass as shown."""
-    text = PAGE.read_text(encoding='utf-8')
-    for name in (f'{module}.py', f'test_{module}.py'):
-        block = text.split(f'   :caption: {name}\n')[1]
-        code = re.split(r'^(?=\S)', block, maxsplit=1, flags=re.MULTILINE)[0]
-        (tmp_path / name).write_text(textwrap.dedent(code), encoding='utf-8')
+def test_examples_of_the_page_for_authors_work():
+    """The tests that the page shows pass."""
+    folder = Path(__file__).parents[3] / 'placement_worker' / 'examples' / 'policy-plugin'
 
     command = [sys.executable, '-m', 'pytest', '-q', '-p', 'no:cacheprovider', '.']
-    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    assert f'{tests} passed' in ended.stdout
 
 
 def test_node_data_has_the_changes_of_earlier_policies():
