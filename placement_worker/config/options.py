@@ -58,13 +58,12 @@ WORKER = [
     ),
     cfg.IntOpt(
         'max_deliveries',
-        default=3,
+        default=2,
         min=1,
         max=50,
-        help='Number of redeliveries after which a request moves to the isolation queue. A request '
-        'is redelivered if its worker crashes or is stopped before it replies. If it is '
-        'redelivered repeatedly in isolation too, it moves to the parking lot: see '
-        'placement-policy parked.',
+        help='Number of deliveries that may end with the death of the process that handles the '
+        'request: after these it moves to the isolation queue, and after one more it moves to the '
+        'parking lot (see placement-policy parked). Lost connections do not count.',
     ),
     cfg.IntOpt(
         'engine_timeout_s',

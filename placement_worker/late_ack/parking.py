@@ -1,10 +1,9 @@
 """Poison messages: requests that crash the workers that handle them.
 
-The broker counts the deliveries of each request that was not acknowledged. If the count exceeds a
-limit, the worker moves the request to the isolation queue. Each process handles one request of that
-queue at a time, so that a crash redelivers no other request of the queue. If the request exceeds
-the limit of the isolation queue too, the worker moves it to the parking lot, where it stays until
-an operator retries or drops it.
+A request that was in flight at several deaths of processes moves to the isolation queue. Each
+process handles one request of that queue at a time, so that a crash redelivers no other request of
+the queue. If another process dies with it in flight, the request moves to the parking lot, where it
+stays until an operator retries or drops it.
 """
 
 import datetime
@@ -16,9 +15,6 @@ from typing import Any
 
 from kombu.connection import Connection
 
-# The delivery limit of the isolation queue: a stop of the worker or a lost connection may redeliver
-# a request that is no poison message.
-ISOLATED_REDELIVERIES = 1
 DELIVERY_COUNT = 'x-delivery-count'
 ACQUIRED_COUNT = 'x-acquired-count'  # of RabbitMQ 4.3, which sets it on each redelivery
 PARKED_ID, PARKED_AT, PARKED_FROM = 'parked-id', 'parked-at', 'parked-from'
@@ -27,10 +23,10 @@ RETRIED = 'retried'
 
 
 @dataclass(frozen=True, slots=True)
-class DeliveryLimit:
-    """The redeliveries after which a request moves to a queue; one that `parks` has no worker."""
+class DeathLimit:
+    """The deaths after which a request moves to a queue; one that `parks` has no worker."""
 
-    redeliveries: int
+    deaths: int
     queue: str
     parks: bool
 
@@ -47,7 +43,7 @@ class ParkedRequest:
     message: Any
 
 
-def move(connection: Connection, message: Any, limit: DeliveryLimit) -> None:
+def move(connection: Connection, message: Any, limit: DeathLimit) -> None:
     """Publish a message unchanged to the queue of a limit; the caller acknowledges the original."""
     headers = {key: value for key, value in message.headers.items() if key != DELIVERY_COUNT}
     headers.setdefault(PARKED_FROM, message.delivery_info.get('routing_key'))

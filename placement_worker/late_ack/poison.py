@@ -1,49 +1,49 @@
-"""Poison messages: move requests that exceed their delivery limit to another queue."""
+"""Poison messages: move requests that were in flight when processes died to another queue."""
 
+import contextlib
 import functools
 import logging
-import threading
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Any
 
-from placement_worker.late_ack.parking import DeliveryLimit
+from placement_worker.late_ack.parking import DeathLimit
 from placement_worker.late_ack.request import Event, LateAckRequest, Redeliver
 
 LOG = logging.getLogger(__name__)
 MOVE_RETRY_S = 300  # the pause after a request could not be moved to another queue
 ACKNOWLEDGED_S = 5  # the longest wait for the acknowledgement of a request that was moved
+REDELIVERIES = 50  # the limit of what also ends the parent, and with it the list of deaths
 
 
+@dataclass(frozen=True)
 class PoisonMessages:
-    def __init__(
-        self,
-        limit: DeliveryLimit,
-        move: Callable[[Any, DeliveryLimit], None],
-        parked_error: Callable[[str], Exception],
-        move_lock: AbstractContextManager[Any] | None = None,
-        report_parked: Callable[[dict[str, Any], dict[str, Any], Exception], None] | None = None,
-    ) -> None:
-        """Set the limit.
+    """Moves the requests of a server that exceed its limit.
 
-        :param move_lock: a lock that the servers of a process share, held until a moved request
-            is acknowledged. Without it, the process could receive the request from the isolation
-            queue and crash before the acknowledgement; the request would be moved twice.
-        :param report_parked: reports a parked cast, from message, context and error.
-        """
-        self._limit = limit
-        self._move = move
-        self._parked_error = parked_error
-        self._move_lock = move_lock or threading.Lock()
-        self._report_parked = report_parked
+    `crashes`: `deaths` of processes that handled a request, and `handling`, which records one; both
+    take an integer. The lock `moving` is held until a moved request is acknowledged. Without it, a
+    process could receive the request from the isolation queue and crash before the acknowledgement;
+    the request would be moved twice. `report_parked`: takes message, context and error of a cast.
+    """
+
+    limit: DeathLimit
+    move: Callable[[Any, DeathLimit], None]
+    parked_error: Callable[[str], Exception]
+    crashes: Any
+    report_parked: Callable[[dict[str, Any], dict[str, Any], Exception], None] | None = None
 
     def exceeds_limit(self, request: LateAckRequest) -> bool:
-        return request.redeliveries > self._limit.redeliveries
+        # A request that was not redelivered was in flight nowhere.
+        count = request.redeliveries
+        deaths = self.crashes.deaths(_identity(request)) if count else 0
+        return bool(count > REDELIVERIES or deaths >= self.limit.deaths)
 
-    def wait_for_moves(self) -> None:
-        if self._limit.parks:
-            with self._move_lock:
-                pass
+    def handling(self, request: LateAckRequest) -> Any:
+        """Record a request while it is handled; an isolated one waits for moves."""
+        isolated, redelivered = self.limit.parks, request.redeliveries > 0
+        with self.crashes.moving if isolated else contextlib.nullcontext():
+            pass
+        return self.crashes.handling(_identity(request), isolated=isolated, redelivered=redelivered)
 
     def divert(self, request: LateAckRequest) -> None:
         """Move a request to the queue of the limit, and report it if that is the parking lot.
@@ -53,19 +53,21 @@ class PoisonMessages:
         """
         message, context, hooks = request.message, request.ctxt, request.listener.hooks
         LOG.warning(
-            '%sRequest %s was redelivered %d times; moving it to %s',
+            '%sRequest %s was redelivered %d times, and in flight at %d deaths of processes; '
+            'moving it to %s',
             hooks.describe(message),
             request.key,
             request.redeliveries,
-            self._limit.queue,
+            self.crashes.deaths(_identity(request)),
+            self.limit.queue,
         )
-        error = self._parked_error(self._limit.queue)
+        error = self.parked_error(self.limit.queue)
         try:
-            with self._move_lock:
-                self._move(request.delivery._raw_message, self._limit)
-                event = Event.PARKED if self._limit.parks else Event.ISOLATED
+            with self.crashes.moving:
+                self.move(request.delivery._raw_message, self.limit)
+                event = Event.PARKED if self.limit.parks else Event.ISOLATED
                 hooks.on_event(event, request.listener.in_flight.topic)
-                if self._limit.parks:
+                if self.limit.parks:
                     report = functools.partial(request.reply, failure=(type(error), error, None))
                     _report('its caller', request, report)
                 request.finish().wait(ACKNOWLEDGED_S)
@@ -76,9 +78,14 @@ class PoisonMessages:
             return
         # Not before the acknowledgement: a request that crashes the process in the report would
         # be parked twice.
-        if self._limit.parks and self._report_parked:
-            report = functools.partial(self._report_parked, message, context, error)
+        if self.limit.parks and self.report_parked:
+            report = functools.partial(self.report_parked, message, context, error)
             _report('its reply_to', request, report)
+
+
+def _identity(request: LateAckRequest) -> int:
+    key = request.key if isinstance(request.key, str) else request.delivery._raw_message.body
+    return hash((request.listener.in_flight.topic, key))
 
 
 def _report(receiver: str, request: LateAckRequest, report: Callable[[], object]) -> None:

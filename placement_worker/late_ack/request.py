@@ -25,8 +25,8 @@ class Event(enum.Enum):
     TAKEN = 'a thread began it'
     SETTLED = 'it ended, and is about to be acknowledged, returned or rejected'
     REDELIVERED = 'the broker delivered it again'
-    ISOLATED = 'it exceeded the delivery limit of its topic, and moved to the isolation queue'
-    PARKED = 'it exceeded the delivery limit of the isolation queue, and moved to the parking lot'
+    ISOLATED = 'it exceeded the limit of its topic, and moved to the isolation queue'
+    PARKED = 'it exceeded the limit of the isolation queue, and moved to the parking lot'
 
 
 class Redeliver(BaseException):

@@ -1,5 +1,6 @@
 """The RPC server that acknowledges after the reply."""
 
+import contextlib
 import functools
 import json
 import logging
@@ -63,7 +64,7 @@ class LateAckServer(rpc_server.RPCServer):
     ) -> None:
         """Create the server; pass a `functools.partial` to `get_rpc_server` as `server_cls`.
 
-        :param poison: moves requests that were delivered too often; None for no limit.
+        :param poison: moves requests that crash processes; None for no limit.
         :param has_own_queue: whether callers can also address this server alone.
         :param hooks: `send_reply`, `on_event` and `describe`, as of `request.Hooks`.
         """
@@ -105,9 +106,8 @@ class LateAckServer(rpc_server.RPCServer):
         elif self._poison and self._poison.exceeds_limit(request):
             self._poison.divert(request)
         else:
-            if self._poison:
-                self._poison.wait_for_moves()
-            self._handle(request)
+            with self._poison.handling(request) if self._poison else contextlib.nullcontext():
+                self._handle(request)
 
     def _handle(self, request: LateAckRequest) -> None:
         settle: Callable[[], object] = request.finish

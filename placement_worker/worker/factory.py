@@ -45,11 +45,12 @@ from placement_worker.health.watchdog import (
     Watchdog,
 )
 from placement_worker.late_ack import parking
-from placement_worker.late_ack.parking import ISOLATED_REDELIVERIES, DeliveryLimit
+from placement_worker.late_ack.parking import DeathLimit
 from placement_worker.late_ack.poison import PoisonMessages
 from placement_worker.messaging import notifications, rpc_server, topology
 from placement_worker.messaging.reply_sender import ReplyCasts, ReplySender
 from placement_worker.policies.registry import Registry
+from placement_worker.worker.crash_table import CrashTable
 from placement_worker.worker.servers import Server, Servers
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class Queue:
 
     topic: str
     threads: int
-    delivery_limit: DeliveryLimit
+    death_limit: DeathLimit
     long_s: float
 
 
@@ -84,8 +85,8 @@ def parking_lot(conf: cfg.ConfigOpts) -> str:
 
 def consumed_queues(conf: cfg.ConfigOpts) -> list[Queue]:
     worker = conf.worker
-    isolating = DeliveryLimit(worker.max_deliveries, isolation_queue(conf), parks=False)
-    parking = DeliveryLimit(ISOLATED_REDELIVERIES, parking_lot(conf), parks=True)
+    isolating = DeathLimit(worker.max_deliveries, isolation_queue(conf), parks=False)
+    parking = DeathLimit(1, parking_lot(conf), parks=True)
     return [
         Queue(worker.topic, worker.threads, isolating, min(LONG_S, worker.engine_timeout_s)),
         Queue(worker.slow_topic, worker.slow_threads, isolating, worker.engine_timeout_s),
@@ -136,6 +137,12 @@ class ServerFactory:
     exporter: 'Exporter | None'
     cordons: LiveCordons | None = None
 
+    @functools.cached_property
+    def crashes(self) -> CrashTable:
+        # The parent uses it before it forks the processes that share it.
+        threads = sum(queue.threads for queue in consumed_queues(self.conf))
+        return CrashTable(self.conf.worker.workers, threads)
+
     def create(self, process_number: int, stopping: threading.Event) -> Servers:
         """Return the servers of a process, which are not started.
 
@@ -151,14 +158,14 @@ class ServerFactory:
         clouds = InterceptedClouds(self.clouds, Timing(events)) if events else self.clouds
         settings = self._settings(events, ReplyCasts(replies))
         endpoints = Endpoints(clouds, self.registry, settings)
-        move_lock = threading.Lock()
+        self.crashes.start_process(process_number)
 
         def server(transport: Any, queue: Queue) -> Server:
             poison = PoisonMessages(
-                queue.delivery_limit,
+                queue.death_limit,
                 self._move,
                 rpc_server.parked_error,
-                move_lock,
+                self.crashes,
                 functools.partial(rpc_server.report_parked, endpoints),
             )
             target = oslo_messaging.Target(
@@ -214,7 +221,7 @@ class ServerFactory:
             host=worker.host,
         )
 
-    def _move(self, message: Any, limit: DeliveryLimit) -> None:
+    def _move(self, message: Any, limit: DeathLimit) -> None:
         """Move a message to the queue of a limit, on a connection with timeouts for every step."""
         target = transport_url(self.conf)
         with open_connection(self.conf, target) as connection:

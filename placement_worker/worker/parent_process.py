@@ -81,7 +81,10 @@ def _serve(conf: cfg.ConfigOpts, servers: factory.ServerFactory) -> None:
     manager = cotyledon.ServiceManager(graceful_shutdown_timeout=conf.graceful_shutdown_timeout)
     manager.add(WorkerProcess, conf.worker.workers, args=(conf, servers.create, heartbeats))
     oslo_config_glue.setup(manager, ReloadableConfig(conf), reload_method='mutate')
-    manager.register_hooks(on_terminate=_log_stop)
+    crashes = servers.crashes
+    manager.register_hooks(
+        on_terminate=_log_stop, on_dead_worker=lambda _, number, __: crashes.record_death(number)
+    )
     manager.register_hooks(
         on_terminate=watchdog.begin_stop,
         on_dead_worker=servers.exporter.process_died if servers.exporter else None,

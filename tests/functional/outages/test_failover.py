@@ -19,6 +19,7 @@ from tests.waiting import wait_for
 
 pytestmark = pytest.mark.long
 ROUNDS = 6
+LOSS_EVERY_S, LOSSES = 5, 8
 
 
 @pytest.fixture
@@ -73,6 +74,29 @@ def test_worker_on_half_open_connections_detects_and_replaces_them(start, own_br
         f'half-open: detected after {detected:.1f} s, served after {served:.1f} s, '
         f'all after {answered:.1f} s'
     )
+
+
+def test_slow_call_whose_connections_are_lost_again_and_again_is_not_parked(
+    start, own_broker, tmp_path
+):
+    """Lost connections are no crashes: a harmless call is begun once per process at most, and
+    gets its reply.
+    """
+    worker, runs = start(workers=6), tmp_path / 'runs'
+    with closing(worker.client(timeout_s=600)) as client, ThreadPoolExecutor(1) as callers:
+        reply = callers.submit(client.policy_check, slow(LOSS_EVERY_S * LOSSES, runs))
+        wait_for(runs.exists)
+        losses = 0
+        while not reply.done():
+            own_broker.control('close_all_connections', 'test')
+            losses += 1
+            time.sleep(LOSS_EVERY_S)
+
+    begun = len(runs.read_text().split())
+    print(f'connections lost {losses} times during a call of 40 s: begun {begun} times')
+    assert reply.result().action.data['status'] == 'OK'
+    assert begun <= 6
+    assert 'moving it to' not in worker.log.read_text()
 
 
 def test_queues_deleted_at_run_time_are_declared_and_consumed_again(start, own_broker):

@@ -31,12 +31,12 @@ def test_steps_of_a_request_are_those_that_the_page_explains():
     assert drawn == list(range(1, len(drawn) + 1))
 
 
-def test_redeliveries_that_move_a_request_are_those_of_the_code():
-    """The diagram has the redelivery after which each queue's requests are moved, by default."""
-    limits = [queue.delivery_limit for queue in factory.consumed_queues(default_options())]
+def test_deaths_that_move_a_request_are_those_of_the_code():
+    """The diagram has the deaths after which each queue's requests are moved, by default."""
+    limits = [queue.death_limit for queue in factory.consumed_queues(default_options())]
     diagram = (DIAGRAMS / 'delivery.dot').read_text(encoding='utf-8')
 
-    assert re.findall(r'(\w+) -> (\w+) \[label = "&nbsp;(\d+) redeliveries:', diagram) == [
-        ('worker', 'isolation', str(limits[0].redeliveries + 1)),
-        ('isolated', 'parking', str(limits[2].redeliveries + 1)),
+    assert re.findall(r'(\w+) -> (\w+) \[label = "&nbsp;(\d+) deaths?:', diagram) == [
+        ('worker', 'isolation', str(limits[0].deaths)),
+        ('isolated', 'parking', str(limits[2].deaths)),
     ]

@@ -73,6 +73,7 @@ class Raw:
         self.delivery_info = {'redelivered': redelivered}
         self.headers = {}
         self.properties = {}
+        self.body = b'{}'
         self.is_rejected = False
 
     def reject(self):

@@ -5,7 +5,7 @@ import contextlib
 import pytest
 
 from placement_worker.late_ack import parking
-from placement_worker.late_ack.parking import DeliveryLimit, ParkedRequest
+from placement_worker.late_ack.parking import DeathLimit, ParkedRequest
 
 
 class Message:
@@ -55,7 +55,7 @@ def test_move_to_the_isolation_queue_keeps_the_headers_and_the_origin():
     """A moved request keeps its headers, and its delivery count begins at 0."""
     connection = Connection()
 
-    limit = DeliveryLimit(3, 't-suspects', parks=False)
+    limit = DeathLimit(3, 't-suspects', parks=False)
     parking.move(connection, Message(**{'x-delivery-count': 4, 'a': 1}), limit)
 
     assert connection.published == [('t-suspects', {'a': 1, 'parked-from': 't'})]
@@ -65,7 +65,7 @@ def test_move_to_the_parking_lot_adds_id_and_time_and_keeps_the_first_origin():
     """A parked request has an id, a time, and the topic that it was sent to."""
     connection = Connection()
 
-    limit = DeliveryLimit(1, 'lot', parks=True)
+    limit = DeathLimit(1, 'lot', parks=True)
     parking.move(connection, Message(**{'parked-from': 'first'}), limit)
 
     ((queue, headers),) = connection.published

@@ -1,5 +1,6 @@
 """Poison messages: moves to the isolation queue and to the parking lot."""
 
+import contextlib
 import functools
 import logging
 import threading
@@ -11,7 +12,7 @@ from oslo_messaging.rpc.dispatcher import RPCDispatcher
 
 from placement_worker.late_ack import poison
 from placement_worker.late_ack.listener import LateAckListener
-from placement_worker.late_ack.parking import DeliveryLimit
+from placement_worker.late_ack.parking import DeathLimit
 from placement_worker.late_ack.poison import PoisonMessages
 from placement_worker.late_ack.request import Hooks
 from placement_worker.late_ack.server import LateAckServer
@@ -31,6 +32,19 @@ class Endpoint:
         self._log.append('handled')
 
 
+class Crashes:
+    """Every redelivered request was in flight at one death."""
+
+    def __init__(self):
+        self.moving = threading.Lock()
+
+    def handling(self, request, **_):
+        return contextlib.nullcontext()
+
+    def deaths(self, request):
+        return 1
+
+
 @pytest.fixture
 def log():
     """The events of requests, in their order."""
@@ -40,12 +54,12 @@ def log():
 @pytest.fixture
 def handle(log):
     """Let a server of one process handle a delivery in a thread; return thread, poll and moves."""
-    transport, lock = oslo_messaging.get_rpc_transport(cfg.CONF, 'fake:'), threading.Lock()
+    transport, crashes = oslo_messaging.get_rpc_transport(cfg.CONF, 'fake:'), Crashes()
 
     def handling(delivery, limit):
         moved = threading.Event()
         target = oslo_messaging.Target(topic='t', server='s')
-        messages = PoisonMessages(limit, lambda *_: moved.set(), ValueError, lock)
+        messages = PoisonMessages(limit, lambda *_: moved.set(), ValueError, crashes)
         made = functools.partial(LateAckServer, poison=messages)
         server = oslo_messaging.get_rpc_server(transport, target, [Endpoint(log)], server_cls=made)
         connection = Connection()
@@ -64,9 +78,9 @@ def test_isolated_request_waits_until_moves_of_its_process_are_acknowledged(hand
     above_limit._raw_message.headers['x-delivery-count'] = 4
     above_limit.acknowledge = lambda: log.append('acknowledged')
 
-    moving, poll, moved = handle(above_limit, DeliveryLimit(3, 'isolation', parks=False))
+    moving, poll, moved = handle(above_limit, DeathLimit(1, 'isolation', parks=False))
     assert moved.wait(10)
-    isolated, _, _ = handle(Delivery('u1'), DeliveryLimit(1, 'parked', parks=True))
+    isolated, _, _ = handle(Delivery('u1'), DeathLimit(1, 'parked', parks=True))
     isolated.join(0.2)
     poll()
     moving.join()
@@ -84,9 +98,9 @@ def divert(connection, monkeypatch):
         cfg.CONF([], default_config_files=[])
         hooks = Hooks(describe=lambda message: f'{message["method"]}: ')
         listener = LateAckListener(Driver(), connection, hooks=hooks)
-        limit = DeliveryLimit(3, 'parked', parks=True)
+        limit = DeathLimit(1, 'parked', parks=True)
         target = oslo_messaging.Target(topic='t', server='s')
-        messages = PoisonMessages(limit, forward, ValueError)
+        messages = PoisonMessages(limit, forward, ValueError, Crashes())
         dispatcher = RPCDispatcher([], ContextSerializer())
         server = LateAckServer(Transport(), target, dispatcher, poison=messages)
         delivery = Delivery('u1', redelivered=True)
@@ -138,5 +152,6 @@ def test_lines_about_a_poison_message_name_its_method(divert, caplog):
 
     assert caplog.messages[-2:] == [
         'm: Request u1 was redelivered',
-        'm: Request u1 was redelivered 4 times; moving it to parked',
+        'm: Request u1 was redelivered 4 times, and in flight at 1 deaths of processes; '
+        'moving it to parked',
     ]

@@ -153,10 +153,10 @@ def test_queues_move_poison_messages_to_isolation_and_then_to_the_parking_lot(co
 
     fast, slow, isolation = factory.consumed_queues(conf)
 
-    assert fast.delivery_limit == slow.delivery_limit
-    assert (fast.delivery_limit.queue, fast.delivery_limit.parks) == ('t-suspects', False)
+    assert fast.death_limit == slow.death_limit
+    assert (fast.death_limit.queue, fast.death_limit.parks) == ('t-suspects', False)
     assert (isolation.topic, isolation.threads) == ('t-suspects', 1)
-    assert (isolation.delivery_limit.queue, isolation.delivery_limit.parks) == ('t-parked', True)
+    assert (isolation.death_limit.queue, isolation.death_limit.parks) == ('t-parked', True)
 
 
 @pytest.mark.parametrize(('engine_timeout_s', 'expected'), [(600, [60, 600, 600]), (30, [30] * 3)])

@@ -1,0 +1,80 @@
+"""The requests that were in flight when processes of this worker died, in shared memory.
+
+The broker counts lost connections like crashes, so its count cannot blame a request. Each process
+writes what it handles into its row, and the parent of the processes moves the row of a dead one to
+the deaths. The memory has no lock, which a crashed process could keep locked.
+"""
+
+import contextlib
+import multiprocessing
+import os
+import threading
+from collections.abc import Iterator
+
+REMEMBERED = 1024  # the last deaths of requests
+
+
+class CrashTable:
+    def __init__(self, processes: int, threads: int) -> None:
+        self._columns = 1 + threads  # the id of a process, and the requests of its threads
+        self._cells = multiprocessing.RawArray('q', processes * self._columns)
+        self._deaths = multiprocessing.RawArray('q', REMEMBERED)
+        self._next_death = 0  # of the parent
+        self._own = range(0)  # the cells of this process
+        self._kinds: dict[int, tuple[bool, bool]] = {}  # isolated and redelivered, per own cell
+        self._changed = threading.Condition()
+        self.moving = threading.Lock()  # held until a moved request is acknowledged
+
+    def start_process(self, number: int) -> None:
+        first = number * self._columns
+        self._cells[first] = os.getpid()
+        self._own = range(first + 1, first + self._columns)
+
+    def record_death(self, number: int) -> None:
+        first = number * self._columns
+        for cell in range(first + 1, first + self._columns):
+            if self._cells[cell]:
+                self._deaths[self._next_death] = self._cells[cell]
+                self._next_death = (self._next_death + 1) % REMEMBERED
+                self._cells[cell] = 0
+
+    @contextlib.contextmanager
+    def handling(self, request: int, *, isolated: bool, redelivered: bool) -> Iterator[None]:
+        """Record a request, and handle no isolated one beside one that crashed a process.
+
+        A redelivered request may have done so on another host.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: not self._must_wait(isolated, redelivered))
+            cell = next(cell for cell in self._own if not self._cells[cell])
+            self._cells[cell] = request
+            self._kinds[cell] = isolated, redelivered
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._cells[cell] = 0
+                del self._kinds[cell]
+                self._changed.notify_all()
+
+    def _must_wait(self, isolated: bool, redelivered: bool) -> bool:
+        if isolated:
+            return any(
+                again or self.deaths(self._cells[c]) for c, (_, again) in self._kinds.items()
+            )
+        return redelivered and any(other for other, _ in self._kinds.values())
+
+    def deaths(self, request: int) -> int:
+        # The parent, which may pause for 5 s before it creates a process, learns of a death late.
+        recorded: int = self._deaths[:].count(request)
+        firsts = range(0, len(self._cells), self._columns)
+        rows = [self._cells[first : first + self._columns] for first in firsts]
+        return recorded + sum(request in row[1:] and _has_ended(row[0]) for row in rows)
+
+
+def _has_ended(pid: int) -> bool:
+    try:
+        with open(f'/proc/{pid}/stat', 'rb') as status:
+            return status.read().rpartition(b') ')[2].startswith((b'Z', b'X'))
+    except OSError:
+        return True
