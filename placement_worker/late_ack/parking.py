@@ -17,6 +17,7 @@ from kombu.connection import Connection
 
 DELIVERY_COUNT = 'x-delivery-count'
 ACQUIRED_COUNT = 'x-acquired-count'  # of RabbitMQ 4.3, which sets it on each redelivery
+DEAD_LETTER = 'x-death'
 PARKED_ID, PARKED_AT, PARKED_FROM = 'parked-id', 'parked-at', 'parked-from'
 # The header of a retried request; its unique id is that of the request that was parked.
 RETRIED = 'retried'
@@ -88,14 +89,16 @@ def retry(connection: Connection, request: ParkedRequest) -> None:
 
 def delivery_count(message: Any) -> int:
     """Return how often the broker delivered a message before, without an acknowledgement."""
-    # RabbitMQ 4.3 passes on the count of a publisher, or that which a dead letter had in its queue,
-    # until it counts a delivery itself. It counts no delivery that ended in a nack.
+    # RabbitMQ 4.3 adds to the count of a publisher or of a former queue, and its other count begins
+    # again. The first delivery of a dead letter has both counts of its former queue.
     headers = message.headers or {}
     count = headers.get(DELIVERY_COUNT, 0)
     if not (message.delivery_info.get('redelivered') and isinstance(count, int)):
         return 0
     acquired = headers.get(ACQUIRED_COUNT)
-    return min(count, acquired) if isinstance(acquired, int) else count
+    if not isinstance(acquired, int):
+        return count
+    return 0 if DEAD_LETTER in headers and count <= acquired else min(count, acquired)
 
 
 def _text(header: object) -> str | None:

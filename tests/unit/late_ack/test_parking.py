@@ -122,6 +122,8 @@ def test_retry_of_a_message_that_no_worker_parked_is_refused():
         ({'x-delivery-count': 2, 'x-acquired-count': 4}, True, 2),
         ({'x-delivery-count': 10, 'x-acquired-count': 1}, True, 1),
         ({'x-delivery-count': 2, 'x-acquired-count': 'many'}, True, 2),
+        ({'x-delivery-count': 10, 'x-acquired-count': 10, 'x-death': []}, True, 0),
+        ({'x-delivery-count': 11, 'x-acquired-count': 1, 'x-death': []}, True, 1),
     ],
 )
 def test_delivery_count_is_that_of_the_broker(headers, redelivered, expected):
