@@ -26,7 +26,7 @@ PolicyT = TypeVar('PolicyT', bound=Policy[Any])
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A policy and its binding; `skip_reason` is None if the policy is consulted."""
+    """A policy and its binding; without a `skip_reason`, the policy is consulted."""
 
     binding: Binding
     policy: Policy[Any]

@@ -98,8 +98,8 @@ def _id(value: object) -> str:
 class RequestLog(Listener):
     """Listener that logs a line per reply, one per warning in it, and one per refused request.
 
-    What an operator must act on has the level WARNING. A cordon of an unknown place has one line in
-    the lifetime of the object, though the replies to all checks that it concerns have a warning.
+    Lines that an operator must act on have the level WARNING. A cordon of an unknown place has one
+    line in the lifetime of the object, though all checks that it concerns have a warning.
     """
 
     def __init__(self, now: Callable[[], datetime.datetime]) -> None:

@@ -220,7 +220,7 @@ class Exporter:
         on_close: Callable[[], None],
         cordons: Cordons | None,
     ) -> None:
-        """`cordons` is None without a cordon file.
+        """Listen; a worker without a cordon file passes no `cordons`.
 
         :raises ConfigurationError: address and port cannot be used.
         """

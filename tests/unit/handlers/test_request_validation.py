@@ -44,7 +44,8 @@ def test_validate_policies_with_an_id_twice_names_the_second():
         )
 
 
-WITHOUT_VERSION = {'id': 'p', 'type': 'os.nova.server'}
+WITHOUT_VERSION = {'profile': {'id': 'p', 'type': 'os.nova.server'}}
+OTHER_PROFILE = {'profile': {'id': 'p', 'type': 'os.heat.stack-1.0'}}
 
 
 def warnings(check, *args, zones=('a',), **more):
@@ -104,23 +105,13 @@ BOUNDS = {'number': None, 'adjustment_type': None, 'min_size': 1}
         ('CLUSTER_RESIZE', [], {'inputs': SIZED}, []),
         ('CLUSTER_RESIZE', [], {'inputs': {'number': 5}, 'target': 'AFTER'}, []),
         ('CLUSTER_OPERATION', [], {'inputs': {'number': 5}}, []),
-        (
-            'CLUSTER_SCALE_IN',
-            [zone_policy('a'), deletion_policy()],
-            {'profile': WITHOUT_VERSION},
-            [SKIPPED],
-        ),
-        (
-            'CLUSTER_SCALE_OUT',
-            [zone_policy('a')],
-            {'profile': {'id': 'p', 'type': 'os.heat.stack-1.0'}},
-            [],
-        ),
-        ('CLUSTER_CHECK', [zone_policy('a')], {'profile': WITHOUT_VERSION}, []),
+        ('CLUSTER_SCALE_IN', [zone_policy('a'), deletion_policy()], WITHOUT_VERSION, [SKIPPED]),
+        ('CLUSTER_SCALE_OUT', [zone_policy('a')], OTHER_PROFILE, []),
+        ('CLUSTER_CHECK', [zone_policy('a')], WITHOUT_VERSION, []),
     ],
 )
 def test_mistake_that_changes_a_decision_is_a_warning(check, action, policies, more, expected):
     """A resize without its type, and a profile type without its version, are named."""
-    found = warnings(check, action, policies, nodes(a=2), **more)
+    texts = warnings(check, action, policies, nodes(a=2), **more)
 
-    assert [one for one in found if 'Unknown input' not in one] == expected
+    assert [text for text in texts if 'Unknown input' not in text] == expected

@@ -134,16 +134,12 @@ def test_check_writes_the_state_of_all_processes_and_close_deletes_it(heartbeats
     clock.now += 0.5
     watchdog.check()
 
+    ages = {'poll_age_s': 0.5, 'request_age_s': 10.5, 'disconnected_s': None}
+    healthy = {'alive': True, 'reasons': [], 'ready': True, 'missing': []}
     assert json.loads(file.read_text()) == {
         'checked_at': '2026-01-01T12:00:00+00:00',
-        'alive': True,
-        'reasons': [],
-        'ready': True,
-        'missing': [],
-        'processes': [
-            {'pid': 100, 'poll_age_s': 0.5, 'request_age_s': 10.5, 'disconnected_s': None},
-            {'pid': 101, 'poll_age_s': 0.5, 'request_age_s': 10.5, 'disconnected_s': None},
-        ],
+        **healthy,
+        'processes': [{'pid': 100, **ages}, {'pid': 101, **ages}],
     }
     watchdog.close()
     assert not file.exists()

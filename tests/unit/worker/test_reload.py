@@ -36,7 +36,7 @@ def conf(file):
 def messages(caplog):
     """Return the lines that a reload adds to the log at INFO."""
     caplog.set_level(logging.INFO)
-    return lambda: [one.getMessage() for one in caplog.records if one.name == reload.LOG.name]
+    return lambda: [text for name, _, text in caplog.record_tuples if name == reload.LOG.name]
 
 
 @pytest.mark.parametrize(

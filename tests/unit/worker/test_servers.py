@@ -18,9 +18,8 @@ from tests.unit.late_ack.fakes import Connection, Driver
 
 def server(threads=1, listener=None):
     """Return a server that records its calls; without a listener it has not reached its broker."""
-    return Server(
-        Mock(spec_set=['listener', 'start', 'stop', 'wait'], listener=listener), threads, 60
-    )
+    recording = Mock(spec_set=['listener', 'start', 'stop', 'wait'], listener=listener)
+    return Server(recording, threads, 60)
 
 
 @pytest.fixture
@@ -64,9 +63,8 @@ class ListeningServer:
 
     def __init__(self, clock):
         listener = LateAckListener(Driver(), Connection(), 't', monotonic=clock)
-        listener.in_flight.add(
-            SimpleNamespace(key=1, is_logged=False, message={'method': 'm'}, ctxt={})
-        )
+        message = {'key': 1, 'is_logged': False, 'message': {'method': 'm'}, 'ctxt': {}}
+        listener.in_flight.add(SimpleNamespace(**message))
         self.listener = base.PollStyleListenerAdapter(listener, 1, None)
 
 
