@@ -127,13 +127,13 @@ WAYS = [
         '(rebalance|cordons)',
         r'.*\bweb\.yaml',
         ELSEWHERE,
-        'tests/unit/cmd/test_clusters.py: prints a cluster and plans its rebalance',
+        'tests/unit/cmd/test_decision_logs.py: prints a cluster and plans its rebalance',
     ),
     Way(
         'runbook',
         r'.*\brequest\.yaml',
         ELSEWHERE,
-        'tests/unit/cmd/test_replay.py: prints a request and reads it again',
+        'tests/unit/cmd/test_decision_logs.py: prints a request and reads it again',
     ),
     Way(
         'runbook',

@@ -31,17 +31,28 @@ CORRECT = '; correct the file and try again'
 
 
 @pytest.mark.parametrize(('command', 'failed'), [('check', 2), ('plan', 1)])
-def test_wrong_input_is_an_error_of_the_file(program, command, failed):
-    """A value that only a policy can refuse is reported once, with its line, like other values."""
-    wrong = request('CLUSTER_SCALE_OUT', [zone_policy('a')], inputs={'count': 'seven'})
+@pytest.mark.parametrize(
+    ('inputs', 'error'),
+    [
+        ({'count': 'seven'}, 'Expected `int`, got `"seven"` - at `$.action.inputs.count`'),
+        (
+            {'cuont': 3},
+            'Unknown input of CLUSTER_SCALE_OUT: "cuont" (did you mean "count"?) - at '
+            '`$.action.inputs`',
+        ),
+    ],
+    ids=['value', 'name'],
+)
+def test_wrong_input_is_an_error_of_the_file(program, command, failed, inputs, error):
+    """A value that only a policy can refuse, and a misspelled input, are shown with their line."""
+    wrong = request('CLUSTER_SCALE_OUT', [zone_policy('a')], inputs=inputs)
 
     status, out, err = program(command, 'f', '--cloud', 'c', c=CLOUD, f=wrong)
 
     first, line, _ = err.splitlines()
     assert (status, out) == (failed, '')
-    assert re.search(r' f:1:\d+: Expected `int`, got `"seven"` - at `\$\.action\.inputs', first)
-    assert first.endswith(CORRECT)
-    assert '"seven"' in line
+    assert re.search(rf': f:1:\d+: {re.escape(error + CORRECT)}$', first)
+    assert json.dumps(inputs)[1:-1] in line
 
 
 @pytest.mark.parametrize('command', ['check', 'plan'])
@@ -219,17 +230,14 @@ def test_check_of_lines_replies_to_each_line(tmp_path, name):
 def test_check_of_lines_with_yaml_notes_the_mistake_once(run):
     """YAML input with --lines causes one note about the option; YAML output is refused."""
     status, out, err = run('check', '--lines', 'f', f='\n' + yaml.safe_dump(GOOD))
+    refused = run('check', '--lines', '-f', 'yaml', 'f')
 
-    assert status == 2
-    assert err == (
-        'placement-policy check: f: the first line is not a JSON object; for YAML, omit --lines\n'
-    )
+    prefix = 'placement-policy check: '
+    note = 'f: the first line is not a JSON object; for YAML, omit --lines\n'
+    assert (status, err) == (2, prefix + note)
     assert {json.loads(line)['error']['type'] for line in out.splitlines()} == {'InvalidRequest'}
-    assert run('check', '--lines', '-f', 'yaml', 'f') == (
-        2,
-        '',
-        'placement-policy check: --lines prints replies as JSON; omit --lines or -f yaml\n',
-    )
+    error = '--lines prints replies as JSON; omit --lines or -f yaml\n'
+    assert refused == (2, '', prefix + error)
 
 
 def test_check_of_lines_uses_the_error_messages_of_the_worker(run):
@@ -265,16 +273,29 @@ def test_check_in_process_imports_neither_messaging_nor_openstack():
     assert done.returncode == 0
 
 
-def test_check_with_two_missing_types_names_both(run):
-    """All errors of a request are found in one run."""
-    policies = [{'id': name, 'spec': {'type': name, 'version': 1}} for name in ('x', 'y')]
+@pytest.mark.parametrize('step', [1, -1], ids=['missing first', 'wrong first'])
+def test_check_with_missing_types_and_wrong_properties_names_all(run, step):
+    """All errors of a request are found in one run; disabled policies do not matter."""
+    missing = [{'id': name, 'spec': {'type': name, 'version': 1}} for name in 'xyz']
+    missing[2]['enabled'] = False
+    wrong = changed(zone_policy('a'), lambda p: p['spec']['properties'].update(zones=[{'nam': 1}]))
+    policies = [*missing, wrong][::step]
 
-    status, _, err = run('check', 'f', f=json.dumps(request('CLUSTER_SCALE_IN', policies)))
+    status, _, err = run('check', 'f', f=request('CLUSTER_SCALE_IN', policies))
 
-    assert status == 2
-    assert 'f: 2 errors' in err
-    for name in ('x', 'y'):
-        assert f'Policy type `{name}-1.0` is not installed' in err
+    path = f'`$.policies[{policies.index(wrong)}].spec.properties.zones[0]`'
+    lines = [line for line in err.splitlines() if line.startswith('f:')]
+    found = [line.split(': ', 1)[1].partition('; ')[0] for line in lines]
+    assert (status, 'f: 4 errors' in err) == (2, True)
+    assert sorted(found) == [
+        f'Object missing required field `name` - at {path}',
+        *(
+            f'Policy type `{policy["id"]}-1.0` is not installed - at '
+            f'`$.policies[{policies.index(policy)}].spec`'
+            for policy in missing[:2]
+        ),
+        f'Unknown key `nam` (did you mean `name`?) - at {path}',
+    ]
 
 
 LINE_CLOUD = Inventory.parse({'zones': {'a': True, 'b': True}}, 'the cloud')
@@ -407,21 +428,6 @@ def test_warning_is_the_first_line_of_a_table_and_in_the_data(program, command):
     assert json.loads(data)['warnings'] == [warning]
 
 
-MISSPELT = request('CLUSTER_SCALE_IN', [deletion_policy()], nodes(a=3), inputs={'cuont': 3})
-UNKNOWN = (
-    'Unknown input of CLUSTER_SCALE_IN: "cuont" (did you mean "count"?) - at `$.action.inputs`'
-)
-
-
-@pytest.mark.parametrize(('command', 'failed'), [('check', 2), ('plan', 1)])
-def test_unknown_input_on_the_command_line_is_an_error(program, command, failed):
-    """The command line refuses a misspelled input and names the key that was meant."""
-    status, out, err = program(command, 'f', f=MISSPELT)
-
-    assert (status, out) == (failed, '')
-    assert err.startswith(f'placement-policy {command}: f:1:88: {UNKNOWN}; correct the file')
-
-
 def test_unknown_input_that_a_plugin_of_the_worker_reads_is_accepted(program, monkeypatch):
     """The command line accepts the keys that policy types of the worker that replies declare."""
 
@@ -431,7 +437,8 @@ def test_unknown_input_that_a_plugin_of_the_worker_reads_is_accepted(program, mo
 
     registry = Registry([('senlin.policy.deletion-1.1', Draining)])
     monkeypatch.setattr(targets.Registry, 'installed', lambda: registry)
+    asked = request('CLUSTER_SCALE_IN', [deletion_policy()], nodes(a=3), inputs={'cuont': 3})
 
-    status, out, _ = program('check', '-f', 'json', 'f', f=MISSPELT)
+    status, out, _ = program('check', '-f', 'json', 'f', f=asked)
 
     assert (status, json.loads(out)['warnings']) == (0, [])

@@ -30,11 +30,6 @@ def wrong_places(asked):
     ('change', 'headline', 'last'),
     [
         (
-            lambda r: r['action'].update(id=7),
-            'f:3:7: Expected `str`, got `int` - at `$.action.id`',
-            ['     3 |   id: 7', '       |       ^'],
-        ),
-        (
             lambda r: (r['action'].update(id=7), r.update(target='NEVER')),
             'f: 2 errors',
             [
@@ -62,7 +57,7 @@ def wrong_places(asked):
             ['and at least 2 more errors'],
         ),
     ],
-    ids=['one', 'several', 'places', 'limit'],
+    ids=['several', 'places', 'limit'],
 )
 def test_errors_are_counted_and_shown_with_their_lines(monkeypatch, change, headline, last):
     """Each error has its position, a snippet and a caret, up to a limit of the search."""
@@ -107,42 +102,21 @@ def test_line_that_may_hold_a_secret_is_not_shown():
     assert 's3cr3t' not in ''.join(lines)
 
 
-def test_missing_types_and_wrong_properties_are_found_together():
-    """A command that decides here names all policies to correct; disabled ones do not matter."""
-    missing = [{'id': name, 'spec': {'type': name, 'version': 1}} for name in ('x', 'y', 'z')]
-    missing[2]['enabled'] = False
-    wrong = changed(zone_policy('a'), lambda p: p['spec'].update(properties=BAD))
-    (read,) = documents.parse(
-        Source('f', yaml.safe_dump(request('CLUSTER_SCALE_IN', [*missing, wrong])))
-    )
-
-    for exc in (errors.InvalidSpec('x'), errors.PolicyTypeNotFound('x')):
-        error = file_errors.invalid_document(exc, read, CheckRequest, 'x', is_local=True)
-        texts = [problem.text for problem in error.problems]
-        assert len(texts) > 3
-        assert [text[:36] for text in texts[:2]] == [
-            'Policy type `x-1.0` is not installed',
-            'Policy type `y-1.0` is not installed',
-        ]
-        assert all('`$.policies[3].spec.properties.' in text for text in texts[2:])
-
-
 @pytest.mark.parametrize(
-    ('wrong', 'expected'), [((0,), 'senlin.policy.zone_placement-1.0'), ((0, 1), None)]
+    ('wrong', 'named'), [((0,), 'senlin.policy.zone_placement-1.0'), ((0, 1), 'NAME-VERSION')]
 )
-def test_type_of_errors_is_that_of_the_only_spec(wrong, expected):
+def test_hint_names_the_schema_of_the_only_wrong_spec(program, wrong, named):
     """The hint names the schema of a type only if it helps with all errors."""
 
     def damage(asked):
         for i in wrong:
             asked['policies'][i]['spec']['properties'] = {'x': 1}
 
-    document = changed(GOOD, damage)
-    (read,) = documents.parse(Source('f', yaml.safe_dump(document)))
-    exc = errors.InvalidSpec('x')
-    error = file_errors.invalid_document(exc, read, CheckRequest, 'x')
+    _, _, err = program('check', 'f', f=changed(GOOD, damage))
 
-    assert file_errors.type_of(exc, error, document, CheckRequest) == expected
+    assert err.splitlines()[0].endswith(
+        f'; run "placement-policy type show {named}" for the schema'
+    )
 
 
 ERRORS = [

@@ -85,27 +85,29 @@ def test_paint_of_a_stream_is_on_for_capable_terminals_only(stream, environ, col
     assert (Paint.of(stream, environ)('x', 'red') != 'x') is colored
 
 
-def decided(policy_type='senlin.policy.loadbalance-1.4', removed=('n1',)):
-    """Return the decision of a policy that removed members."""
-    return Decision('p', None, policy_type, 500, 'APPLIED', 'r', 1.0, {'removed': removed})
+LEAVES, STAYS = ('loadbalance-1.4', ['n1']), ('loadbalance-1.4', [])
 
 
 @pytest.mark.parametrize(
     ('deletion', 'decision', 'seconds'),
     [
-        ({'grace_period': 60}, decided(), 60),
-        ({'grace_period': 60}, decided(removed=()), 0),
-        ({'grace_period': 60}, decided('senlin.policy.deletion-1.1'), 0),
-        ({'grace_period': 'long'}, decided(), 0),
-        ({'grace_period': -5}, decided(), 0),
-        ('soon', decided(), 0),
-        ({}, decided(), 0),
-        (None, decided(), 0),
+        ({'grace_period': 60}, LEAVES, 60),
+        ({'grace_period': 60}, STAYS, 0),
+        ({'grace_period': 60}, ('deletion-1.1', ['n1']), 0),
+        ({'grace_period': 'long'}, LEAVES, 0),
+        ({'grace_period': -5}, LEAVES, 0),
+        ('soon', LEAVES, 0),
+        ({}, LEAVES, 0),
+        (None, LEAVES, 0),
     ],
 )
 def test_wait_is_the_grace_period_if_members_leave(deletion, decision, seconds):
     """Without members that leave there is nothing to drain, so there is no wait to show."""
-    assert output.drain_wait_s({'deletion': deletion}, [decision]) == seconds
+    name, removed = decision
+    details, kind = {'removed': removed}, f'senlin.policy.{name}'
+    decided = Decision('p', None, kind, 500, 'APPLIED', 'r', 1.0, details)
+
+    assert output.drain_wait_s({'deletion': deletion}, [decided]) == seconds
 
 
 @pytest.mark.parametrize(('command', 'line'), [('check', '    wait: '), ('plan', 'Wait: ')])

@@ -29,9 +29,13 @@ def rebalance(program):
     return planned
 
 
-def test_rebalance_prints_the_steps(rebalance):
-    """The status is 0, and each move is a row with its places and its victim."""
-    status, out, err = rebalance(asked())
+CHECK = request('CLUSTER_SCALE_IN', [zone_policy('a', 'b')], nodes(a=2))
+
+
+@pytest.mark.parametrize('document', [asked(), CHECK], ids=['rebalance', 'check'])
+def test_rebalance_prints_the_steps(rebalance, document):
+    """The status is 0, and each move is a row; a check request is planned for its cluster."""
+    status, out, err = rebalance(document)
 
     assert (status, err) == (0, '')
     assert out.startswith('Rebalance of cluster web (2 nodes): OK\n1 move in 1 step\n')
@@ -89,26 +93,19 @@ def test_options_out_of_range_are_refused_by_name(rebalance, option, value, expe
     assert f'argument {option}: expected {expected}, got {value}' in err
 
 
-def test_check_request_is_planned_for_its_cluster(rebalance):
-    """The cluster and the policies of a check request are planned; a misspelled key is refused."""
-    check = request('CLUSTER_SCALE_IN', [zone_policy('a', 'b')], nodes(a=2))
-
-    status, out, err = rebalance(check)
-    assert (status, err) == (0, '')
-    assert '1 move in 1 step\n' in out
-
-    status, out, err = rebalance({**check, 'polices': []})
-    assert (status, out) == (2, '')
-    assert 'polices' in err
-
-
-@pytest.mark.parametrize('document', [[], {'cluster': {}, 'policies': [], 'options': 7}])
-def test_malformed_document_is_refused_despite_options(rebalance, document):
-    """The options of the command line do not hide the errors of a file."""
+@pytest.mark.parametrize(
+    ('document', 'error'),
+    [
+        ([], 'Expected `object`'),
+        ({'cluster': {}, 'policies': [], 'options': 7}, 'Object missing required field'),
+        ({**CHECK, 'polices': []}, 'got `$.polices` (did you mean `policies`?)'),
+    ],
+)
+def test_malformed_document_is_refused_despite_options(rebalance, document, error):
+    """The options of the command line, or the keys of a check, do not hide errors of a file."""
     status, out, err = rebalance(document, '--max-surge', '2')
 
-    assert (status, out) == (2, '')
-    assert 'Expected `object`' in err or 'Object missing required field' in err
+    assert (status, out, error in err) == (2, '', True)
 
 
 STEP = {
@@ -129,11 +126,9 @@ REPLY = {
 
 
 def shown(**more):
-    cluster = request('', (), nodes(a=2))['cluster']
-    asked = msgspec.convert({'cluster': cluster, 'policies': []}, RebalanceRequest)
     reply = msgspec.convert({**REPLY, **more}, RebalanceReply)
-    lines = '\n'.join(_rebalance_lines(reply, asked, Paint(on=False)))
-    return lines.splitlines()
+    planned = msgspec.convert(asked(), RebalanceRequest)
+    return '\n'.join(_rebalance_lines(reply, planned, Paint(on=False))).splitlines()
 
 
 def test_table_shows_the_imbalance_and_each_move():

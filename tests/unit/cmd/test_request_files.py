@@ -11,7 +11,7 @@ from placement_worker.errors import InvalidRequest
 from placement_worker.handlers.in_process import InProcessCaller
 from placement_worker.handlers.request_validation import KNOWN_STATUSES
 from placement_worker.policies.registry import Registry
-from tests.factories import bind, node, nodes, request, zone_policy
+from tests.factories import bind, node, request, zone_policy
 from tests.malformed_requests import GOOD
 from tests.unit.policies.good_policy import Good
 
@@ -80,66 +80,46 @@ def test_misspelled_key_in_the_data_of_a_node_is_an_error_of_each_command(run, c
     assert caret.index('^') == line.index('placment')
 
 
-def described(members=(), context=None, **more):
-    """Return the sentences about a request whose cluster's profile has this context."""
-    asked = request('NODE_CREATE', [], members, **{'node': node(9), **more})
-    if context is not None:
-        asked['cluster']['profile']['properties'] = {'context': context}
-    return list(misspellings(codec.decode(asked, CheckRequest), asked))
+CAUSE = (
+    'Unknown cause "{}" (did you mean "{}"?); it counts as "RPC Request", which the policies decide'
+)
+KEY = 'Unknown key of a profile\'s context: "region"; workers read only region_name'
+STATUS = (
+    'Unknown status of nodes: {}; only ERROR and WARNING are unhealthy; the statuses of Senlin are '
+    + ', '.join(KNOWN_STATUSES)
+)
+PROFILE = {'type': 'os.nova.server-1.0', 'properties': {'context': {'region': 'R1'}}}
 
 
-@pytest.mark.parametrize('cause', [*CAUSES, None, 'autoscaler'])
-def test_describe_of_a_usual_request_returns_none(cause):
-    """Causes of Senlin, causes of other engines and a region in a context are no mistakes."""
-    assert described(nodes(a=1), {'region_name': 'R1'}, cause=cause) == []
+def of_status(*statuses):
+    return {'members': [node(i, status=status) for i, status in enumerate(statuses, start=1)]}
 
 
 @pytest.mark.parametrize(
-    ('cause', 'meant'),
+    ('asked', 'sentence'),
     [
-        ('Derived action', 'Derived Action'),
-        ('DerivedAction', 'Derived Action'),
-        ('RPC request', 'RPC Request'),
+        *(({'cause': cause}, None) for cause in (*CAUSES, None, 'autoscaler')),
+        ({'cause': 'Derived action'}, CAUSE.format('Derived action', 'Derived Action')),
+        ({'cause': 'DerivedAction'}, CAUSE.format('DerivedAction', 'Derived Action')),
+        ({'cause': 'RPC request'}, CAUSE.format('RPC request', 'RPC Request')),
+        ({'context': {'region_name': 'R1'}}, None),
+        ({'context': {'region': 'R1'}}, KEY),
+        ({'node': node(9, profile=PROFILE)}, KEY),
+        ({'members': [node(1, profile=PROFILE)]}, KEY),
+        (of_status(*KNOWN_STATUSES), None),
+        (of_status('', 'EROR', 'warning'), None),  # the worker warns of these
+        (of_status('BROKEN'), STATUS.format('BROKEN')),
+        (of_status('ERROR', 'ACTIV', 'ACTIV'), STATUS.format('ACTIV (did you mean ACTIVE?)')),
+        (of_status('BROKEN', 'DEAD'), STATUS.format('BROKEN, DEAD')),
     ],
 )
-def test_describe_of_a_misspelled_cause_names_the_probable_one(cause, meant):
-    """A misspelled cause makes a derived action the request of a user."""
-    assert described(cause=cause) == [
-        f'Unknown cause "{cause}" (did you mean "{meant}"?); it counts as "RPC Request", which '
-        'the policies decide'
-    ]
+def test_misspelled_values_are_named_with_the_probable_ones(asked, sentence):
+    """A misspelled cause, context or status would change a decision without a word."""
+    asked = {'node': node(9), **asked}
+    context = asked.pop('context', {})
+    sent = request('NODE_CREATE', [], asked.pop('members', ()), **asked)
+    sent['cluster']['profile']['properties'] = {'context': context}
 
+    found = list(misspellings(codec.decode(sent, CheckRequest), sent))
 
-@pytest.mark.parametrize('place', ['cluster', 'node of the action', 'member'])
-def test_describe_of_an_unknown_key_of_a_context_names_it(place):
-    """A misspelled region_name would leave the nodes in the home region."""
-    profile = {'type': 'os.nova.server-1.0', 'properties': {'context': {'region': 'R1'}}}
-    where = {
-        'cluster': {'context': {'region': 'R1'}},
-        'node of the action': {'node': node(9, profile=profile)},
-        'member': {'members': [node(1, profile=profile)]},
-    }[place]
-
-    assert described(**where) == [
-        'Unknown key of a profile\'s context: "region"; workers read only region_name'
-    ]
-
-
-@pytest.mark.parametrize(
-    ('statuses', 'named'),
-    [
-        (KNOWN_STATUSES, None),
-        (['', 'EROR', 'warning'], None),  # the worker warns of these
-        (['BROKEN'], 'BROKEN; only'),
-        (['ERROR', 'ACTIV', 'ACTIV'], 'ACTIV (did you mean ACTIVE?); '),
-        (['BROKEN', 'DEAD'], 'BROKEN, DEAD; '),
-    ],
-)
-def test_describe_of_unknown_statuses_names_each_once_with_the_probable_one(statuses, named):
-    """A user sees once which status is unknown, and which one was probably meant."""
-    found = described([node(i, status=status) for i, status in enumerate(statuses, start=1)])
-
-    assert len(found) == (named is not None)
-    for text in found:
-        assert text.startswith(f'Unknown status of nodes: {named}')
-        assert text.endswith('the statuses of Senlin are ' + ', '.join(KNOWN_STATUSES))
+    assert found == [sentence] * bool(sentence)

@@ -1,15 +1,13 @@
 """placement-policy simulate."""
 
-import io
 import json
 import subprocess
 import sys
+from unittest.mock import MagicMock
 
 import pytest
 
 from placement_worker.cmd import base
-from placement_worker.cmd.base import Progress
-from placement_worker.cmd.cli import PlacementPolicy
 from tests.factories import deletion_policy, spreading, zone_policy
 
 SCENARIO = {
@@ -47,13 +45,10 @@ def test_simulate_as_jsonl_prints_one_line_per_step(program, tmp_path):
     """A program that reads the steps meets no line about the report."""
     status, out, err = program('simulate', 's', '-f', 'jsonl', '--report', 'r.html', s=SCENARIO)
 
-    lines = [json.loads(line)['ours'] for line in out.splitlines()]
+    steps = [json.loads(line)['ours'] for line in out.splitlines()]
+    outcomes = [(step['number'], step['size'], step['status']) for step in steps]
     assert (status, err) == (0, '')
-    assert [(line['number'], line['size'], line['status']) for line in lines] == [
-        (1, 3, 'OK'),
-        (2, 3, ''),
-        (3, 2, 'OK'),
-    ]
+    assert outcomes == [(1, 3, 'OK'), (2, 3, ''), (3, 2, 'OK')]
     assert (tmp_path / 'r.html').exists()
 
 
@@ -131,23 +126,14 @@ def test_simulate_with_an_error_prints_the_cause_first(program, arguments, messa
     assert all(' | ' in line or line.startswith('bad:') for line in others)
 
 
-def test_simulate_on_a_terminal_counts_the_steps(monkeypatch):
+def test_simulate_counts_the_steps_for_a_terminal(program, monkeypatch):
     """A person who waits sees how far a long run is."""
-    started = []
+    progress = MagicMock()
+    monkeypatch.setattr(base, 'Progress', progress)
 
-    class Recorded(Progress):
-        def __enter__(self):
-            started.append(self)
-            return super().__enter__()
+    program('simulate', 'zone-outage')
 
-    monkeypatch.setattr(base, 'Progress', Recorded)
-    app = PlacementPolicy()
-    app.stdout, app.stderr = io.StringIO(), io.StringIO()
-    monkeypatch.setattr(app.stderr, 'isatty', lambda: True)
-
-    app.run(['simulate', 'zone-outage'])
-
-    assert [progress.detail for progress in started] == [', step 16/16']
+    assert progress.return_value.detail == ', step 16/16'
 
 
 @pytest.mark.parametrize('options', [['--report', 'r.html'], ['--plot', 'r.html.svg'], []])

@@ -50,15 +50,6 @@ def test_status_with_a_misspelt_argument_names_the_one_that_is_meant(run, argume
     assert run(*arguments) == (2, '', f'placement-worker-status: {message}\n')
 
 
-@pytest.mark.parametrize('name', ['liveness', 'readiness'])
-def test_probe_without_a_file_fails_in_one_line(run, tmp_path, name):
-    """A probe whose file is missing fails with one line."""
-    code, out, err = run(name, '--file', str(tmp_path / 'none'))
-
-    assert (code, out, err.count('\n')) == (1, '', 1)
-    assert err.startswith(f'placement-worker-status {name}: ')
-
-
 @pytest.mark.parametrize('age', ['0', '-1', 'inf', 'soon'])
 def test_probe_with_an_invalid_age_is_refused(run, capsys, age):
     """The maximum age of the file is a positive number of seconds."""

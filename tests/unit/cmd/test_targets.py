@@ -14,11 +14,7 @@ from placement_worker.cmd import argument_types, remote
 from tests.factories import request, zone_policy
 
 ROOT = Path(__file__).parents[3]
-
-
-NOTE = (
-    'This decision is for the shipped cloud of the examples; use --cloud FILE for another cloud\n'
-)
+NOTE = 'This decision is for the shipped cloud of the examples; use --cloud FILE for another cloud'
 
 
 @pytest.mark.parametrize(
@@ -44,7 +40,7 @@ def test_command_without_cloud_notes_the_shipped_cloud_once(run, arguments, note
     status, _, err = run(*arguments, own=own, spec=zone_policy('az1')['spec'])
 
     assert status == (2 if arguments[0] == 'plan' else 0)
-    assert err == (f'placement-policy {arguments[0]}: {NOTE}' if noted else '')
+    assert err == (f'placement-policy {arguments[0]}: {NOTE}\n' if noted else '')
 
 
 def test_cordon_file_closes_places_of_the_embedded_cloud(run):
@@ -60,12 +56,19 @@ def test_cordon_file_closes_places_of_the_embedded_cloud(run):
     assert 'cordoned until 2999-01-01 (fire)' in out
 
 
-def test_cordon_file_for_running_workers_is_refused(run):
-    """Running workers have cordons of their own."""
-    status, _, err = run('check', 'own', '--transport', 'rabbit://', '--cordon-file', 'x', own={})
+@pytest.mark.parametrize(
+    ('option', 'error'),
+    [
+        ('--cordon-file', 'is for an embedded cloud; running workers use [placement] cordon_file'),
+        ('--cloud', 'describes an embedded cloud; omit it for running workers'),
+    ],
+)
+def test_file_of_an_embedded_cloud_for_running_workers_is_refused(run, option, error):
+    """Running workers have a cloud and cordons of their own."""
+    status, out, err = run('plan', 'own', '--transport', 'rabbit://', option, 'x', own={})
 
-    assert status == 2
-    assert ': --cordon-file is for an embedded cloud; running workers use [placement] ' in err
+    assert (status, out) == (1, '')
+    assert err.startswith(f'placement-policy plan: {option} {error}; ')
 
 
 @pytest.fixture(autouse=True)

@@ -1,6 +1,5 @@
 """The commands `placement-policy validate`, `type list` and `type show`."""
 
-import contextlib
 import datetime
 import json
 from pathlib import Path
@@ -10,7 +9,7 @@ import pytest
 import yaml
 
 from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.cmd import remote, targets, types
+from placement_worker.cmd import remote, types
 from placement_worker.contract.model import Capabilities, Package, SupportStatus
 from placement_worker.errors import InvalidSpec, Rejected, WorkerFailed
 from placement_worker.handlers.in_process import InProcessCaller
@@ -21,6 +20,7 @@ from tests.unit.policies.good_policy import Good
 
 ROOT = Path(__file__).parents[3]
 BROKEN = type('Broken', (Good,), {'interface': (2, 0), 'name': 'acme.broken', 'priority': 'high'})
+GOOD_SPEC = 'type: test.good\nversion: 1.0'
 CORRECT = '; correct the file and try again'
 SCHEMA = '; run "placement-policy type show senlin.policy.zone_placement-1.0" for the schema'
 
@@ -55,9 +55,8 @@ def test_validate_with_an_invalid_spec_checks_the_others(run):
     status, out, err = run('validate', 'f', f=text)
 
     assert status == 2
-    assert yaml.safe_load(out)['properties'] == {
-        'regions': [{'name': 'R1', 'weight': 100, 'cap': -1}]
-    }
+    regions = [{'name': 'R1', 'weight': 100, 'cap': -1}]
+    assert yaml.safe_load(out)['properties'] == {'regions': regions}
     assert err.splitlines() == [
         'placement-policy validate: f:4:13: Expected `int` >= 1, got `0` - at '
         f'`$.properties.zones[0].weight`{SCHEMA}',
@@ -105,18 +104,15 @@ def test_validate_with_check_resources_names_the_file_of_a_refusal_without_a_pat
     run, monkeypatch, error
 ):
     """With several files, the user learns which spec a plugin refuses, and goes on with others."""
-
-    def refuse(*_args):
-        raise error
-
+    refuse = Mock(side_effect=error)
     refusing = type('Refusing', (Good,), {'interface': (2, 0), 'check_resources': refuse})
     refusing.__module__ = __name__
     found = [*Registry.installed().types.items(), ('test.good-1.0', refusing)]
     monkeypatch.setattr(plugin_checks, 'installed', lambda: found)
-    spec, other = 'type: test.good\nversion: 1.0', yaml.safe_dump(zone_policy('a')['spec'])
+    files = {'f': GOOD_SPEC, 'g': yaml.safe_dump(zone_policy('a')['spec'])}
 
     arguments = ('--check-resources', '--cloud', 'cloud.yaml')
-    status, out, err = run('validate', 'f', 'g', *arguments, f=spec, g=other)
+    status, out, err = run('validate', 'f', 'g', *arguments, **files)
 
     text = f'f, document 1: Not here (in test.good-1.0, a plugin of {__name__})'
     assert (status, 'zone_placement' in out) == (2, True)
@@ -140,18 +136,14 @@ def test_type_show_of_a_broken_plugin_says_what_to_do(run, monkeypatch):
 @pytest.mark.parametrize('command', [('list',), ('show', 'senlin.policy.deletion-1.1')])
 def test_type_of_a_server_asks_that_worker(run, monkeypatch, command):
     """The option --server selects one worker by its host; it needs a broker."""
-    asked = []
-
-    def client(url, config_file, timeout_s, server):
-        asked.append(server)
-        return InProcessCaller(Inventory(), Registry.installed())
-
+    client = Mock(return_value=InProcessCaller(Inventory(), Registry.installed()))
     monkeypatch.setattr(remote, 'client', client)
 
     status, _, _ = run('type', *command, '--transport', 'rabbit://x/', '--server', 'host1')
     refused, _, err = run('type', *command, '--server', 'host1')
 
-    assert (status, asked, refused) == (0, ['host1'], 2)
+    client.assert_called_once_with('rabbit://x/', None, None, 'host1')
+    assert (status, refused) == (0, 2)
     assert '--server names a running worker; add --transport or --config-file; ' in err
 
 
@@ -224,34 +216,26 @@ def test_validate_of_a_deprecated_version_is_valid_with_a_note(run, monkeypatch)
     old = type('Old', (Good,), {'interface': (2, 0), 'support_status': status})
     monkeypatch.setattr(plugin_checks, 'installed', lambda: [('test.good-1.0', old)])
 
-    status, _, err = run('validate', 'f', f='type: test.good\nversion: 1.0')
+    status, _, err = run('validate', 'f', f=GOOD_SPEC)
 
-    assert (status, err) == (
-        0,
-        'placement-policy validate: f: Policy type test.good-1.0 is DEPRECATED since 2026.11; use '
-        'another version or another type\n',
-    )
+    note = 'is DEPRECATED since 2026.11; use another version or another type'
+    assert status == 0
+    assert err == f'placement-policy validate: f: Policy type test.good-1.0 {note}\n'
 
 
 @pytest.mark.parametrize('error', [None, WorkerFailed('No such method')])
 def test_validate_of_several_specs_looks_up_each_type_once(run, monkeypatch, error):
     """A failed lookup of the support status neither stops other specs nor changes the result."""
-    looked_up, lookup = [], InProcessCaller.policy_type_get
-
-    def get(caller, name):
-        looked_up.append(name)
-        if error:
-            raise error
-        return lookup(caller, name)
-
-    monkeypatch.setattr(InProcessCaller, 'policy_type_get', get)
+    described = Mock(support_status={})
+    lookup = Mock(side_effect=error, return_value=described)
+    monkeypatch.setattr(InProcessCaller, 'policy_type_get', lookup)
     zone, region = zone_policy('a')['spec'], region_policy('R1')['spec']
 
     status, out, err = run('validate', 'f', f=yaml.safe_dump_all([zone, region, zone]))
 
-    names = [f'{one["type"]}-{one["version"]}' for one in (zone, region)]
+    names = [f'{spec["type"]}-{spec["version"]}' for spec in (zone, region)]
     assert (status, len(list(yaml.safe_load_all(out)))) == (0, 3)
-    assert looked_up == names
+    assert [call.args for call in lookup.call_args_list] == [(name,) for name in names]
     assert err.splitlines() == [
         f'placement-policy validate: f: Cannot look up whether policy type {name} is deprecated: '
         'No such method'
@@ -298,31 +282,23 @@ def test_schema_of_an_unknown_message_suggests_a_similar_one(name, message, run)
 
 def test_ping_of_a_worker_prints_its_identity_and_the_elapsed_time(program, monkeypatch):
     """The reply of the worker on a host names host, process, version and start of the worker."""
-    started, seen = datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC), []
+    about = {'host': 'w1', 'hostname': 'h', 'pid': 7, 'version': '1.1'}
+    started = datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC)
     worker = Mock()
     worker.get_capabilities.return_value = Capabilities(
-        version='1.1', policy_types=[], hostname='h', host='w1', pid=7, started_at=started
+        policy_types=[], started_at=started, **about
     )
-
-    def open_caller(args):
-        seen.append(args.server)
-        return contextlib.nullcontext(worker)
-
-    monkeypatch.setattr(targets, 'open_caller', open_caller)
+    client = Mock(return_value=worker)
+    monkeypatch.setattr(remote, 'client', client)
     ping = ('ping', '--transport', 'rabbit://x/', '--server', 'w1')
 
     status, out, _ = program(*ping, '-f', 'json')
     _, table, _ = program(*ping)
 
     reply = json.loads(out)
-    assert (status, seen, reply.pop('elapsed_ms') >= 0) == (0, ['w1', 'w1'], True)
-    assert reply == {
-        'host': 'w1',
-        'hostname': 'h',
-        'pid': 7,
-        'version': '1.1',
-        'started_at': '2026-01-02T03:04:05+00:00',
-    }
+    client.assert_called_with('rabbit://x/', None, None, 'w1')
+    assert (status, reply.pop('elapsed_ms') >= 0) == (0, True)
+    assert reply == {**about, 'started_at': '2026-01-02T03:04:05+00:00'}
     assert '| w1   | h        |   7 | 1.1     | 2026-01-02T03:04:05+00:00 |' in table
     assert 'default: 60\n' in program('ping', '--help')[1], 'a ping waits for no load balancer'
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from oslo_config import cfg
 from oslo_log import log
+from oslo_messaging._drivers.impl_rabbit import rabbit_opts
 from oslo_upgradecheck.upgradecheck import Code
 
 from placement_worker.cmd import upgrade
@@ -22,7 +23,8 @@ from placement_worker.worker import startup
 from tests.config_files import Options
 from tests.unit.policies.good_policy import Good
 
-CLOUD = f'inventory_file = {Path(__file__).parents[3] / "examples" / "cloud.yaml"}\n'
+ROOT = Path(__file__).parents[3]
+CLOUD = f'inventory_file = {ROOT / "examples" / "cloud.yaml"}\n'
 
 
 @pytest.fixture
@@ -59,11 +61,8 @@ def test_checks_after_a_failed_broker_are_not_run(checks, url):
     assert checked.result('Configuration').code == Code.SUCCESS
     assert checked.result('Broker').code == Code.FAILURE
     for name in ('Exchange and queues', 'Notifications'):
-        other = checked.result(name)
-        assert (other.code, other.details) == (
-            Code.WARNING,
-            'Not checked: the check of the broker failed',
-        )
+        other, text = checked.result(name), 'Not checked: the check of the broker failed'
+        assert (other.code, other.details) == (Code.WARNING, text)
 
 
 @pytest.mark.parametrize(
@@ -76,25 +75,19 @@ def test_checks_after_a_failed_broker_are_not_run(checks, url):
             'Cannot set up the log: /nofile: No such file',
         ),
         (
-            '[decision_log]\nfile = {folder}\n',
-            'Permissions',
-            '[decision_log] file: {folder} is a folder; name a file in it',
-        ),
-        (
             '[metrics]\nport = 9100\naddress = 192.0.2.1\n',
             'Metrics',
             '[metrics] address 192.0.2.1 and port 9100 cannot be used: ',
         ),
     ],
 )
-def test_checks_find_what_a_start_refuses(checks, tmp_path, monkeypatch, text, check, words):
+def test_checks_find_what_a_start_refuses(checks, monkeypatch, text, check, words):
     """The result of the check before an upgrade is that of the start after it."""
     monkeypatch.setitem(sys.modules, 'opentelemetry.sdk.trace', None)
 
     result = checks(text).result(check)
 
-    assert result.code == Code.FAILURE
-    assert words.format(folder=tmp_path) in result.details
+    assert (result.code, words in result.details) == (Code.FAILURE, True)
 
 
 def test_checks_of_files_and_ports_leave_them_as_they_are(checks, tmp_path):
@@ -103,15 +96,13 @@ def test_checks_of_files_and_ports_leave_them_as_they_are(checks, tmp_path):
     file.write_text('{{}}\n')
     with socket.create_server(('127.0.0.1', 0)) as listener:
         port = listener.getsockname()[1]
-        in_use = checks(f'[metrics]\nport = {port}\n[decision_log]\nfile = {file}\n')
-        busy = in_use.result('Metrics')
-        assert in_use.result('Permissions').code == Code.SUCCESS
+        checked = checks(f'[metrics]\nport = {port}\n[decision_log]\nfile = {file}\n')
+        busy = checked.result('Metrics')
+        assert checked.result('Permissions').code == Code.SUCCESS
 
-    free = in_use.result('Metrics')
-
-    assert (busy.code, free.code) == (Code.SUCCESS, Code.SUCCESS)
+    free = checked.result('Metrics')
+    assert (busy.code, free.code, free.details) == (Code.SUCCESS, Code.SUCCESS, None)
     assert busy.details.startswith(f'Port {port} is in use, ')
-    assert not free.details
     assert file.read_text() == '{{}}\n'
     socket.create_server(('127.0.0.1', port)).close()
 
@@ -158,9 +149,6 @@ def test_upgrade_check_into_a_closed_pipe_ends_without_a_message(tmp_path):
     assert (run.returncode, 'pipe' in errors.lower()) == (255, False), errors
 
 
-ROOT = Path(__file__).parents[3]
-
-
 def test_a_folder_that_the_unit_creates_is_a_warning(checks, tmp_path, monkeypatch):
     """/run/placement-worker does not exist before the first start."""
     monkeypatch.setattr(upgrade, 'UNIT_FOLDERS', (str(tmp_path / 'run'),))
@@ -193,20 +181,11 @@ PASSED = f'Checked the permissions of user {upgrade._own_name()}$'
     ('text', 'code', 'details'),
     [
         ('', 0, PASSED),
-        (
-            '[DEFAULT]\nlog_file = w.log\nlog_dir = {folder}\n'
-            '[worker]\nliveness_file = {folder}/liveness\n',
-            0,
-            PASSED,
-        ),
-        (
-            '[decision_log]\nfile = {folder}/d.jsonl\n'
-            '[metrics]\nport = 9100\nfolder = {folder}/metrics\n',
-            0,
-            PASSED,
-        ),
+        ('[DEFAULT]\nlog_file = w.log\nlog_dir = {folder}\n', 0, PASSED),
+        ('[worker]\nliveness_file = {folder}/liveness\n', 0, PASSED),
+        ('[decision_log]\nfile = {folder}/d.jsonl\n', 0, PASSED),
+        ('[metrics]\nport = 9100\nfolder = {folder}/metrics\n', 0, PASSED),
         ('[metrics]\nport = 9100\nfolder = {folder}/a/b/c\n', 0, PASSED),
-        ('[decision_log]\nfile = {folder}/no/d\n', 2, r'\[decision_log\] file: folder '),
         ('[decision_log]\nfile = {folder}/no/such/d\n', 2, r'\[decision_log\] file: folder '),
         ('[DEFAULT]\nlog_file = {folder}/no/log\n', 2, r'\[DEFAULT\] log_file: folder '),
         ('[DEFAULT]\nlog_dir = {folder}/no\n', 2, r'\[DEFAULT\] log_dir: folder '),
@@ -218,6 +197,7 @@ PASSED = f'Checked the permissions of user {upgrade._own_name()}$'
             r'\[decision_log\] file: folder .*; \[worker\] liveness_file: folder ',
         ),
         ('[DEFAULT]\nlog_file = {folder}\n', 2, r'\[DEFAULT\] log_file: \S+ is a folder; name a'),
+        ('[decision_log]\nfile = {folder}\n', 2, r'\[decision_log\] file: \S+ is a folder; name a'),
     ],
 )
 def test_a_file_that_cannot_be_written_fails_if_a_start_needs_it(checks, text, code, details):
@@ -345,3 +325,97 @@ def test_broker_too_old_is_a_failure(version, kind, words):
         upgrade.check_broker_version(version)
     for recent in ('3.10.8', '4.1.0+rc.2'):
         upgrade.check_broker_version(recent)
+
+
+HOSTNAME_OPTION = 'ssl_enforce_hostname_verification'
+
+
+@pytest.fixture
+def unknown_options(tmp_path):
+    """Return the unknown options of a text."""
+
+    def find(text):
+        (tmp_path / 'w.conf').write_text(text)
+        ending = f' in {tmp_path}/w.conf; it has no effect'
+        lines = upgrade.find_unknown_options([str(tmp_path / 'w.conf')])
+        assert all(line.endswith(ending) for line in lines)
+        return [line.removesuffix(ending) for line in lines]
+
+    return find
+
+
+@pytest.mark.parametrize(
+    ('text', 'expected'),
+    [
+        (
+            '[DEFAULT]\ntransport_uri = rabbit://x/\ndebug = true\n[clod]\nbackend = inventory\n'
+            '[cloud]\ninventory_fil = c.yaml\nbackend = inventory\n[nonsense]\na = 1\n',
+            [
+                'Unknown option [DEFAULT] transport_uri (did you mean transport_url?)',
+                'Unknown section [clod] (did you mean cloud?)',
+                'Unknown option [cloud] inventory_fil (did you mean inventory_file?)',
+                'Unknown section [nonsense]',
+            ],
+        ),
+        (
+            '[default]\ndebug = true\n[CLOD]\n[Cloud]\nINVENTORY_FIL = x\n',
+            [
+                'Unknown section [default] (did you mean DEFAULT?)',
+                'Unknown section [CLOD] (did you mean cloud?)',
+                'Unknown option [Cloud] INVENTORY_FIL (did you mean inventory_file?)',
+            ],
+        ),
+        ('[Service_Auth]\nauth_section = mine\nanything = y\n[Mine]\nx = y\n', []),
+        (
+            '[DEFAULT]\nlog-file = x\nlogfile = x\ngraceful_shutdown_timeout = 900\n'
+            'executor_thread_pool_size = 3\n[oslo_messaging_rabbit]\nssl = true\n'
+            '[oslo_messaging_tracing]\ntracing_enabled = true\n'
+            '[oslo_messaging_notifications]\ndriver = noop\n[oslo_reports]\nlog_dir = /x\n'
+            '[service_auth]\nauth_section = mine\nanything = y\n[mine]\nauth_url = x\n',
+            [],
+        ),
+    ],
+    ids=['misspelled', 'another case', 'auth plugins', 'old names'],
+)
+def test_find_names_only_unknown_sections_and_options_with_the_nearest_name(
+    unknown_options, text, expected
+):
+    """An operator reads which option is misspelled in any case, and gets no false alarm."""
+    assert unknown_options(text) == expected
+
+
+@pytest.mark.parametrize('sample', ['placement-worker.conf.sample', 'bus.conf.sample'])
+def test_find_in_a_sample_is_nothing(unknown_options, sample):
+    """Every option of the samples can be set."""
+    text = re.sub(r'^#(?=[a-z_]+ = )', '', (ROOT / 'conf' / sample).read_text(), flags=re.MULTILINE)
+    if HOSTNAME_OPTION not in {option.name for option in rabbit_opts}:  # oslo.messaging 17
+        text = re.sub(rf'^{HOSTNAME_OPTION} = .*$', '', text, flags=re.MULTILINE)
+
+    assert unknown_options(text) == []
+
+
+def test_find_in_the_environment_names_misspelled_variables(monkeypatch):
+    """oslo.config reads OS_GROUP__OPTION, and ignores a variable that names no option."""
+    monkeypatch.setenv('OS_WORKER__WORKRS', '1')
+    monkeypatch.setenv('OS_WORKER__WORKERS', '1')
+    monkeypatch.setenv('OS_DEFAULT__TRANSPORT_URL', 'rabbit://')
+    monkeypatch.setenv('OS_AUTH_URL', 'https://')
+
+    assert upgrade.find_unknown_options([]) == [
+        'Unknown option [worker] workrs (did you mean workers?) in the environment; it has no '
+        'effect'
+    ]
+
+
+def test_files_are_those_of_config_file_and_config_dir(tmp_path):
+    """Options in a folder of files are checked, too."""
+    (tmp_path / 'a.conf').touch()
+    (tmp_path / 'd').mkdir()
+    (tmp_path / 'd' / 'b.conf').touch()
+    conf = Options()
+    conf(
+        ['--config-file', str(tmp_path / 'a.conf'), '--config-dir', str(tmp_path / 'd')],
+        default_config_dirs=None,
+    )
+
+    assert upgrade.configuration_files(conf) == [f'{tmp_path}/a.conf', f'{tmp_path}/d/b.conf']

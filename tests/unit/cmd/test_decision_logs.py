@@ -1,0 +1,530 @@
+"""The commands that read decision logs: `replay`, `why` and `clusters`."""
+
+import gzip
+import json
+from importlib import metadata
+from pathlib import Path
+
+import msgspec
+import pytest
+import yaml
+
+from placement_worker.cloud.embedded.inventory import Inventory
+from placement_worker.decisions.records import DecisionLog
+from placement_worker.handlers.service import Endpoints, WorkerSettings
+from tests import hostile_requests
+from tests.factories import bind, deletion_policy, node, nodes, request, zone_policy
+
+ROOT = Path(__file__).parents[3]
+VERSION = metadata.version('placement-worker')
+ZONES = zone_policy('a', 'b')
+OUT = 'CLUSTER_SCALE_OUT'
+
+
+def cells(table):
+    """Return the rows of a table, each as the texts of its cells."""
+    rows = (row.split('|')[1:-1] for row in table.splitlines() if '|' in row)
+    return [[cell.strip() for cell in row] for row in rows]
+
+
+@pytest.fixture
+def growth(recorded):
+    """Return the line of a decision about a growth, whose reply has `"a":2`."""
+    return recorded(request(OUT, [ZONES], inputs={'count': 3}))
+
+
+@pytest.fixture
+def shrinkage(recorded):
+    """Return the line of a decision to delete the node n1."""
+    policies = [ZONES, deletion_policy('OLDEST_FIRST')]
+    return recorded(request('CLUSTER_SCALE_IN', policies, nodes(a=2, b=1), inputs={'count': 1}))
+
+
+def test_replay_without_differences_exits_with_0(program, growth):
+    """Equal decisions are counted, and the exit status is 0."""
+    status, out, err = program('replay', 'log', log=growth * 2)
+
+    assert (status, err) == (0, '')
+    assert out == f'2 decisions replayed with {VERSION}: all the same\n'
+
+
+def test_replay_with_a_difference_shows_line_request_and_path(program, growth):
+    """A difference is shown with its line, request and path, and the exit status is 1."""
+    status, out, err = program('replay', 'log', log=growth + growth.replace('"a":2', '"a":9'))
+
+    assert (status, err) == (1, '')
+    lines = out.splitlines()
+    assert lines[0].startswith(f'log, line 2: {OUT}, request req-1, decided 20')
+    assert lines[1:4] == ['  $.action.data.creation.zones.a', '    - 9', '    + 2']
+    assert lines[-1].endswith(': 1 different reply')
+
+
+def test_replay_of_a_record_with_packages_names_them_with_their_versions(program, growth):
+    """A difference may come from another version of a plugin's package."""
+    recorded = json.loads(growth.replace('"a":2', '"a":9'))
+    log = json.dumps({**recorded, 'packages': ['acme-rails 1.0']}) + '\n'
+
+    _, out, _ = program('replay', 'log', log=log)
+    _, data, _ = program('replay', 'log', '-f', 'jsonl', log=log)
+
+    assert out.splitlines()[0].endswith(f' by {recorded["version"]}, acme-rails 1.0')
+    assert json.loads(data) == {
+        'line': 'log, line 1',
+        'request_id': 'req-1',
+        'version': recorded['version'],
+        'packages': ['acme-rails 1.0'],
+        'at': '$.action.data.creation.zones.a',
+        'was': 9,
+        'now': 2,
+    }
+
+
+def test_replay_with_a_long_value_truncates_it(program, growth):
+    """A long value is truncated in the table."""
+    longer = growth.replace('3 nodes go to 2 zones', 'x' * 1000)
+
+    _, out, _ = program('replay', 'log', log=longer)
+
+    assert f'    - "{"x" * 99}...\n' in out
+
+
+def test_replay_with_an_invalid_line_skips_it_and_exits_with_2(program, growth):
+    """An invalid line is reported and skipped, and the exit status is 2."""
+    log = growth[:100] + '\n' + growth.replace('"a":2', '"a":9') + growth
+
+    status, out, err = program('replay', 'log', log=log)
+
+    assert status == 2
+    assert err.startswith('placement-policy replay: log, line 1: Expected JSON - at `$`: ')
+    assert err.endswith('; skipped the line\n')
+    assert out.splitlines()[-1].startswith('2 decisions replayed')
+
+
+@pytest.mark.parametrize(
+    ('number', 'last'),
+    [
+        (5, 'log, line 5: Expected JSON - at `$`: '),
+        (6, 'Skipped 1 more line; check that the file is a decision log'),
+        (9, 'Skipped 4 more lines; check that the file is a decision log'),
+    ],
+)
+def test_replay_of_another_file_reports_a_few_lines_only(program, number, last):
+    """A file without any valid line causes a few messages and no claim of equality."""
+    status, out, err = program('replay', 'log', log='hello\n' * number)
+
+    lines = err.splitlines()
+    assert (status, len(lines)) == (2, min(number, 6))
+    assert out.endswith(': nothing to compare\n')
+    assert lines[-1].startswith(f'placement-policy replay: {last}')
+
+
+def test_replay_of_a_compressed_log_with_another_name_reads_it(program, growth):
+    """A compressed log need not end in .gz."""
+    status, out, err = program('replay', 'log.1', **{'log.1': gzip.compress(growth.encode())})
+
+    assert (status, err) == (0, '')
+    assert out.startswith('1 decision replayed with ')
+
+
+@pytest.mark.parametrize('form', ['table', 'jsonl'])
+def test_replay_with_hostile_text_in_a_log_shows_it_escaped(program, growth, form):
+    """A decision log with requests of an attacker cannot control the terminal."""
+    evil = json.dumps(hostile_requests.TEXT)[1:-1]
+    altered = growth.replace(OUT, evil).replace('3 nodes go to 2 zones', evil)
+
+    status, out, err = program('replay', 'log', '-f', form, log=altered)
+
+    assert (status, err, hostile_requests.raw(out)) == (1, '', [])
+    assert 'evil' in out
+
+
+def test_replay_with_a_request_id_prints_a_file_for_check_and_rebalance(program, growth):
+    """The request of a decision is printed as YAML that `check` and `rebalance` read."""
+    other = growth.replace('req-1', 'req-2')
+    status, out, err = program('replay', '--request', 'req-1', 'log', log=other + growth)
+
+    assert (status, err) == (0, '')
+    assert out.startswith(f'# log, line 2: {OUT}, request req-1, decided 20')
+    assert out.count('---\n') == 1
+    printed = yaml.safe_load(out)
+    assert printed['dry_run'] is True
+    assert 'expires_at' not in printed
+    cloud = '{zones: {a: true, b: true}}'
+    for command in ('check', 'rebalance'):
+        status, _, err = program(command, '--cloud', 'cloud', 'file', file=out, cloud=cloud)
+        assert (status, err) == (0, '')
+
+
+@pytest.mark.parametrize(
+    ('request_id', 'cut', 'status', 'error'),
+    [
+        (OUT, None, 1, f'No request {OUT} in the logs; '),  # another text of the log has it
+        ('req-1', -9, 2, 'log, line 1: Expected JSON'),  # the line may be the request
+    ],
+)
+def test_replay_with_a_request_id_that_no_valid_line_has_fails(
+    program, growth, request_id, cut, status, error
+):
+    """An unknown id and an invalid line with the id are reported."""
+    arguments = ('replay', '--request', request_id, 'log')
+
+    code, out, err = program(*arguments, log=growth[:cut] + '\n')
+
+    assert (code, out) == (status, '')
+    assert err.startswith(f'placement-policy replay: {error}')
+
+
+def test_why_shows_event_and_plan(run, shrinkage):
+    """The table has a line per event, and the plan with the alternatives."""
+    status, out, err = run('why', 'n1', '--log', 'log', log=shrinkage)
+
+    assert (status, err) == (0, '')
+    first, *about = out.splitlines()
+    assert first.endswith(
+        'CLUSTER_SCALE_IN act-1  node n1 chosen: rank 1 (oldest in a) among 1 victim'
+    )
+    assert about[:4] == [
+        '    cluster web, zone a, request req-1',
+        f'    worker {VERSION}',
+        '    policy zone_placement (senlin.policy.zone_placement-1.0): 1 node leaves 1 zone',
+        '    policy deletion (senlin.policy.deletion-1.1): Candidates generated',
+    ]
+    assert [row[0] for row in cells(out)[1:]] == ['a', 'b']
+
+
+def test_why_of_a_new_node_says_which_places_are_usable(run, recorded):
+    """The table of a creation shows where nodes can be created."""
+    asked = request('NODE_CREATE', [ZONES], nodes(a=1), node=node(2))
+
+    _, out, _ = run('why', 'n2', '--log', 'log', log=recorded(asked, a=True, b=False))
+
+    assert [row[3] for row in cells(out)] == ['usable', 'yes', 'no']
+
+
+def test_why_as_jsonl_prints_one_line_per_event(run, shrinkage):
+    """The JSON output has one line per event."""
+    _, out, _ = run('why', 'n2', '--log', 'log', '-f', 'jsonl', log=shrinkage)
+
+    (event,) = map(json.loads, out.splitlines())
+    assert (event['event'], event['node'], event['request_id']) == ('spared', 'n2', 'req-1')
+
+
+def test_why_of_an_unknown_node_exits_with_1(run, shrinkage):
+    """A node without any decision is reported."""
+    assert run('why', 'n9', '--log', 'log', log=shrinkage) == (
+        1,
+        '',
+        'placement-policy why: No decision about a node, an action or a cluster n9 in the logs; '
+        'name the logs of all workers with their rotated files; a request that was refused, '
+        'failed, was parked or reached no worker has no decision: look for its cluster in the log '
+        'of each worker (journalctl --unit placement-worker) and in "placement-policy parked '
+        'list"\n',
+    )
+
+
+def test_why_of_a_node_without_a_decision_names_its_cluster(run, recorded):
+    """A node that requests have leads to the decisions about its cluster."""
+    log = recorded(request('CLUSTER_UPDATE', [], nodes(a=1)))
+
+    assert run('why', 'n1', '--log', 'log', log=log) == (
+        1,
+        '',
+        'placement-policy why: No decision names node n1 of cluster web; for the decisions about '
+        'the cluster, run: placement-policy why web --log log\n',
+    )
+
+
+def test_why_with_the_node_after_the_log_names_the_order(run):
+    """argparse takes such a node for a file; the error says where to put it."""
+    status, _, err = run('why', '--log', 'log', 'n1')
+
+    assert (status, '; put NAME before --log; run ' in err) == (2, True)
+
+
+@pytest.mark.parametrize('name', ['n1', 'n9'])
+@pytest.mark.parametrize('damaged', ['{"at": ', 'garbage', '{"at": "n1'])
+def test_why_of_a_damaged_line_exits_with_2(run, shrinkage, name, damaged):
+    """A damaged line may have lost the name of the node, so it is reported for every node."""
+    status, out, err = run('why', name, '--log', 'log', log=f'{shrinkage}{damaged}\n')
+
+    assert status == 2
+    assert ('chosen: rank 1' in out) is (name == 'n1')
+    (message,) = err.splitlines()
+    assert message.startswith('placement-policy why: log, line 2: Expected JSON - at `$`: ')
+    assert message.endswith('; skipped the line')
+
+
+@pytest.mark.parametrize('name', ['n1', 'web', hostile_requests.TEXT])
+@pytest.mark.parametrize('form', ['table', 'jsonl'])
+def test_why_with_hostile_text_in_a_log_shows_it_escaped(run, shrinkage, form, name):
+    """A decision log with requests of an attacker cannot control the terminal."""
+    evil = msgspec.json.encode(hostile_requests.TEXT).decode()[1:-1]
+    log = shrinkage.replace('req-1', evil).replace('act-1', evil)
+
+    status, out, err = run('why', name, '--log', 'log', '-f', form, log=log)
+
+    assert (status, err, hostile_requests.raw(out)) == (0, '', [])
+    assert 'evil' in out
+
+
+def test_why_prints_what_the_manual_shows_for_its_example(run, recorded):
+    """The event, the cluster with the node's zone, and the policies are those of the example."""
+    page = (ROOT / 'doc' / 'source' / 'replay.rst').read_text(encoding='utf-8')
+    example = ROOT / 'placement_worker' / 'examples' / 'scale-in.yaml'
+    log = recorded(yaml.safe_load(example.read_text()), host='node1', az1=True, az2=True)
+
+    _, out, _ = run('why', 'n4', '--log', 'log', log=log.replace('req-1', 'req-24f4a58e'))
+
+    event, *rest = out.splitlines()
+    assert event.partition('  ')[2] in page
+    lines = [line.replace(f'worker {VERSION}', 'worker 0.1.0') for line in rest[:4]]
+    assert {f'    {line}' for line in lines} <= set(page.splitlines())
+
+
+@pytest.mark.parametrize('name', ['n1', 'act-1'])
+def test_why_of_a_record_names_the_packages_and_the_host_that_it_has(run, shrinkage, name):
+    """The code of a plugin may change with its package; old records have no host."""
+    old = {**json.loads(shrinkage), 'packages': ['acme-rails 1.0', 'other 2']}
+    del old['host']
+
+    _, out, _ = run('why', name, '--log', 'log', log=json.dumps(old) + '\n')
+
+    worker = f'worker {VERSION}, acme-rails 1.0, other 2\n'
+    assert (f'    {worker}' if name == 'n1' else f', {worker}    nodes: n1\n') in out
+    assert 'usable' not in out  # an unavailable place gives nodes, too
+
+
+@pytest.fixture
+def actions(recorded):
+    """Return a log with a dry run of an action, its check, and a failed check of another one."""
+    asked = request(OUT, [ZONES], nodes(a=1), inputs={'count': 2})
+    action = {**asked['action'], 'id': 'act-2'}
+    failing = {**asked, 'policies': [zone_policy('b')], 'action': action}
+    return recorded({**asked, 'dry_run': True}, asked, failing, host='node1', a=True, b=False)
+
+
+def test_why_of_an_action_shows_its_checks_with_the_places_of_each_policy(run, actions):
+    """An operator sees why a zone got no node, which worker decided, and what was a dry run."""
+    status, out, err = run('why', 'act-1', '--log', 'log', log=actions)
+
+    assert (status, err) == (0, '')
+    headings = [line.partition('  ')[2] for line in out.splitlines() if 'worker' in line]
+    assert headings == [
+        f'dry run of action act-1, request req-1, worker {VERSION} on node1',
+        f'action act-1, request req-2, worker {VERSION} on node1',
+    ]
+    assert out.count(f'{OUT} of cluster web (1 node), BEFORE: OK\n') == 2
+    closed = [(row[6], row[8]) for row in cells(out) if row[0] == 'b']
+    assert closed == [('0', 'unavailable')] * 2
+
+
+def test_why_of_an_action_that_failed_shows_the_reason(run, actions):
+    """The failed policy is shown with its reason."""
+    status, out, _ = run('why', 'act-2', '--log', 'log', log=actions)
+
+    assert status == 0
+    assert 'BEFORE: ERROR\nNo availability zone found available.\n' in out
+    assert '1. zone_placement (senlin.policy.zone_placement-1.0, priority 300): FAILED in' in out
+
+
+@pytest.mark.parametrize('name', ['c1', 'web'])
+def test_why_of_a_cluster_lists_its_latest_actions_and_the_next_command(run, actions, name):
+    """An operator who knows only the cluster finds the action."""
+    status, out, err = run('why', name, '--log', 'log', log=actions)
+
+    lines = out.splitlines()
+    assert (status, err) == (0, '')
+    assert lines[0] == 'Cluster web, the latest 3 of 3 decisions:'
+    assert [row[1:] for row in cells(out)] == [
+        ['action', 'check', 'places', 'outcome'],
+        [OUT, 'BEFORE', 'to create in a: 2', 'OK'],
+        ['act-1', 'dry run', '', 'Completed policy checking.'],
+        [OUT, 'BEFORE', 'to create in a: 2', 'OK'],
+        ['act-1', '', '', 'Completed policy checking.'],
+        [OUT, 'BEFORE', '', 'ERROR'],
+        ['act-2', '', '', 'No availability zone found available.'],
+    ]
+    assert lines[-1].endswith(': placement-policy why act-2 --log log')
+    _, out, _ = run('why', name, '--log', 'log', log=actions * 10)
+    assert out.startswith('Cluster web, the latest 20 of 30 decisions:\n')
+    assert out.count(OUT) == 20
+
+
+def test_why_of_a_cluster_without_actions_names_no_command(run, registry):
+    """The attachment of a policy belongs to no action that could be shown."""
+    lines = []
+    recorder = DecisionLog(lines.append, None, {})
+    endpoints = Endpoints(Inventory(), registry, WorkerSettings(recorder=recorder))
+    endpoints.policy_attach(bind(deletion_policy()), 'req-1')
+
+    status, out, _ = run('why', 'web', '--log', 'log', log=lines[0].decode())
+
+    assert status == 0
+    assert 'policy_attach | -' in out
+    assert out.endswith('+\n')
+
+
+@pytest.mark.parametrize(('name', 'found'), [('act-2', ['act-2']), ('web', ['act-1', 'act-2'])])
+def test_why_of_an_action_or_a_cluster_as_jsonl_prints_one_line_per_decision(
+    run, actions, name, found
+):
+    """A program gets each decision with the details of its policies."""
+    _, out, _ = run('why', name, '--log', 'log', '-f', 'jsonl', log=actions)
+
+    decisions = [json.loads(text) for text in out.splitlines()]
+    assert sorted({decision['action_id'] for decision in decisions}) == found
+    names = [decision['decisions'][0]['policy_name'] for decision in decisions]
+    assert names == ['zone_placement'] * len(decisions)
+
+
+def test_why_of_an_action_with_an_edited_reply_exits_with_2(run, actions):
+    """A check without its outcome is reported with its line, and the others are shown."""
+    first, *others = actions.splitlines(keepends=True)
+    edited = json.loads(first)
+    del edited['reply']['action']['data']['status']
+    log = json.dumps(edited) + '\n' + ''.join(others)
+
+    status, out, err = run('why', 'act-1', '--log', 'log', log=log)
+
+    assert status == 2
+    assert out.count('BEFORE: OK') == 1
+    assert 'log, line 1: Object missing required field `status` - at `$.reply.action.data`' in err
+
+
+@pytest.fixture
+def log(recorded):
+    """Return a decision log with three nodes of the cluster web and two of the cluster db."""
+    grown = request(OUT, [ZONES], nodes(a=1, b=2), inputs={'count': 2})
+    other = request('CLUSTER_UPDATE', [], [node(1, 'b', 'R1'), node(2)])
+    other['cluster'] |= {'id': 'id-db', 'name': 'db', 'project': 'p2'}
+    return recorded(grown, other).replace('"req-2"', 'null')
+
+
+def test_clusters_shows_nodes_by_place_and_the_latest_check(run, log):
+    """The table has the owner, the nodes of each place, new ones, and the id of the request."""
+    status, out, err = run('clusters', '--log', 'log', log=log)
+
+    titles, *rows = cells(out)
+    assert (status, err) == (0, '')
+    assert titles == ['cluster', 'project', 'nodes', 'latest check']
+    assert [row[:3] for row in rows] == [
+        ['db', 'p2', 'R1 b: 1'],
+        ['', '', 'unknown: 1'],
+        ['', '', ''],
+        ['web', 'p1', 'a: 1'],
+        ['', '', 'b: 2'],
+        ['', '', 'to create in a: 2'],
+    ]
+    assert [row[3] for row in rows][1:3] == ['CLUSTER_UPDATE', 'no request id']
+    assert [row[3] for row in rows][4:] == [OUT, 'req-1']
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'found'),
+    [
+        (['--zone', 'a'], ['web']),
+        (['--zone', 'b'], ['db', 'web']),
+        (['--zone', 'b', '--region', 'R1'], ['db']),
+        (['--region', 'R1'], ['db']),
+        (['--cluster', 'id-db'], ['db']),
+        (['--cluster', 'web', '--zone', 'b'], ['web']),
+    ],
+)
+def test_clusters_lists_only_those_that_match_all_options(arguments, found, run, log):
+    """A zone, a region and a name restrict the list together."""
+    _, out, _ = run('clusters', '--log', 'log', *arguments, '-f', 'jsonl', log=log)
+
+    assert [json.loads(line)['name'] for line in out.splitlines()] == found
+
+
+def test_clusters_of_a_zone_include_those_that_create_nodes_there(run, recorded):
+    """An operator who empties a zone sees the clusters that are about to enter it."""
+    log = recorded(request(OUT, [ZONES], nodes(b=1), inputs={'count': 1}))
+
+    status, out, _ = run('clusters', '--log', 'log', '--zone', 'a', log=log)
+
+    assert (status, 'to create in a: 1' in out) == (0, True)
+
+
+def test_clusters_as_jsonl_counts_by_region_and_zone(run, log):
+    """A line has the numbers that a script adds up."""
+    _, out, _ = run('clusters', '--log', 'log', '--cluster', 'web', '-f', 'jsonl', log=log)
+
+    line = json.loads(out)
+    assert line['places'] == [
+        {'region': None, 'zone': 'a', 'nodes': 1},
+        {'region': None, 'zone': 'b', 'nodes': 2},
+    ]
+    assert line['to_create'] == [{'region': None, 'zone': 'a', 'nodes': 2}]
+    assert (line['nodes'], line['request_id']) == (3, 'req-1')
+
+
+def test_clusters_as_yaml_prints_files_for_rebalance(run, log):
+    """A comment warns of missing nodes, and so does standard error: a pipe hides the comments."""
+    status, out, err = run('clusters', '--log', 'log', '-f', 'yaml', log=log)
+    _, _, silent = run('clusters', '--log', 'log', '--cluster', 'db', '-f', 'yaml', log=log)
+    _, plans, _ = run('rebalance', '--cloud', 'cloud.yaml', 'all.yaml', **{'all.yaml': out})
+
+    comments = [line for line in out.splitlines() if line.startswith('#')]
+    assert comments[1].startswith(f'# web: {OUT} decided ')
+    assert comments[1].endswith('; without 2 nodes to create')
+    assert [file['cluster']['name'] for file in yaml.safe_load_all(out)] == ['db', 'web']
+    assert 'Rebalance of cluster web (3 nodes): OK' in plans
+    time = comments[1].partition(' decided ')[2].partition(';')[0]
+    assert (status, silent) == (0, '')
+    assert err == (
+        'placement-policy clusters: Warning: the file of cluster web lacks the nodes to create by '
+        f'{OUT}, decided {time} (a: 2); if they exist, the file is out of date: '
+        'correct its nodes before a plan\n'
+    )
+
+
+def test_clusters_warns_of_victims_that_no_policy_chose(run, recorded):
+    """A cluster whose engine chooses the victims has too many nodes, and the output says so."""
+    members = nodes(a=2, b=1)
+    log = recorded(request('CLUSTER_SCALE_IN', [ZONES], members, inputs={'count': 1}))
+
+    _, table, _ = run('clusters', '--log', 'log', log=log)
+    _, line, _ = run('clusters', '--log', 'log', '-f', 'jsonl', log=log)
+    status, file, err = run('clusters', '--log', 'log', '-f', 'yaml', log=log)
+
+    assert 'to delete in a: 1' in table
+    assert json.loads(line)['to_delete'] == [{'region': None, 'zone': 'a', 'nodes': 1}]
+    comment = file.splitlines()[0]
+    assert comment.endswith('; with 1 node to delete')
+    time = comment.partition('CLUSTER_SCALE_IN decided ')[2].partition(';')[0]
+    assert (status, err) == (
+        0,
+        'placement-policy clusters: Warning: the file of cluster web has the nodes to delete by '
+        f'CLUSTER_SCALE_IN, decided {time} (a: 1), which the engine chose: remove them before a '
+        'plan\n',
+    )
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'error'),
+    [
+        (
+            ['--zone', 'az9'],
+            'No such cluster has nodes in this place; the logs have nodes in R1 b, a, b, unknown',
+        ),
+        (['--cluster', 'wbe'], 'No check of cluster wbe in the logs; their clusters are db, web'),
+    ],
+)
+def test_clusters_without_a_match_exits_with_1_and_names_those_of_the_logs(
+    arguments, error, run, log
+):
+    """A misspelled name is visible beside the names that the logs have."""
+    status, out, err = run('clusters', '--log', 'log', *arguments, log=log)
+
+    assert (status, out, err) == (1, '', f'placement-policy clusters: {error}\n')
+    _, _, empty = run('clusters', '--log', 'log', *arguments, log='')
+    assert 'The logs have no check of a cluster; name the logs of all workers' in empty
+
+
+def test_clusters_skips_an_invalid_line_and_exits_with_2(run, log):
+    """The clusters of the other lines are shown."""
+    status, out, err = run('clusters', '--log', 'log', '-f', 'jsonl', log='no json\n' + log)
+
+    assert (status, len(out.splitlines())) == (2, 2)
+    assert 'log, line 1: ' in err
