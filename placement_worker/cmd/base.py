@@ -34,16 +34,11 @@ _UNKNOWN_ARGUMENTS = 'unrecognized arguments: '  # the beginning of argparse's e
 
 
 class LocalCommand(command.Command):
-    """A command that needs no worker.
+    """A command that needs no worker."""
 
-    :cvar examples: command lines for `--help`.
-    :cvar epilog: the meaning of the exit status.
-    :cvar error_status: the exit status if the command cannot run, e.g. for wrong arguments.
-    """
-
-    examples: ClassVar[Sequence[str]]
-    epilog: ClassVar[str]
-    error_status: ClassVar[int] = INVALID
+    examples: ClassVar[Sequence[str]]  # command lines for `--help`
+    epilog: ClassVar[str]  # the meaning of the exit status
+    error_status: ClassVar[int] = INVALID  # if the command cannot run
     _parser: argparse.ArgumentParser | None = None
 
     @functools.cached_property
@@ -155,12 +150,9 @@ _CLEAR = '\r\x1b[K'
 
 
 class Progress:
-    """A line with the elapsed time on a stream, shown after a delay and cleared at the end.
+    """A line with the elapsed time on a stream, shown after a delay and cleared at the end."""
 
-    :ivar detail: the end of the line, e.g. ', step 3 of 5'.
-    """
-
-    detail = ''
+    detail = ''  # the end of the line, e.g. ', step 3 of 5'
 
     def __init__(
         self, stream: TextIO, name: str, delay_s: float = 2, interval_s: float = 1

@@ -7,7 +7,6 @@ decoding, and an invalid line is an error object in the output, so that replies 
 import argparse
 import contextlib
 import sys
-from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -112,12 +111,10 @@ class _Bind(FilesCommand):
     @override
     def handle(self, caller: Caller, document: Document, args: argparse.Namespace) -> int:
         request = request_of(document.data, BindRequest)
-        reply = self.bind(caller, request)
+        bind = caller.policy_attach if isinstance(self, Attach) else caller.policy_detach
+        reply = bind(request)
         self.write_result(args.format, reply, _bind_lines(reply, request, self.paint))
         return OK if reply.status == 'OK' else SOME_ERROR
-
-    @abstractmethod
-    def bind(self, caller: Caller, request: BindRequest) -> BindReply: ...
 
 
 class Attach(_Bind):
@@ -126,10 +123,6 @@ class Attach(_Bind):
         'placement-policy attach --config-file /etc/placement-worker/operator.conf request.yaml',
     )
 
-    @override
-    def bind(self, caller: Caller, request: BindRequest) -> BindReply:
-        return caller.policy_attach(request)
-
 
 class Detach(_Bind):
     examples = (
@@ -137,10 +130,6 @@ class Detach(_Bind):
         'placement-policy detach --timeout 600 --transport rabbit://user:password@host/ '
         'request.yaml',
     )
-
-    @override
-    def bind(self, caller: Caller, request: BindRequest) -> BindReply:
-        return caller.policy_detach(request)
 
 
 def _bind_lines(reply: BindReply, request: BindRequest, paint: Paint) -> Iterator[str]:

@@ -188,10 +188,7 @@ class PlacementPolicy(app.App):
 
 
 class _PluginMessages(logging.Filter):
-    """A filter that passes the first message about the installed policy types.
-
-    Each command loads all types, so it would repeat the messages about types that it does not need.
-    """
+    """Each command loads all policy types; the filter passes the first message about them."""
 
     shows_all = False
 

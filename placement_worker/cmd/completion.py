@@ -34,7 +34,6 @@ class Completion(LocalCommand):
 
 
 def _program_parser(program: app.App) -> argparse.ArgumentParser:
-    """Return one parser of all commands."""
     parser = argparse.ArgumentParser(
         program.NAME, parents=[program.parser], add_help=False, conflict_handler='resolve'
     )

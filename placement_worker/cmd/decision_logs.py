@@ -10,7 +10,7 @@ import shlex
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import metadata
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import msgspec
 from typing_extensions import override
@@ -26,6 +26,7 @@ from placement_worker.decisions.records import Entry, InvalidLine
 from placement_worker.formats.text import counted, escaped, listed, shortened
 from placement_worker.policies.registry import Registry
 
+T = TypeVar('T')
 MAX_SKIPPED = 5  # skipped lines that have a message of their own
 MAX_LATEST = 20  # decisions about a cluster in a table
 MAX_VALUE_LENGTH = 100  # characters
@@ -49,11 +50,16 @@ class _LogCommand(LocalCommand):
             help='decision logs of all workers in any order, compressed by gzip or not',
         )
 
-    def skip(self, line: InvalidLine) -> None:
-        self._skipped += 1
-        if self._skipped <= MAX_SKIPPED:
-            error = line.error.rstrip()
-            self.write_error(f'{line.path}, line {line.number}: {error}; skipped the line')
+    def valid(self, items: Iterable[T | InvalidLine]) -> Iterator[T]:
+        """Yield all items but invalid lines, of which the first ones have a message each."""
+        for item in items:
+            if not isinstance(item, InvalidLine):
+                yield item
+                continue
+            self._skipped += 1
+            if self._skipped <= MAX_SKIPPED:
+                where = f'{item.path}, line {item.number}'
+                self.write_error(f'{where}: {item.error.rstrip()}; skipped the line')
 
     def write_rows(self, form: str, rows: Iterable[object], table: Iterable[str]) -> None:
         if form == 'table':
@@ -102,16 +108,11 @@ class Replay(_LogCommand):
             return self._print_requests(parsed_args.logs, parsed_args.request)
         registry = Registry.installed()
         replayed = different = 0
-        for path in parsed_args.logs:
-            for number, entry in records.entries(path):
-                if not isinstance(entry, Entry):
-                    self.skip(InvalidLine(path, number, str(entry)))
-                    continue
-                replayed += 1
-                if differences := replay.differences(entry, registry):
-                    different += 1
-                    where = f'{path}, line {number}'
-                    self._show(where, entry, differences, parsed_args.format)
+        for where, entry in self.valid(_entries(parsed_args.logs)):
+            replayed += 1
+            if differences := replay.differences(entry, registry):
+                different += 1
+                self._show(where, entry, differences, parsed_args.format)
         status = self.end(SOME_ERROR if different else OK)
         if parsed_args.format == 'table':
             version = metadata.version('placement-worker')
@@ -123,20 +124,16 @@ class Replay(_LogCommand):
         return status
 
     def _print_requests(self, logs: Sequence[str], request_id: str) -> int:
-        status, printed = OK, 0
-        text = msgspec.json.encode(request_id)
-        for path in logs:
-            for number, entry in records.entries(path, (text,)):
-                if not isinstance(entry, Entry):
-                    status = self.write_error(f'{path}, line {number}: {entry}; skipped the line')
-                elif entry.request_id == request_id:
-                    printed += 1
-                    self.write(escaped(f'# {path}, line {number}: {_subject(entry)}'))
-                    self.write(output.document(_repeatable(entry), 'yaml'))
-        if status == INVALID or printed:
-            return status
-        self.write_error(f'No request {request_id} in the logs; {_NOT_FOUND}')
-        return SOME_ERROR
+        is_printed = False
+        for where, entry in self.valid(_entries(logs, msgspec.json.encode(request_id))):
+            if entry.request_id == request_id:
+                is_printed = True
+                self.write(escaped(f'# {where}: {_subject(entry)}'))
+                self.write(output.document(_repeatable(entry), 'yaml'))
+        status = self.end(OK if is_printed else SOME_ERROR)
+        if status == SOME_ERROR:
+            self.write_error(f'No request {request_id} in the logs; {_NOT_FOUND}')
+        return status
 
     def _show(
         self, where: str, entry: Entry, differences: list[replay.Difference], form: str
@@ -186,10 +183,7 @@ class Why(_LogCommand):
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         logs, name, form = parsed_args.logs, parsed_args.name, parsed_args.format
         has_decisions = False
-        for event in node_history.events_of_node(logs, name, Registry.installed()):
-            if isinstance(event, InvalidLine):
-                self.skip(event)
-                continue
+        for event in self.valid(node_history.events_of_node(logs, name, Registry.installed())):
             has_decisions = True
             self.write_result(form, event, _event_lines(event, self.paint))
         has_decisions = has_decisions or self._show_decisions(logs, name, form)
@@ -199,7 +193,6 @@ class Why(_LogCommand):
         return status
 
     def _show_decisions(self, logs: Sequence[str], name: str, form: str) -> bool:
-        """Show the checks of an action, or else the decisions about a cluster."""
         checks, of_cluster = cluster_history.decisions_about(logs, name)
         for check in checks:
             self.write_result(form, check.summary, _check_lines(check, self.paint))
@@ -235,12 +228,7 @@ class Clusters(_LogCommand):
 
     @override
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        clusters = []
-        for cluster in cluster_history.latest_clusters(parsed_args.logs):
-            if isinstance(cluster, InvalidLine):
-                self.skip(cluster)
-            else:
-                clusters.append(cluster)
+        clusters = list(self.valid(cluster_history.latest_clusters(parsed_args.logs)))
         chosen = [cluster for cluster in clusters if _is_chosen(cluster, parsed_args)]
         status = self.end(OK if chosen else SOME_ERROR)
         if not chosen:
@@ -274,6 +262,16 @@ class Clusters(_LogCommand):
                 f'{warning} has the nodes to delete by {check} ({listed(counts_in_words(gone))}), '
                 'which the engine chose: remove them before a plan'
             )
+
+
+def _entries(logs: Sequence[str], text: bytes = b'') -> Iterator[tuple[str, Entry] | InvalidLine]:
+    """Yield the entries whose lines hold a text, with their places."""
+    for path in logs:
+        for number, entry in records.entries(path, (text,)):
+            if isinstance(entry, Entry):
+                yield f'{path}, line {number}', entry
+            else:
+                yield InvalidLine(path, number, str(entry))
 
 
 def _subject(entry: Entry) -> str:
@@ -323,7 +321,6 @@ def _why_command(name: str, logs: Sequence[str]) -> str:
 
 
 def _check_lines(check: Check, paint: Paint) -> Iterator[str]:
-    """Yield a check as `placement-policy check` shows it, below its circumstances."""
     summary = check.summary
     about = f'{"dry run of " if summary.dry_run else ""}action {summary.action_id}'
     yield escaped(f'{_time(summary.at)}  {about}{_request(summary)}, {_worker(summary)}')
@@ -333,7 +330,6 @@ def _check_lines(check: Check, paint: Paint) -> Iterator[str]:
 
 
 def _cluster_lines(decisions: Sequence[Summary], logs: Sequence[str]) -> Iterator[str]:
-    """Yield the latest decisions about a cluster, and the command that shows one of them."""
     latest = decisions[-MAX_LATEST:]
     number = f'{len(latest)} of {counted(len(decisions), "decision")}'
     yield escaped(f'Cluster {latest[-1].cluster}, the latest {number}:')

@@ -114,8 +114,8 @@ def invalid_document(
 ) -> Invalid:
     """Return all errors of a document, at least the one that refused it.
 
-    :param text: the text of the error, with paths in the document.
-    :param is_local: whether the request was decided with the policy types that are installed here.
+    :param text: that of the error, with paths in the document.
+    :param is_local: whether the policy types that are installed here decided the request.
     """
     if wrong := errors_in_data(exc, document.data, kind, is_local=is_local):
         return document.invalid(wrong)
@@ -166,7 +166,7 @@ def headline(error: Invalid, document: Document) -> str:
 def problem_lines(error: DocumentError) -> Iterator[str]:
     if error.source is None:
         return
-    lines = [*documents.lines_of(error.source.text), '']  # an error may be after the last line
+    lines = [*documents.LINE_BREAK.split(error.source.text), '']  # an error may be behind the last
     for problem in error.problems:
         if len(error.problems) > 1:
             yield escaped(_located(error.source.name, problem))

@@ -255,7 +255,6 @@ class _Explained(NamedTuple):
     unplaced: PlaceChange
 
     def changes(self, moves: _Moves, held: Counter[Location]) -> list[PlaceChange]:
-        """Return the explained changes, or those of the reply if they differ."""
         moved = _by_name(moves.places, self._name)
         if self._agrees(moved, moves.total):
             return [*self.rows, *[self.unplaced] * bool(self.unplaced.before)]

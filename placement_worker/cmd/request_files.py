@@ -32,16 +32,13 @@ CAUSES = ('RPC Request', actions.DERIVED, 'Derived Action with Lifecycle Hook')
 
 
 class FilesCommand(Command):
-    """A command that handles each document of its files.
+    """A command that handles each document of its files."""
 
-    :cvar request_type: what a document must describe.
-    :cvar severity: the exit statuses; the last one in this order that a document has counts.
-    """
-
-    request_type: ClassVar[type]
+    request_type: ClassVar[type]  # what a document must describe
     files_metavar: ClassVar[str] = 'FILE'
     files_help: ClassVar[str] = 'requests, YAML or JSON; - for standard input'
     formats: ClassVar[Sequence[str]] = output.FORMATS
+    # The exit status of a document that is the last one in this order counts.
     severity: ClassVar[Sequence[int]] = (OK, SOME_ERROR, INVALID)
     _is_local = _cloud_noted = False
 
@@ -63,16 +60,10 @@ class FilesCommand(Command):
 
     @abstractmethod
     def handle(self, caller: Caller, document: Document, args: argparse.Namespace) -> int:
-        """Handle a document, and return the exit status.
-
-        :raises Refused: the document is invalid.
-        """
+        """Return the exit status, or raise Refused if the document is invalid."""
 
     def write_refusal(self, exc: errors.PlacementWorkerError, document: Document, text: str) -> int:
-        """Print all errors of a document.
-
-        :param text: the text of the error, with paths in the document.
-        """
+        """Print all errors of a document; the paths in `text` are those in the document."""
         kind = self.request_type
         error = file_errors.invalid_document(exc, document, kind, text, is_local=self._is_local)
         line = file_errors.with_hint(exc, file_errors.headline(error, document))
@@ -96,7 +87,6 @@ class FilesCommand(Command):
 
 
 def request_of(document: object, kind: type[T]) -> T:
-    """Decode a document; an unknown key is an error because it may be a typo."""
     document_kinds.check_kind(document, kind, 'Expected only keys of the contract')
     return codec.decode(document, kind)
 
@@ -121,10 +111,7 @@ def completed(caller: Caller, request: CheckRequest, explain: str | None) -> Che
 
 
 def decided(caller: Caller, request: CheckRequest) -> CheckReply:
-    """Return the reply to a request.
-
-    :raises InvalidRequest: a policy cannot read an input of the action.
-    """
+    """Return the reply, or raise InvalidRequest if a policy cannot read an input of the action."""
     reply = caller.policy_check(request)
     reason = str(reply.action.data['reason'])
     path = paths.named_in(reason)

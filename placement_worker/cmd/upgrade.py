@@ -104,8 +104,6 @@ def run(arguments: Sequence[str], user: str | None, engine_files: Sequence[str])
     """Check a configuration, print the results as a table or JSON, and return the exit status.
 
     :param arguments: the command line, e.g. `--config-file FILE upgrade check`.
-    :param user: the user whose permissions count; see `become_user`.
-    :param engine_files: the configuration files of the engines, whose trustee is checked.
     """
     conf = cfg.CONF
     options.register(conf)

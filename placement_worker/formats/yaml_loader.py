@@ -25,10 +25,7 @@ class TooDeep(Exception):
 
 
 def load_all(text: str) -> list[Any]:
-    """Return the data of each document in a text, and None for an empty one.
-
-    :raises YAMLError: the text is not YAML.
-    """
+    """Return the data of each document in a text, and None for an empty one."""
     try:
         with collector_paused():
             return list(yaml.load_all(text, Loader=Loader))
