@@ -42,8 +42,7 @@ class Subnet(ContractStruct, frozen=True):
 class ApiError(PlacementWorkerError):
     """A service returned an error or no response.
 
-    :ivar status: the HTTP status, or None if no response arrived. Without a response the effect of
-        the call is unknown.
+    :ivar status: the HTTP status; None if no response arrived, so that the effect is unknown.
     :ivar retry_after_s: the delay that the service requests before the next attempt.
     :ivar attempts: the number of attempts, of which this is the last failure.
     :ivar waited_s: the seconds of waiting between them.
@@ -79,25 +78,16 @@ class Octavia(Protocol):
     """
 
     def find(self, kind: Kind, **filters: Any) -> list[Resource]:
-        """Return the objects that match all filters of the API.
-
-        :param filters: for example name, project_id, loadbalancer_id or tags (a list).
-        """
+        """Return the objects that match all filters: name, loadbalancer_id, tags (a list) etc."""
 
     def show(self, kind: Kind, object_id: str) -> Resource:
-        """Return one object.
-
-        :raises ApiError: with status 404 if the object does not exist.
-        """
+        """Return one object, or raise `ApiError` with status 404."""
 
     def create(self, kind: Kind, body: Resource) -> Resource:
         """Create an object, including the children that the body of a load balancer contains."""
 
     def delete(self, kind: Kind, object_id: str, *, cascade: bool = False) -> None:
-        """Delete an object.
-
-        :param cascade: whether to delete the children of a load balancer too.
-        """
+        """Delete an object, with `cascade` also the children of a load balancer."""
 
     def members(self, pool_id: str) -> list[Resource]: ...
 
@@ -108,8 +98,7 @@ class Octavia(Protocol):
     ) -> None:
         """Add or change members, matched by address and port, in one update.
 
-        :param additive_only: whether to keep members that are not listed. If false, Octavia
-            deletes them.
+        :param additive_only: False to delete the members that are not listed.
         """
 
     def delete_member(self, pool_id: str, member_id: str) -> None: ...
@@ -131,10 +120,7 @@ class Cloud(Protocol):
         """The name of the region that `octavia(None)` uses, or None if it has no name."""
 
     def zones(self, region: str | None) -> Mapping[str, bool]:
-        """Return the availability zones in a region's Nova: name -> available.
-
-        The mapping is empty if the region is unknown.
-        """
+        """Return the zones of a region: name -> available; none if the region is unknown."""
 
     def regions(self) -> Collection[str]:
         """Return the regions that Keystone lists."""
@@ -142,22 +128,16 @@ class Cloud(Protocol):
     def servers(
         self, region: str | None, server_ids: Collection[str]
     ) -> Mapping[str, ServerDetails]:
-        """Return zone and addresses of servers by server id.
-
-        The mapping omits servers that do not exist in the region.
-        """
+        """Return the servers that exist in the region, by id."""
 
     def subnet(self, region: str | None, name_or_id: str) -> Subnet | None:
-        """Return the subnet with this id or name, or None if the region has no such subnet.
+        """Return the subnet with this id or name.
 
         :raises InvalidInput: several subnets have this name.
         """
 
     def network(self, region: str | None, name_or_id: str) -> Network | None:
-        """Return the network with this id or name, or None if the region has no such network.
-
-        :raises InvalidInput: several networks have this name.
-        """
+        """Return the network with this id or name; raises as `subnet`."""
 
     def octavia(self, region: str | None) -> Octavia: ...
 
@@ -172,37 +152,22 @@ class Clouds(Protocol):
         """
 
     def acting_as_service(self) -> Cloud:
-        """Return the cloud with the rights of the service user.
-
-        Use it for public data only: the names of zones and regions.
-        """
+        """Return the cloud of the service user, for public names of zones and regions only."""
 
 
 @dataclass(frozen=True, slots=True)
 class OctaviaSettings:
-    """The polling intervals, attempts and batching of load balancer updates.
-
-    :ivar batch_members: whether several members change in one update.
-    :ivar poll_initial_s: the shortest delay between polls of a pending load balancer.
-    :ivar poll_max_s: the longest delay.
-    :ivar max_attempts: the number of attempts per call.
-    :ivar events: the listener for updates, retries and conflicts.
-    """
-
-    batch_members: bool = True
-    poll_initial_s: float = 0.5
+    batch_members: bool = True  # whether several members change in one update
+    poll_initial_s: float = 0.5  # the shortest delay between polls of a pending load balancer
     poll_max_s: float = 5
-    max_attempts: int = 10
+    max_attempts: int = 10  # per call
     sleep: Callable[[float], None] = time.sleep
     clock: Callable[[], float] = time.monotonic
     events: Listener = NO_LISTENERS
 
 
 class UnreachableCloud:
-    """A placeholder for a `Cloud` that could not be reached: each use raises the cause.
-
-    Many policies can be attached and detached without the cloud.
-    """
+    """Stands for a `Cloud` that could not be reached: only the policies that use it fail."""
 
     def __init__(self, cause: CloudUnavailable) -> None:
         self._cause = cause
@@ -213,10 +178,7 @@ class UnreachableCloud:
 
 @contextmanager
 def bound_request_id(request_id: str | None) -> Iterator[None]:
-    """Send this id with each cloud request of this thread inside the block.
-
-    The id links the log lines of the services with the request that caused them.
-    """
+    """Send this id with each request of the block, so that services log it with theirs."""
     is_accepted = request_id and _REQUEST_ID.fullmatch(request_id)
     token = _request_id.set(request_id if is_accepted else None)
     try:

@@ -53,10 +53,7 @@ class SingleFlight:
                 ) from exc
 
     def _join(self, key: Hashable) -> tuple[Future[Any], bool]:
-        """Return the cached or pending result of a key, and whether the caller must make the call.
-
-        In that case the result is new, and pending until `_run` ends.
-        """
+        """Return the result of a key, and whether it is new, so that the caller must `_run` it."""
         with self._lock:
             until, cached = self._cache.get(key, (0.0, None))
             if cached and self._clock() < until:
@@ -78,7 +75,6 @@ class SingleFlight:
             self._finish(key, own, cache_s)
 
     def _finish(self, key: Hashable, done: Future[Any] | None = None, cache_s: float = 0) -> None:
-        """End the call of a key, and cache its result if there is one."""
         now = self._clock()
         with self._lock:
             del self._calls[key]

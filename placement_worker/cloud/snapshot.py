@@ -5,7 +5,7 @@ Placement, deletion and load balancing locate nodes here alone: otherwise one po
 the nodes that another one has counted elsewhere.
 """
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -119,12 +119,6 @@ class Snapshot:
         here = (None, self.home_region) if is_home else (region,)
         return [node for node, other in zip(nodes, others, strict=True) if other in here]
 
-    def regions_of(self, nodes: Sequence[Node]) -> Counter[str | None]:
-        return Counter({name: len(members) for name, members in self.by_region(nodes).items()})
-
-    def zones_of(self, nodes: Sequence[Node]) -> Counter[str | None]:
-        return Counter({name: len(members) for name, members in self.by_zone(nodes).items()})
-
     def by_region(self, nodes: Sequence[Node]) -> dict[str | None, Sequence[Node]]:
         """Return nodes by region, located by the rules of `region_of`."""
         located = self.by_place(nodes, by_zone=False)
@@ -163,7 +157,6 @@ class Snapshot:
 
     @property
     def _stated_places(self) -> Mapping[str, Location]:
-        """The places of all members according to the request, which several policies need."""
         if self._stated is None:
             self._stated = {node.id: stated_place(node) for node in self._cluster.nodes}
         return self._stated
@@ -185,10 +178,7 @@ class Snapshot:
         return self._servers[region]
 
     def servers_of(self, nodes: Iterable[Node]) -> Mapping[str, ServerDetails]:
-        """Return zone and addresses of the nodes' servers by `physical_id`.
-
-        One lookup per region covers all nodes.
-        """
+        """Return servers by `physical_id`, from one lookup per region."""
         ids = defaultdict(list)
         for node in nodes:
             if node.physical_id:

@@ -33,10 +33,7 @@ _deadline: ContextVar[float | None] = ContextVar('deadline', default=None)
 
 @contextlib.contextmanager
 def until(ends: float) -> Iterator[None]:
-    """Set the deadline inside the block; an earlier deadline that is already set remains.
-
-    :param ends: a time of `time.monotonic`, in seconds.
-    """
+    """Set the deadline inside the block by `time.monotonic`; an earlier deadline remains."""
     before = _deadline.get()
     token = _deadline.set(ends if before is None else min(ends, before))
     try:
@@ -68,13 +65,7 @@ def left_s(limit_s: float | None) -> float | None:
 
 
 class TimeBudget:
-    """The time of an operation: a number of seconds, less if its request expires earlier.
-
-    The time starts to elapse when the budget is created.
-
-    :ivar seconds: the whole budget.
-    :ivar clock: returns the time in seconds.
-    """
+    """The time of an operation from now on: `seconds`, fewer if its request expires earlier."""
 
     def __init__(
         self,
@@ -104,15 +95,10 @@ def is_transient(exc: BaseException) -> bool:
 
 
 def has_unknown_outcome(exc: ApiError) -> bool:
-    """Return whether the error leaves open if this call had an effect.
-
-    This is the case without a response, and for a server error that a proxy may have produced.
-    """
+    """Return whether the call may have had an effect: a proxy may have produced a server error."""
     if exc.status is None:
         return True
-    return (
-        exc.status >= _SERVER_ERROR and exc.status != _NOT_IMPLEMENTED and exc.status not in _BUSY
-    )
+    return exc.status >= _SERVER_ERROR and exc.status not in (_NOT_IMPLEMENTED, *_BUSY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +152,8 @@ class CallStatistics:
 class BoundedCalls:
     """Calls to a service within one time budget.
 
-    :ivar retrying: retries after transient errors. Run a copy: tenacity keeps the state of a run
-        in the object, and an attempt of a change may read with retries.
+    :ivar retrying: retries after transient errors. Run a copy, because tenacity keeps the state of
+        a run in the object, and an attempt of a change may read with retries.
     """
 
     def __init__(
@@ -193,10 +179,6 @@ class BoundedCalls:
         )
 
     def read(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Make a call that reads, and retry it after transient errors.
-
-        :raises ApiError: the last attempt failed.
-        """
         return self.retry(self.retrying, lambda: self.once(call, *args, **kwargs))
 
     def retry(self, retrying: tenacity.Retrying, call: Callable[[], T]) -> T:
@@ -220,7 +202,6 @@ class BoundedCalls:
         self._statistics.waited_s += seconds
 
     def wait_until(self, moment: float) -> None:
-        """Wait until the clock of the budget shows a moment, but not beyond the budget."""
         self.wait(max(0, min(moment - self._budget.clock(), self._budget.left_s())))
 
 

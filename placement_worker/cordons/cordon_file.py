@@ -48,14 +48,11 @@ def read(path: str) -> list[Cordon]:
 
     :raises InvalidCordonFile: the file cannot be read, or its content is not valid.
     """
-    return parse(readable(path))
+    return parse(source_of(path))
 
 
-def readable(path: str) -> Source:
-    """Return the text of a file.
-
-    :raises InvalidCordonFile: the file cannot be read, is too large, or is not text.
-    """
+def source_of(path: str) -> Source:
+    """Return the text of a file; errors are those of `read`."""
     try:
         return _source(path)
     except OSError as exc:
@@ -64,10 +61,7 @@ def readable(path: str) -> Source:
 
 
 def parse(source: Source) -> list[Cordon]:
-    """Return the cordons of a text.
-
-    :raises InvalidCordonFile: the text does not describe cordons.
-    """
+    """Return the cordons that a text describes; errors are those of `read`."""
     try:
         return _cordons(source)
     except DocumentError as exc:
@@ -104,11 +98,6 @@ def edit(path: str, change: Change) -> bool:
 
 
 def _source(path: str) -> Source:
-    """Return the text of a file.
-
-    :raises OSError: the file cannot be read.
-    :raises InvalidCordonFile: it is no regular file, too large, or not text.
-    """
     with open(path, 'rb', opener=_open_without_waiting) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise _invalid(f'{path} is not a regular file; name a file')
@@ -126,8 +115,7 @@ def _invalid(text: str) -> InvalidCordonFile:
 
 
 def _open_without_waiting(path: str, flags: int) -> int:
-    """Open a file; a pipe without a writer would otherwise block forever."""
-    return os.open(path, flags | os.O_NONBLOCK)
+    return os.open(path, flags | os.O_NONBLOCK)  # a pipe without a writer would block forever
 
 
 def _cordons(source: Source) -> list[Cordon]:

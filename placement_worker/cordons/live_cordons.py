@@ -38,18 +38,16 @@ class LiveCordons:
     this process or, if the content is shared, another process has read. There is no lock of
     threads, which a forked process might inherit while it is held: two threads may read the file at
     once, and the thread that read older content is corrected by the next use.
+
+    :raises InvalidCordonFile: the file cannot be read at first, or its content is not valid.
     """
 
     def __init__(self, path: str, *, is_shared: bool = False) -> None:
-        """Read the file.
-
-        :param is_shared: whether processes that this one forks share the last valid content.
-        :raises InvalidCordonFile: the file cannot be read, or its content is not valid.
-        """
+        """Read the file; with `is_shared`, forked processes share the last valid content."""
         self._path = path
         # The signature is older than the content: if the file changes in between, it is read again.
         signature = _signature(path)
-        source = cordon_file.readable(path)
+        source = cordon_file.source_of(path)
         self._content = _Content(signature, tuple(cordon_file.parse(source)), is_valid=True)
         self._last_valid = _SharedText(source.text) if is_shared else None
 
@@ -74,7 +72,7 @@ class LiveCordons:
 
     def _read(self, before: _Content, signature: _Signature) -> _Content:
         try:
-            source = cordon_file.readable(self._path)
+            source = cordon_file.source_of(self._path)
             cordons = tuple(cordon_file.parse(source))
         except cordon_file.InvalidCordonFile as exc:
             shared = self._shared()

@@ -25,14 +25,9 @@ TAG_PREFIX = 'placement-worker:'
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The parts of a load balancer to create: bodies of Octavia's API without links and marks.
+    """The bodies of a load balancer's parts, without links and marks; None stands for a default."""
 
-    Octavia's default applies to a value of None.
-
-    :ivar name: of all parts.
-    """
-
-    name: str
+    name: str  # of all parts
     load_balancer: Mapping[str, Any]
     listener: Mapping[str, Any]
     pool: Mapping[str, Any]
@@ -117,20 +112,14 @@ class OwnLoadBalancers:
             return self._complete(layout, lb_id, found_at)
 
     def confirm(self, balancer: LoadBalancer) -> None:
-        """Check that no other worker can replace the load balancer any more.
-
-        :raises LoadBalancerGone: another worker replaced it.
-        """
+        """Raise `LoadBalancerGone` if another worker replaced it; none can do so any more."""
         self.updater.calls.wait_until(balancer.found_at + _CREATION_TICK_S)
         if self._elect() != balancer.id:
             raise LoadBalancerGone(f'Another worker replaced load balancer {balancer.id}')
 
     @contextmanager
     def gone_if_replaced(self, lb_id: str) -> Iterator[None]:
-        """Raise `LoadBalancerGone` for failures in the block if another worker caused them.
-
-        :raises LoadBalancerGone: the load balancer was deleted, or another one is selected.
-        """
+        """Raise `LoadBalancerGone` for failures of the block that another worker caused."""
         try:
             yield
         except LoadBalancerGone:
@@ -209,7 +198,6 @@ class OwnLoadBalancers:
     def _ensure_part(
         self, layout: Layout, lb_id: str, kind: Kind, body: Mapping[str, Any], parent: str
     ) -> str:
-        """Find or create a part of the load balancer and return its id; parent as `_find_part`."""
         marked = self._marked(layout, body)
         part = self._find_part(kind, parent)
         if part is None:

@@ -66,13 +66,11 @@ class Member:
 
     @property
     def replaced(self) -> list[str]:
-        """The id of the member to remove first if the provider has no batches.
-
-        Another worker may be adding the node's own member.
-        """
+        """The id of the member to remove first if the provider has no batches."""
         if self.present is None:
             return []
         is_pending = self.present['provisioning_status'].startswith('PENDING')
+        # Another worker may be adding the node's own member.
         return [] if self.is_kept and is_pending else [self.present['id']]
 
 
@@ -83,13 +81,12 @@ class Additions:
     :ivar added: ids of members that now have the wanted state.
     :ivar foreign: ids of members that another client has added at the same address meanwhile.
     :ivar failed: causes.
-    :ivar expired: whether the request expired.
     """
 
     added: dict[str, str] = field(default_factory=dict)
     foreign: dict[str, str] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
-    expired: bool = False
+    expired: bool = False  # the request
 
 
 @dataclass(frozen=True)
@@ -128,9 +125,8 @@ class Members:
         for node_id, member_ids in self.nodes.items():
             for member_id in member_ids:
                 recorded = self.by_id.get(member_id)
-                if recorded is None or self._is_of_others(recorded):
-                    continue
-                if node_id not in claims[member_id]:
+                is_claim = recorded is not None and not self._is_of_others(recorded)
+                if is_claim and node_id not in claims[member_id]:
                     claims[member_id].append(node_id)
         return dict(claims)
 
@@ -157,7 +153,8 @@ class Members:
     def left_behind(self) -> dict[Key, str]:
         """The managed members that no node claims: address and port -> member id."""
         unclaimed = self.managed - self.claims.keys()
-        return {key_of(one): one['id'] for one in self.listed if one['id'] in unclaimed}
+        members = (member for member in self.listed if member['id'] in unclaimed)
+        return {key_of(member): member['id'] for member in members}
 
     def tagged_node(self, member: Resource) -> str | None:
         """Return the id of the node in the tags of a member that the policy added, or None."""
@@ -165,39 +162,39 @@ class Members:
         return next((tag.removeprefix(NODE_TAG) for tag in tags if tag.startswith(NODE_TAG)), None)
 
     def remaining(self) -> 'Members':
-        alive = [one for one in self.listed if one['provisioning_status'] != 'PENDING_DELETE']
-        return replace(self, listed=alive)
+        kept = [
+            member for member in self.listed if member['provisioning_status'] != 'PENDING_DELETE'
+        ]
+        return replace(self, listed=kept)
 
     def additions(self, wanted: Sequence[Member], failures: Mapping[Key, Exception]) -> Additions:
-        """Return which members an attempt has added, and the causes for the others.
-
-        The object holds the members after the attempt.
-        """
+        """Return what an attempt has added; the object holds the members after the attempt."""
         result = Additions()
         result.expired = any(isinstance(exc, RequestExpired) for exc in failures.values())
         for member in wanted:
-            there, failure = self.by_key.get(member.key), failures.get(member.key)
-            if there and there['id'] not in self.managed:
-                result.foreign[member.node_id] = there['id']
-            elif there and self._is_as_wanted(there, member, failure):
-                result.added[member.node_id] = there['id']
+            occupant, failure = self.by_key.get(member.key), failures.get(member.key)
+            if occupant and occupant['id'] not in self.managed:
+                result.foreign[member.node_id] = occupant['id']
+            elif occupant and self._is_as_wanted(occupant, member, failure):
+                result.added[member.node_id] = occupant['id']
             elif failure:
                 result.failed[member.node_id] = cause(failure)
-            elif there is None:
+            elif occupant is None:
                 result.failed[member.node_id] = 'Octavia does not show the member'
             else:
-                result.failed[member.node_id] = f'the member is in {there["provisioning_status"]}'
+                status = occupant['provisioning_status']
+                result.failed[member.node_id] = f'the member is in {status}'
         return result
 
-    def _is_as_wanted(self, there: Resource, member: Member, failure: Exception | None) -> bool:
+    def _is_as_wanted(self, occupant: Resource, member: Member, failure: Exception | None) -> bool:
         """Return whether the wanted state of a member was written, in spite of a failure.
 
         The tags tell, because each update writes them. Another worker may send the same update.
         """
-        if failure and there['provisioning_status'] != 'ACTIVE':
+        if failure and occupant['provisioning_status'] != 'ACTIVE':
             return False
-        is_tagged = self.tagged_node(there) == member.node_id
-        return is_tagged and there['provisioning_status'] != 'ERROR'
+        is_tagged = self.tagged_node(occupant) == member.node_id
+        return is_tagged and occupant['provisioning_status'] != 'ERROR'
 
     def _is_of_others(self, member: Resource) -> bool:
         tags = member.get('tags') or ()
@@ -224,7 +221,7 @@ class Pool:
     def members(self) -> Members | None:
         """Return all members, or None if the pool does not exist."""
         try:
-            return self._listed()
+            return self._existing_members()
         except ApiError as exc:
             if exc.status != NOT_FOUND:
                 raise
@@ -255,7 +252,8 @@ class Pool:
         if is_sole_writer and len(leaving) > 1 and self.updater.settings.batch_members:
             failures = self._together(self._batch_removal(leaving), leaving)
         if failures is None:
-            failures = self._one_by_one({one: [self._removal(one)] for one in leaving})
+            removals = {member_id: [self._removal(member_id)] for member_id in leaving}
+            failures = self._one_by_one(removals)
         if not failures:
             return {}
         try:
@@ -266,11 +264,7 @@ class Pool:
         return {member_id: exc for member_id, exc in failures.items() if member_id in left}
 
     def clear(self) -> None:
-        """Remove all members that the policy added; a pool that is gone has none.
-
-        :raises ApiError: Octavia refused.
-        :raises Rejected: the load balancer accepts no change.
-        """
+        """Remove all members that the policy added; raise the first failure."""
         members = self.members()
         listed = members.listed if members else ()
         own = [member['id'] for member in listed if has_tags(member, self.tags)]
@@ -285,17 +279,14 @@ class Pool:
     def updates_to_remove(self, count: int, *, is_sole_writer: bool) -> int:
         return min(count, 1) if self.updater.settings.batch_members and is_sole_writer else count
 
-    def _listed(self) -> Members:
+    def _existing_members(self) -> Members:
         return self.members_of(self.updater.calls.read(self.updater.octavia.members, self.pool_id))
 
     def _remaining(self) -> Members:
-        return self._listed().remaining()
+        return self._existing_members().remaining()
 
     def _add(self, wanted: Sequence[Member]) -> dict[Key, Exception]:
-        """Write members together, or else one by one.
-
-        :returns: address and port -> cause, for the members that failed.
-        """
+        """Write members together, or else one by one; return the causes of failures."""
         bodies = {member.key: self._body(member) for member in wanted}
         failures = None
         if self.updater.settings.batch_members:
@@ -370,10 +361,7 @@ class Pool:
         return Change(send, lambda: member_id not in self._remaining().by_id)
 
     def _together(self, change: Change, names: Iterable[K]) -> dict[K, Exception] | None:
-        """Send one change for all names.
-
-        :returns: name -> cause, or None if Octavia refuses the batch.
-        """
+        """Send one change for all names; return the causes, or None if Octavia refuses batches."""
         try:
             self.updater.update(self.lb_id, change)
         except ApiError as exc:
@@ -383,11 +371,9 @@ class Pool:
         return {}
 
     def _one_by_one(self, changes: Mapping[K, Sequence[Change]]) -> dict[K, Exception]:
-        """Send the changes of each name, one after the other.
+        """Send the changes of each name, and return the causes for those that failed.
 
         Continue with the next name after a refused change; stop if the load balancer fails.
-
-        :returns: name -> cause, for the changes that failed or were not sent.
         """
         failed: dict[K, Exception] = {}
         broken: Exception | None = None

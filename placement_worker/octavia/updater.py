@@ -62,7 +62,6 @@ class Updater:
 
     :ivar budget: the time for all changes together (`lb_status_timeout`).
     :ivar seed: of the jitter, so that the same request waits for the same time.
-    :ivar calls: makes the calls that read, with retries.
     """
 
     octavia: Octavia
@@ -105,10 +104,7 @@ class Updater:
         self._count_update()
 
     def delete_load_balancer(self, lb_id: str) -> None:
-        """Delete a load balancer with all its parts and wait until it is gone.
-
-        :raises LoadBalancerFailed: it still exists.
-        """
+        """Delete a load balancer with all its parts and wait until it is gone."""
         deleting = self.calls.retrying.copy(
             retry=tenacity.retry_if_exception(lambda exc: is_transient(exc) or _is_immutable(exc))
             | tenacity.retry_if_result(bool)
@@ -116,9 +112,8 @@ class Updater:
         try:
             left = self.calls.retry(deleting, lambda: self._delete(lb_id))
         except ApiError as exc:
-            raise LoadBalancerFailed(
-                f'Load balancer {lb_id} cannot be deleted: {cause(exc)}'
-            ) from exc
+            text = f'Load balancer {lb_id} cannot be deleted: {cause(exc)}'
+            raise LoadBalancerFailed(text) from exc
         if left is not None:
             status = left['provisioning_status']
             raise LoadBalancerFailed(f'Load balancer {lb_id} cannot be deleted: it is in {status}')
@@ -206,10 +201,7 @@ class Updater:
             self.settings.events.handle(LoadBalancerConflicted(waited_s))
 
     def _wait_settled(self, lb_id: str) -> Resource | None:
-        """Wait until no change is pending; return the load balancer, or None if it is gone.
-
-        :raises LoadBalancerFailed: a change is pending for too long, or Octavia does not respond.
-        """
+        """Wait until no change is pending; return the load balancer, or None if it is gone."""
         polling = self.calls.retrying.copy(
             retry=tenacity.retry_if_result(_is_pending) | tenacity.retry_if_exception(is_transient),
             stop=stop_before_budget_end(self.budget),

@@ -88,16 +88,17 @@ class Inventory(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     @classmethod
     def load(cls, path: str) -> 'Inventory':
         try:
-            found = documents.read(path)
+            contents = documents.read(path)
         except OSError as exc:
             raise errors.InvalidInventory(
                 f'The cloud cannot be read: {errors.file_error(exc)}'
             ) from exc
         except documents.Malformed as exc:
             raise errors.InvalidInventory(f'The cloud cannot be read: {exc}') from exc
-        if len(found) > 1:
-            raise errors.InvalidInventory(f'{path} contains {len(found)} documents, expected one')
-        (document,) = found
+        if len(contents) > 1:
+            count = len(contents)
+            raise errors.InvalidInventory(f'{path} contains {count} documents, expected one')
+        (document,) = contents
         try:
             return codec.decode(document.data, cls)
         except errors.InvalidRequest:
@@ -142,10 +143,9 @@ class Inventory(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
         )
 
     def zones(self, region: str | None) -> Mapping[str, bool]:
-        """Return the zones of a region; see `Cloud.zones`.
+        """Return the zones of a region; None stands for the home region, or else the whole cloud.
 
-        None stands for the home region, or else for the zones of the whole cloud, or else for the
-        first region.
+        A cloud without zones of its own shows those of its first region.
         """
         region = region or self.home_region
         if not isinstance(self.region_map, dict):
@@ -166,16 +166,14 @@ class Inventory(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     def servers(
         self, region: str | None, server_ids: Collection[str]
     ) -> Mapping[str, ServerDetails]:
-        """Return servers by id; all regions contain the same servers."""
-        found = ((server_id, self.server_map.get(server_id)) for server_id in server_ids)
+        """Return servers by id; all regions contain the same servers, subnets and networks."""
         return {
             server_id: ServerDetails(server.availability_zone, server.addresses)
-            for server_id, server in found
-            if server
+            for server_id in server_ids
+            if (server := self.server_map.get(server_id))
         }
 
     def subnet(self, region: str | None, name_or_id: str) -> Subnet | None:
-        """Return a subnet by name or id; all regions contain the same subnets."""
         for name, entry in self.subnets.items():
             if name_or_id in (name, entry.id):
                 network = Network(self.networks[entry.network].id, entry.network)
@@ -183,7 +181,6 @@ class Inventory(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
         return None
 
     def network(self, region: str | None, name_or_id: str) -> Network | None:
-        """Return a network by name or id; all regions contain the same networks."""
         for name, entry in self.networks.items():
             if name_or_id in (name, entry.id):
                 return Network(entry.id, name)

@@ -35,16 +35,9 @@ T = TypeVar('T')
 # Those of octavia_lib/common/constants.py in octavia-lib 3.12.
 OperatingStatus = Literal['ONLINE', 'OFFLINE', 'DEGRADED', 'ERROR', 'DRAINING', 'NO_MONITOR']
 Call = Literal[
-    'find',
-    'show',
-    'create',
-    'delete',
-    'members',
-    'create_member',
-    'update_members',
-    'delete_member',
-    'any',
-]
+    'find', 'show', 'create', 'delete', 'members', 'create_member', 'update_members',
+    'delete_member', 'any',
+]  # fmt: skip
 _METHODS = {
     'create': 'POST',
     'delete': 'DELETE',
@@ -157,8 +150,7 @@ class OctaviaSimulator(Octavia):
         """Set the region and its state.
 
         :param subnets: id -> CIDR of the existing subnets; None accepts any subnet.
-        :param region: the section of the store for this region.
-        :param now: a clock that returns seconds since 1970.
+        :param now: returns seconds since 1970.
         """
         self._settings = settings
         self._store = store or MemoryStore()
@@ -194,8 +186,8 @@ class OctaviaSimulator(Octavia):
 
     @override
     def members(self, pool_id: str) -> list[Resource]:
-        found = self._settings.member_status
-        return self._call('members', None, lambda state: state.members(pool_id, found), pool_id)
+        probed = self._settings.member_status
+        return self._call('members', None, lambda state: state.members(pool_id, probed), pool_id)
 
     @override
     def create_member(self, pool_id: str, member: Resource) -> Resource:
@@ -207,22 +199,15 @@ class OctaviaSimulator(Octavia):
     def update_members(
         self, pool_id: str, members: Sequence[Resource], *, additive_only: bool
     ) -> None:
-        self._call(
-            'update_members',
-            None,
-            lambda state: state.update_members(pool_id, members, additive_only=additive_only),
-            pool_id,
-        )
+        def act(state: StateMachine) -> None:
+            state.update_members(pool_id, members, additive_only=additive_only)
+
+        self._call('update_members', None, act, pool_id)
 
     @override
     def delete_member(self, pool_id: str, member_id: str) -> None:
-        self._call(
-            'delete_member',
-            None,
-            lambda state: state.delete_member(pool_id, member_id),
-            pool_id,
-            member_id,
-        )
+        ids = pool_id, member_id
+        self._call('delete_member', None, lambda state: state.delete_member(*ids), *ids)
 
     def _call(
         self, call: Call, kind: Kind | None, act: Callable[[StateMachine], T], *ids: str
@@ -245,19 +230,14 @@ class OctaviaSimulator(Octavia):
 
     def _fault(self, seen: dict[str, int], call: Call, kind: Kind | None) -> Fault | None:
         """Return the first fault that applies, and count the call for each matching fault."""
-        chosen = None
+        chosen = []
         for number, fault in enumerate(self._settings.fail):
-            if fault.call not in (call, 'any') or (fault.kind is not None and fault.kind != kind):
-                continue
-            turn = seen.get(str(number), 0)
-            seen[str(number)] = turn + 1
-            if (
-                chosen is None
-                and turn >= fault.skip
-                and (fault.times < 0 or turn < fault.skip + fault.times)
-            ):
-                chosen = fault
-        return chosen
+            if fault.call in (call, 'any') and fault.kind in (kind, None):
+                turn = seen.get(str(number), 0) - fault.skip
+                seen[str(number)] = turn + fault.skip + 1
+                if turn >= 0 and (fault.times < 0 or turn < fault.times):
+                    chosen.append(fault)
+        return chosen[0] if chosen else None
 
 
 def _faulty(fault: Fault | None, machine: StateMachine, act: Callable[[StateMachine], T]) -> T:
@@ -279,10 +259,10 @@ def _offered(kind: Kind, name: str, offered: Sequence[str]) -> Resource:
     return {'id': name, 'name': name}
 
 
-def _fits(shown: Resource, filters: Mapping[str, Any]) -> bool:
+def _fits(resource: Resource, filters: Mapping[str, Any]) -> bool:
     return all(
-        set(wanted) <= set(shown.get(key) or ())
+        set(wanted) <= set(resource.get(key) or ())
         if isinstance(wanted, list)
-        else shown.get(key) == wanted
+        else resource.get(key) == wanted
         for key, wanted in filters.items()
     )

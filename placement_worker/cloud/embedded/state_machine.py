@@ -29,7 +29,6 @@ _CHILD_KEYS = ('listeners', 'pools', 'default_pool', 'members', 'healthmonitor')
 # An id depends only on a serial number, so equal calls give equal ids.
 _ID_NAMESPACE = uuid.UUID('b0a5f5bc-6a33-4f63-9c4b-6a8e2f6d0c11')
 _VIP_WITHOUT_SUBNET = '198.51.100.1'
-_NOTHING_FOUND: Mapping[str, str] = {}
 
 
 class StateMachine:
@@ -40,11 +39,7 @@ class StateMachine:
     """
 
     def __init__(self, data: dict[str, Any], now: float, pending_s: float) -> None:
-        """Finish the changes that are no longer pending.
-
-        :param now: seconds since 1970.
-        :param pending_s: how long a change stays pending.
-        """
+        """Finish the changes that are no longer pending `now` (seconds since 1970)."""
         self.data = data
         self._objects = _Objects(data)
         self._now = now
@@ -55,10 +50,10 @@ class StateMachine:
                 self._finish(lb_id, pending['then'])
 
     def all(self, kind: Kind) -> list[Resource]:
-        return [self._objects.shown(kind, one) for one in self._objects.all(kind)]
+        return [self._objects.as_resource(kind, stored) for stored in self._objects.all(kind)]
 
     def get(self, kind: Kind, object_id: str) -> Resource:
-        return self._objects.shown(kind, self._objects.get(kind, object_id))
+        return self._objects.as_resource(kind, self._objects.get(kind, object_id))
 
     def create(
         self, kind: Kind, body: Resource, subnets: Mapping[str, str | None] | None
@@ -66,10 +61,10 @@ class StateMachine:
         if kind == 'loadbalancer':
             return self._create_load_balancer(body, subnets)
         lb_id = self._objects.load_balancer_id(kind, body)
-        self._refuse_pending(lb_id)
+        self._check_active(lb_id)
         created = self._add(kind, lb_id, body)
         self._change(lb_id)
-        return self._objects.shown(kind, created)
+        return self._objects.as_resource(kind, created)
 
     def delete(self, kind: Kind, object_id: str, *, cascade: bool) -> None:
         stored = self._objects.get(kind, object_id)
@@ -85,17 +80,21 @@ class StateMachine:
         stored['provisioning_status'] = 'PENDING_DELETE'
         self._pend(object_id, 'DELETED')
 
-    def members(self, pool_id: str, found: Mapping[str, str] = _NOTHING_FOUND) -> list[Resource]:
+    def members(self, pool_id: str, probed: Mapping[str, str]) -> list[Resource]:
+        """Return the members of a pool.
+
+        :param probed: the results of its health monitor, if it has one: address -> status.
+        """
         pool, members = self._pool(pool_id)
-        monitored = pool.get('healthmonitor_id') is not None
+        results = None if pool.get('healthmonitor_id') is None else probed
         return [
-            {**member, 'operating_status': _operating_status(member, found if monitored else None)}
+            {**member, 'operating_status': _operating_status(member, results)}
             for member in members.values()
         ]
 
     def create_member(self, pool_id: str, body: Resource) -> Resource:
         pool, members = self._pool(pool_id)
-        self._refuse_pending(pool['lb'])  # a pending member at the address may be deleted
+        self._check_active(pool['lb'])  # a pending member at the address may be deleted
         if any(_member_key(member) == _member_key(body) for member in members.values()):
             raise ApiError(
                 f'Another member on this pool is already using ip {body["address"]}', 409
@@ -142,7 +141,7 @@ class StateMachine:
         if subnets is not None and subnet_id is not None and subnet_id not in subnets:
             raise ApiError(f'Subnet {subnet_id} not found.', 400)
         cidr = (subnets or {}).get(subnet_id or '')
-        _refuse(partial(octavia_rules.address_refusal, cidr=cidr), body.get('vip_address'))
+        _raise_refusal(partial(octavia_rules.address_refusal, cidr=cidr), body.get('vip_address'))
         for listener in body.get('listeners') or ():
             _check_pool(listener, listener.get('default_pool') or {})
         vip = body.get('vip_address') or _vip_address(cidr, self._objects.serial)
@@ -160,7 +159,7 @@ class StateMachine:
             pool = listener.get('default_pool')
             if pool:
                 self._add('pool', stored['id'], {**pool, 'listener_id': added['id']})
-        return self._objects.shown('loadbalancer', stored)
+        return self._objects.as_resource('loadbalancer', stored)
 
     def _add(self, kind: Kind, lb_id: str, body: Resource) -> Resource:
         if kind == 'listener':
@@ -172,7 +171,7 @@ class StateMachine:
     def _add_listener(self, lb_id: str, body: Resource) -> Resource:
         port = body['protocol_port']
         others = self._objects.children('listener', lb_id)
-        if any(one['protocol_port'] == port for one in others):
+        if any(other['protocol_port'] == port for other in others):
             raise ApiError(
                 f'Another Listener on this Load Balancer is already using protocol_port {port}', 409
             )
@@ -193,7 +192,8 @@ class StateMachine:
         listeners = [{'id': listener}] if listener else []
         if listener:
             _check_pool(self._objects.get('listener', listener), body)
-        if listener and any(one['listeners'] == listeners for one in self._objects.all('pool')):
+        pools = self._objects.all('pool')
+        if listener and any(pool['listeners'] == listeners for pool in pools):
             raise ApiError('This listener already has a default pool', 409)
         parents = {'loadbalancers': [{'id': lb_id}], 'listeners': listeners}
         pool = self._objects.put('pool', body, lb=lb_id, **parents)
@@ -205,11 +205,11 @@ class StateMachine:
         return pool
 
     def _change(self, lb_id: str) -> None:
-        self._refuse_pending(lb_id)
+        self._check_active(lb_id)
         self._objects.get('loadbalancer', lb_id)['provisioning_status'] = 'PENDING_UPDATE'
         self._pend(lb_id, 'ACTIVE')
 
-    def _refuse_pending(self, lb_id: str) -> None:
+    def _check_active(self, lb_id: str) -> None:
         if self._objects.get('loadbalancer', lb_id)['provisioning_status'] != 'ACTIVE':
             raise ApiError(f'Load Balancer {lb_id} is immutable and cannot be updated.', 409)
 
@@ -266,12 +266,8 @@ class _Objects:
         return stored
 
     def put_member(self, members: dict[str, Resource], body: Resource) -> Resource:
-        member = {
-            **_with_defaults(body),
-            'id': self._new_id(),
-            'provisioning_status': 'PENDING_CREATE',
-        }
-        members[member['id']] = member
+        status = {'id': self._new_id(), 'provisioning_status': 'PENDING_CREATE'}
+        member = members[status['id']] = {**_with_defaults(body), **status}
         return member
 
     def load_balancer_id(self, kind: Kind, body: Resource) -> str:
@@ -286,8 +282,8 @@ class _Objects:
         return [(collection, member_id) for collection in members for member_id in collection] + [
             (self.data[kind], object_id)
             for kind in KINDS
-            for object_id, one in self.data[kind].items()
-            if lb_id in (object_id, one.get('lb'))
+            for object_id, stored in self.data[kind].items()
+            if lb_id in (object_id, stored.get('lb'))
         ]
 
     def drop_orphans(self) -> None:
@@ -299,15 +295,13 @@ class _Objects:
             if pool.get('healthmonitor_id') not in self.data['healthmonitor']:
                 pool['healthmonitor_id'] = None
 
-    def shown(self, kind: Kind, stored: Resource) -> Resource:
+    def as_resource(self, kind: Kind, stored: Resource) -> Resource:
         """Return an object as the API shows it; a load balancer includes ids of its children."""
-        shown = {key: value for key, value in stored.items() if key != 'lb'}
-        if kind == 'loadbalancer':
-            for child in _LISTED_CHILDREN:
-                shown[f'{child}s'] = [
-                    {'id': one['id']} for one in self.children(child, stored['id'])
-                ]
-        return shown
+        resource = {key: value for key, value in stored.items() if key != 'lb'}
+        for child in _LISTED_CHILDREN if kind == 'loadbalancer' else ():
+            children = self.children(child, stored['id'])
+            resource[f'{child}s'] = [{'id': stored['id']} for stored in children]
+        return resource
 
     def _new_id(self) -> str:
         self.data['serial'] = self.serial + 1
@@ -315,16 +309,16 @@ class _Objects:
 
 
 def _check_pool(listener: Resource, pool: Resource) -> None:
-    _refuse(octavia_rules.pool_refusal, listener.get('protocol'), pool.get('protocol'))
+    _raise_refusal(octavia_rules.pool_refusal, listener.get('protocol'), pool.get('protocol'))
     _check_monitor(pool, pool.get('healthmonitor') or {})
 
 
 def _check_monitor(pool: Resource, monitor: Resource) -> None:
-    _refuse(octavia_rules.monitor_refusal, pool.get('protocol'), monitor.get('type'))
-    _refuse(octavia_rules.codes_refusal, monitor.get('expected_codes'))
+    _raise_refusal(octavia_rules.monitor_refusal, pool.get('protocol'), monitor.get('type'))
+    _raise_refusal(octavia_rules.codes_refusal, monitor.get('expected_codes'))
 
 
-def _refuse(refusal: Callable[..., str | None], *values: str | None) -> None:
+def _raise_refusal(refusal: Callable[..., str | None], *values: str | None) -> None:
     """Raise the refusal of values; Octavia's defaults apply to one of None."""
     reason = refusal(*values) if all(values) else None
     if reason is not None:
@@ -349,13 +343,12 @@ def _with_defaults(body: Resource) -> Resource:
     }
 
 
-def _operating_status(member: Resource, checked: Mapping[str, str] | None) -> str:
-    # `checked`: the results of the health monitor, if the pool has one.
+def _operating_status(member: Resource, probed: Mapping[str, str] | None) -> str:
     if not member['admin_state_up']:
         return 'OFFLINE'
     if not member['weight']:
         return 'DRAINING'
-    return 'NO_MONITOR' if checked is None else checked.get(member['address'], 'ONLINE')
+    return 'NO_MONITOR' if probed is None else probed.get(member['address'], 'ONLINE')
 
 
 def _vip_address(cidr: str | None, number: int) -> str:

@@ -26,10 +26,10 @@ LOG_IN = 'acting_for'  # logs in to Keystone with the trust of a cluster's owner
 class Call:
     """One call to a cloud.
 
-    `service`: the type of the service that responds, for example compute; None for a call that
-    sends no request. `operation`: the name of the call for operators. `method`: the method of
-    `ports.Clouds`, `ports.Cloud` or, with the prefix `octavia.`, of `ports.Octavia`. `arguments`:
-    the arguments without credentials; Octavia's begin with the region.
+    :ivar service: the type of the service that responds; None for a call that sends no request.
+    :ivar operation: the name of the call for operators.
+    :ivar method: of `ports.Clouds`, `ports.Cloud` or, with the prefix `octavia.`, `ports.Octavia`.
+    :ivar arguments: those without credentials; Octavia's begin with the region.
     """
 
     service: str | None
@@ -69,45 +69,34 @@ class InterceptedCloud(ports.Cloud):
     @property
     @override
     def home_region(self) -> str | None:
-        return self._call(None, 'home_region', [], lambda: self._cloud.home_region)
+        return self._call(None, 'home_region', lambda: self._cloud.home_region)
 
     @property
     @override
     def load_balancer_region(self) -> str | None:
-        return self._call(
-            None, 'load_balancer_region', [], lambda: self._cloud.load_balancer_region
-        )
+        return self._call(None, 'load_balancer_region', lambda: self._cloud.load_balancer_region)
 
     @override
     def zones(self, region: str | None) -> Mapping[str, bool]:
-        return self._call('compute', 'zones', [region], lambda: self._cloud.zones(region))
+        return self._call('compute', 'zones', self._cloud.zones, region)
 
     @override
     def regions(self) -> Collection[str]:
-        return self._call('identity', 'regions', [], self._cloud.regions)
+        return self._call('identity', 'regions', self._cloud.regions)
 
     @override
     def servers(
         self, region: str | None, server_ids: Collection[str]
     ) -> Mapping[str, ServerDetails]:
-        ids = list(server_ids)
-        return self._call(
-            'compute', 'servers', [region, ids], lambda: self._cloud.servers(region, ids)
-        )
+        return self._call('compute', 'servers', self._cloud.servers, region, list(server_ids))
 
     @override
     def subnet(self, region: str | None, name_or_id: str) -> Subnet | None:
-        arguments = [region, name_or_id]
-        return self._call(
-            'network', 'subnet', arguments, lambda: self._cloud.subnet(region, name_or_id)
-        )
+        return self._call('network', 'subnet', self._cloud.subnet, region, name_or_id)
 
     @override
     def network(self, region: str | None, name_or_id: str) -> Network | None:
-        arguments = [region, name_or_id]
-        return self._call(
-            'network', 'network', arguments, lambda: self._cloud.network(region, name_or_id)
-        )
+        return self._call('network', 'network', self._cloud.network, region, name_or_id)
 
     @override
     def octavia(self, region: str | None) -> ports.Octavia:
@@ -115,10 +104,8 @@ class InterceptedCloud(ports.Cloud):
         octavia = _opened(self._hook, call, lambda: self._cloud.octavia(region))
         return InterceptedOctavia(octavia, region, self._hook)
 
-    def _call(
-        self, service: str | None, method: str, arguments: Sequence[Any], make: Callable[[], T]
-    ) -> T:
-        return self._hook(Call(service, method, method, arguments), make)
+    def _call(self, service: str | None, method: str, make: Callable[..., T], *arguments: Any) -> T:
+        return self._hook(Call(service, method, method, arguments), lambda: make(*arguments))
 
 
 class InterceptedOctavia(ports.Octavia):
@@ -129,26 +116,22 @@ class InterceptedOctavia(ports.Octavia):
 
     @override
     def find(self, kind: Kind, **filters: Any) -> list[Resource]:
-        return self._call_kind('find', kind, [filters], lambda: self._octavia.find(kind, **filters))
+        return self._call_kind('find', kind, filters, lambda: self._octavia.find(kind, **filters))
 
     @override
     def show(self, kind: Kind, object_id: str) -> Resource:
-        return self._call_kind(
-            'show', kind, [object_id], lambda: self._octavia.show(kind, object_id)
-        )
+        return self._call_kind('show', kind, object_id, lambda: self._octavia.show(kind, object_id))
 
     @override
     def create(self, kind: Kind, body: Resource) -> Resource:
-        return self._call_kind('create', kind, [body], lambda: self._octavia.create(kind, body))
+        return self._call_kind('create', kind, body, lambda: self._octavia.create(kind, body))
 
     @override
     def delete(self, kind: Kind, object_id: str, *, cascade: bool = False) -> None:
-        self._call_kind(
-            'delete',
-            kind,
-            [object_id, cascade],
-            lambda: self._octavia.delete(kind, object_id, cascade=cascade),
-        )
+        def make() -> None:
+            self._octavia.delete(kind, object_id, cascade=cascade)
+
+        self._call('delete', [kind, object_id, cascade], make, f'delete_{kind}')
 
     @override
     def members(self, pool_id: str) -> list[Resource]:
@@ -164,25 +147,19 @@ class InterceptedOctavia(ports.Octavia):
     def update_members(
         self, pool_id: str, members: Sequence[Resource], *, additive_only: bool
     ) -> None:
-        self._call(
-            'update_members',
-            [pool_id, list(members), additive_only],
-            lambda: self._octavia.update_members(pool_id, members, additive_only=additive_only),
-        )
+        def make() -> None:
+            self._octavia.update_members(pool_id, members, additive_only=additive_only)
+
+        self._call('update_members', [pool_id, list(members), additive_only], make)
 
     @override
     def delete_member(self, pool_id: str, member_id: str) -> None:
-        self._call(
-            'delete_member',
-            [pool_id, member_id],
-            lambda: self._octavia.delete_member(pool_id, member_id),
-        )
+        arguments = [pool_id, member_id]
+        self._call('delete_member', arguments, lambda: self._octavia.delete_member(*arguments))
 
-    def _call_kind(
-        self, method: str, kind: Kind, arguments: Sequence[Any], make: Callable[[], T]
-    ) -> T:
+    def _call_kind(self, method: str, kind: Kind, argument: Any, make: Callable[[], T]) -> T:
         """Call a method that serves several kinds; operators see a call per kind."""
-        return self._call(method, [kind, *arguments], make, operation=f'{method}_{kind}')
+        return self._call(method, [kind, argument], make, f'{method}_{kind}')
 
     def _call(
         self,
@@ -191,9 +168,8 @@ class InterceptedOctavia(ports.Octavia):
         make: Callable[[], T],
         operation: str | None = None,
     ) -> T:
-        call = Call(
-            _LOAD_BALANCER, operation or method, f'octavia.{method}', [self._region, *arguments]
-        )
+        arguments = [self._region, *arguments]
+        call = Call(_LOAD_BALANCER, operation or method, f'octavia.{method}', arguments)
         return self._hook(call, make)
 
 

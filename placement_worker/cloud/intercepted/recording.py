@@ -49,8 +49,8 @@ class Failure(ContractStruct, frozen=True):
 class Answer(ContractStruct, frozen=True, omit_defaults=True):
     """A call to a cloud and its response.
 
-    `asked`: a method of `Clouds`, `Cloud` or, with the prefix `octavia.`, of `Octavia`. `of`: its
-    arguments without credentials; Octavia's begin with the region.
+    :ivar asked: the method of a `Call`.
+    :ivar of: its arguments.
     """
 
     asked: str
@@ -60,23 +60,21 @@ class Answer(ContractStruct, frozen=True, omit_defaults=True):
 
 
 class Recording(Hook):
-    """Hook that appends each call and its response to a list.
-
-    A response is recorded as it is when the call returns, since the caller may change it.
-    """
+    """Hook that appends each call to a list, with its response before the caller changes it."""
 
     def __init__(self, answers: list[Answer]) -> None:
         self._answers = answers
 
     @override
     def __call__(self, call: Call, make: Callable[[], T], /) -> T:
+        arguments = list(call.arguments)
         try:
             answer = _ordered(make())
         except (Rejected, ApiError) as exc:
-            self._answers.append(Answer(call.method, list(call.arguments), failure=_failure(exc)))
+            self._answers.append(Answer(call.method, arguments, failure=_failure(exc)))
             raise
         encoded = msgspec.Raw(msgspec.json.encode(answer))
-        self._answers.append(Answer(call.method, list(call.arguments), encoded))
+        self._answers.append(Answer(call.method, arguments, encoded))
         return answer
 
 
@@ -110,10 +108,7 @@ class _NoCloud:
 
 
 def replayed_clouds(answers: Iterable[Answer]) -> InterceptedClouds:
-    """Return the clouds of a record; each response is returned once, in the recorded order.
-
-    A call that the record lacks raises `NotRecorded`.
-    """
+    """Return the clouds of a record, whose calls raise `NotRecorded` if the record lacks them."""
     return InterceptedClouds(cast('Any', _NoCloud()), _Replay(answers))
 
 
@@ -128,10 +123,10 @@ def _ordered(answer: T) -> T:
 
 def _failure(exc: Rejected | ApiError) -> Failure:
     if isinstance(exc, ApiError):
-        return Failure(
-            type(exc).__name__, str(exc), {'status': exc.status, 'retry_after_s': exc.retry_after_s}
-        )
-    return Failure(type(exc).__name__, str(exc), dict(exc.details))
+        details = {'status': exc.status, 'retry_after_s': exc.retry_after_s}
+    else:
+        details = dict(exc.details)
+    return Failure(type(exc).__name__, str(exc), details)
 
 
 def _error(failure: Failure) -> Exception:

@@ -26,12 +26,9 @@ class ApiReader:
         return region or self._access.region
 
     def endpoint(self, service_type: str, region: str | None) -> str | None:
-        """Return the URL of a service in the catalog, without a slash at its end.
+        """Return the URL of a service without a slash at its end, or None if the region lacks it.
 
-        :param region: None for the configured region.
-        :returns: None if the catalog does not contain the service in this region.
-        :raises ServiceFailed: Keystone issues no token, or the configured region has no such
-            service.
+        :raises ServiceFailed: Keystone issues no token, or the configured region lacks it.
         """
         entry = self._entry(service_type, region)
         return entry.url.rstrip('/') if entry and entry.url else None
@@ -63,8 +60,7 @@ class ApiReader:
             raise ServiceFailed(
                 f'The catalog has no {interfaces} endpoint of {service_type}{where}; '
                 'check region_name and valid_interfaces in [service_auth], or region_name and '
-                'interface in clouds.yaml; '
-                'openstack catalog list shows the endpoints'
+                'interface in clouds.yaml; openstack catalog list shows the endpoints'
             ) from exc
 
     def identity_endpoint(self) -> str:

@@ -32,27 +32,21 @@ LIBRARY_ERRORS = (
 
 
 def translate(exc: BaseException, url: str | None) -> ApiError:
-    """Return the error that an exception of a library stands for.
-
-    :param url: the URL of the service. The message contains only scheme, host and port.
-    :returns: an error with the HTTP status of the response. Without a response it has no status,
-        and the effect of the call is unknown.
-    """
+    """Return the error that an exception of a library stands for, with the status of a response."""
     where = origin(url)
     response = getattr(exc, 'response', None)
     if response is not None and response.status_code >= HTTPStatus.MULTIPLE_CHOICES:
         return from_response(response)
     causes = list(_causes(exc))
-    if any(
-        isinstance(cause, (requests.Timeout, keystone.ConnectTimeout, TimeoutError))
-        for cause in causes
-    ):
+
+    def is_caused_by(*types: type[BaseException]) -> bool:
+        return any(isinstance(cause, types) for cause in causes)
+
+    if is_caused_by(requests.Timeout, keystone.ConnectTimeout, TimeoutError):
         return ApiError(f'{where} did not respond in time')
-    if any(isinstance(cause, keystone.SSLError) for cause in causes):
+    if is_caused_by(keystone.SSLError):
         return ApiError(f'{where}: {_first_line(exc)}; check cafile and insecure')
-    if any(
-        isinstance(cause, (keystone.ConnectionError, requests.ConnectionError)) for cause in causes
-    ):
+    if is_caused_by(keystone.ConnectionError, requests.ConnectionError):
         return ApiError(f'{where}: {_connection_failure(causes)}')
     if isinstance(exc, keystone.ClientException) and not isinstance(exc, keystone.InvalidResponse):
         return ApiError(f'{where}: {_first_line(exc)}')
@@ -64,11 +58,8 @@ def from_response(response: requests.Response) -> ApiError:
     status = response.status_code
     phrase = response.reason or (HTTPStatus(status).phrase if status in list(HTTPStatus) else '')
     text = _message(response)
-    message = (
-        f'HTTP {status} {phrase}'.rstrip()
-        + f' from {origin(response.url)}'
-        + (f': {text}' if text else '')
-    )
+    line = f'HTTP {status} {phrase}'.rstrip()
+    message = f'{line} from {origin(response.url)}' + (f': {text}' if text else '')
     return ApiError(message, status, _retry_after_s(response))
 
 
@@ -100,7 +91,7 @@ def _message(response: requests.Response) -> str:
         body = json.loads(response.content)
     except ValueError:
         return ''
-    return _shortened(next(_messages(body), ''))
+    return _one_line(next(_messages(body), ''))
 
 
 def _messages(body: Any, depth: int = 0) -> Iterator[str]:
@@ -124,25 +115,20 @@ def _causes(exc: BaseException) -> Iterator[BaseException]:
         seen.add(id(cause))
         yield cause
         nested = (cause.__cause__, cause.__context__, getattr(cause, 'reason', None), *cause.args)
-        waiting += [one for one in nested if isinstance(one, BaseException)]
+        waiting += [value for value in nested if isinstance(value, BaseException)]
 
 
 def _connection_failure(causes: list[BaseException]) -> str:
     """Return the operating system's message; those of the libraries name Python objects."""
-    return next(
-        (
-            cause.strerror
-            for cause in causes
-            if isinstance(cause, OSError) and isinstance(cause.strerror, str)
-        ),
-        'the connection was closed without a response',
-    )
+    for cause in causes:
+        if isinstance(cause, OSError) and isinstance(cause.strerror, str):
+            return cause.strerror
+    return 'the connection was closed without a response'
 
 
 def _first_line(exc: BaseException) -> str:
-    return _shortened(str(exc).partition('\n')[0])
+    return _one_line(str(exc).partition('\n')[0])
 
 
-def _shortened(text: str) -> str:
-    text = ' '.join(text.split()).rstrip('.')
-    return shortened(text, _MAX_TEXT)
+def _one_line(text: str) -> str:
+    return shortened(' '.join(text.split()).rstrip('.'), _MAX_TEXT)

@@ -28,10 +28,7 @@ _exchange: ContextVar['_Exchange | None'] = ContextVar('exchange', default=None)
 
 
 def session() -> requests.Session:
-    """Return connections that enforce the deadline.
-
-    Threads and cluster owners can share them because no cookie is stored.
-    """
+    """Return connections that threads and cluster owners can share: no cookie is stored."""
     shared = requests.Session()
     shared.cookies.set_policy(cookiejar.DefaultCookiePolicy(allowed_domains=[]))
     shared.hooks['response'].append(_log)
@@ -70,10 +67,7 @@ class _Exchange:
         _exchange.reset(self._token)
 
     def watch(self, connected: socket.socket) -> None:
-        """Set the socket that the timer shuts down.
-
-        :raises TimeoutError: the timer has already expired, without a socket or with another one.
-        """
+        """Set the socket that the timer shuts down; raise TimeoutError if it has expired."""
         self._socket = connected
         if self.is_late:
             raise TimeoutError

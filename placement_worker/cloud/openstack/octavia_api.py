@@ -36,23 +36,22 @@ class OctaviaApi(Octavia):
         # The listings of openstacksdk drop filters that they do not know, such as loadbalancer_id
         # of a listener, and would return objects of other load balancers.
         path, key = collection(kind), f'{kind}s'
-        found: list[Resource] = []
+        listed: list[Resource] = []
         params = filters
         with self._proxy('GET', path) as proxy:
             while True:
                 page = _decoded(proxy.get(f'/lbaas/{path}', params=params))
-                found += page[key]
-                if not page[key] or not any(
-                    link['rel'] == 'next' for link in page.get(f'{key}_links', ())
-                ):
-                    return found
+                listed += page[key]
+                links = page.get(f'{key}_links', ())
+                if not page[key] or not any(link['rel'] == 'next' for link in links):
+                    return listed
                 params = {**filters, 'marker': page[key][-1]['id']}
 
     @override
     def show(self, kind: Kind, object_id: str) -> Resource:
         with self._proxy('GET', collection(kind, object_id)) as proxy:
-            shown = getattr(proxy, f'get_{_SDK_NAMES.get(kind, kind)}')(object_id)
-            return _plain(shown, 'name' if kind in _STATELESS else _STATUS)
+            resource = getattr(proxy, f'get_{_SDK_NAMES.get(kind, kind)}')(object_id)
+            return _plain(resource, 'name' if kind in _STATELESS else _STATUS)
 
     @override
     def create(self, kind: Kind, body: Resource) -> Resource:
@@ -94,19 +93,14 @@ class OctaviaApi(Octavia):
 
     @contextmanager
     def _proxy(self, method: str, path: str) -> Iterator[Proxy]:
-        """Provide the proxy of the SDK, and translate the errors of the block to ApiError.
-
-        :param path: below /v2/lbaas.
-        """
         try:
             self._session.log_in()  # openstacksdk would report a failure as one of Octavia
             yield self._connected()
         except ServiceFailed as exc:
             # Keystone issued no token, so Octavia received no request. A status of Keystone must
             # not look like a status of Octavia.
-            raise ApiError(
-                str(exc), _UNAUTHORIZED if isinstance(exc, ServiceRefused) else None
-            ) from exc
+            status = _UNAUTHORIZED if isinstance(exc, ServiceRefused) else None
+            raise ApiError(str(exc), status) from exc
         except (*error_translation.LIBRARY_ERRORS, exceptions.SDKException) as exc:
             error = error_translation.translate(exc, self._url)
             message = in_octavia(method, path, error)
@@ -132,13 +126,11 @@ def _decoded(response: Any) -> Any:
 
 
 def _plain(resource: Any, key: str = _STATUS) -> Resource:
-    """Return the object as the API shows it.
+    """Return the object as the API shows it; each object of its kind has the key.
 
-    :param key: a key that each object of its kind has.
-    :raises ValueError: the key is missing: openstacksdk treats a response that is not JSON as one
-        without a body.
+    openstacksdk treats a response that is not JSON as one without a body.
     """
-    shown: Resource = resource.to_dict(original_names=True, computed=False, headers=False)
-    if not shown.get(key):
+    plain: Resource = resource.to_dict(original_names=True, computed=False, headers=False)
+    if not plain.get(key):
         raise ValueError(f'no object with a {key}')
-    return shown
+    return plain

@@ -108,8 +108,7 @@ class OpenStackClouds(Clouds):
     ) -> None:
         """Set the parameters of the connection.
 
-        :param retry_policy: the limits of retries. All lookups of a check share its `budget_s`.
-        :param max_sessions: the number of cached sessions of trusts.
+        :param retry_policy: all lookups of a check share its `budget_s`.
         :param validity_ttl_s: how long zones and regions are cached.
         :param allow_service_credentials: whether a request without a trust may use the rights of
             the service user.
@@ -141,7 +140,7 @@ class OpenStackClouds(Clouds):
         return self._cloud(None, None)
 
     def _cloud(self, trust_id: str | None, project: str | None) -> 'ProjectCloud':
-        session = self.sessions.of(trust_id or None)
+        session = self.sessions.session_of(trust_id or None)
         return ProjectCloud(self.access, self.sessions, session, project, self.validity_ttl_s)
 
 
@@ -198,10 +197,8 @@ class ProjectCloud(Cloud):
             return {}
         servers = self._shared_servers(region, wanted)
         return {
-            server_id: ServerDetails(
-                servers[server_id].availability_zone, servers[server_id].addresses
-            )
-            for server_id in wanted & servers.keys()
+            server.id: ServerDetails(server.availability_zone, server.addresses)
+            for server in map(servers.__getitem__, wanted & servers.keys())
         }
 
     @override
@@ -230,11 +227,7 @@ class ProjectCloud(Cloud):
         key = ('servers', self._api.region_name(region))
         call = _Call(partial(self._list_servers, region, wanted))
         listed = self._share(key, call)
-        missing = frozenset(
-            server_id
-            for server_id in wanted
-            if server_id not in listed or not listed[server_id].is_complete
-        )
+        missing = wanted - {server.id for server in listed.values() if server.is_complete}
         if call.was_made or not missing:
             return listed
         # The shared listing may be incomplete or stale: another check chose where it stops, and
@@ -245,8 +238,7 @@ class ProjectCloud(Cloud):
     def _share(self, key: tuple[Hashable, ...], lookup: Callable[[], T], cache_s: float = 0) -> T:
         """Share a lookup with all checks of the project.
 
-        The trust of another check may have been deleted. If the service refuses its request, this
-        check makes the lookup with its own trust.
+        The trust of another check may have been deleted: then this check uses its own trust.
         """
         call = _Call(lookup)
         with self._lookup_budget.spending():

@@ -91,8 +91,7 @@ class LookupBudget:
 class RetryPolicy:
     """The limits of the attempts of one request.
 
-    :ivar max_attempts: the attempts per request.
-    :ivar budget_s: the seconds for all attempts and waits; less if the deadline ends earlier.
+    :ivar budget_s: for all attempts and waits; less if the deadline ends earlier.
     """
 
     max_attempts: int = 4
@@ -100,9 +99,8 @@ class RetryPolicy:
     sleep: Callable[[float], None] = time.sleep
 
     def call(self, service: Service, request: Callable[[], T]) -> T:
-        """Send a request, retry it after transient errors, and return its result.
+        """Send a request that raises ApiError, and retry it after transient errors.
 
-        :param request: a function that raises ApiError.
         :raises ServiceRefused: the service refused the request, so retries would not help.
         :raises OutOfTime: the time was up; a caller with more time may succeed.
         :raises ServiceFailed: all attempts failed.
@@ -133,10 +131,6 @@ class RetryPolicy:
             ) from exc
 
     def _failure(self, exc: ApiError, has_stopped_early: bool) -> type[ServiceFailed]:
-        """Return the exception type to raise.
-
-        Threads that share one lookup (`single_flight`) all receive this exception.
-        """
         if not is_transient(exc):
             return ServiceRefused
         delay_exceeds_budget = (exc.retry_after_s or 0) >= self.budget_s

@@ -40,8 +40,7 @@ class Access:
         the trust with this id, or to the user's own project for None.
     :ivar region: the default region; None for the first region of the catalog.
     :ivar interfaces: the interfaces of the catalog, in the order of preference.
-    :ivar connection: further arguments of keystoneauth's Session: verify, cert, timeout (seconds
-        per request).
+    :ivar connection: further arguments of keystoneauth's Session: verify, cert, timeout.
     """
 
     log_in: Callable[[str | None], BaseIdentityPlugin]
@@ -76,9 +75,7 @@ class Session(keystone.Session):
 
     @property
     def project(self) -> str | None:
-        """The project of the session.
-
-        It is cached, because the project of a trust or of the service user never changes.
+        """The project of the trust or of the service user, which never changes.
 
         :raises ServiceFailed: Keystone issues no token.
         """
@@ -113,8 +110,8 @@ class Session(keystone.Session):
     def invalidate(self, auth: Any = None) -> bool:
         # Several threads may see the same token refused; only the first one discards it.
         with self._discard_lock:
-            held = self.plugin.auth_ref
-            if held is not None and held.auth_token == self._sent.token:
+            token = self.plugin.auth_ref
+            if token is not None and token.auth_token == self._sent.token:
                 self.plugin.invalidate()
                 self._discarded += 1
         return True
@@ -134,18 +131,12 @@ class Session(keystone.Session):
 
 
 class Sessions:
-    """The sessions of recently used trusts and of the service user.
+    """The sessions of `max_sessions` recently used trusts and of the service user; thread-safe.
 
-    The class is thread-safe. It opens no connection before the first request, so a process may
-    fork after its creation.
+    No connection is open before the first request, so a process may fork meanwhile.
     """
 
     def __init__(self, access: Access, retry_policy: RetryPolicy, max_sessions: int) -> None:
-        """Create an empty cache.
-
-        :param max_sessions: the number of cached sessions of trusts, at least 1. The session of
-            the service user is always cached.
-        """
         logging.getLogger(_TRUST_LOGGER).addFilter(_is_no_debug)
         self.retry_policy = retry_policy
         self.single_flight = SingleFlight()
@@ -156,7 +147,7 @@ class Sessions:
         self._lock = threading.Lock()
         self._cache: OrderedDict[str | None, Session] = OrderedDict()
 
-    def of(self, trust_id: str | None) -> Session:
+    def session_of(self, trust_id: str | None) -> Session:
         """Return the session of a trust, or of the service user for None."""
         with self._lock:
             session = self._cache.get(trust_id)

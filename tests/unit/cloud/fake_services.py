@@ -87,7 +87,6 @@ class FakeServices(ThreadingHTTPServer):
 
 
 def respond(status, body='', **headers):
-    """Return a fault that sends this response to any request."""
     content = body if isinstance(body, (str, bytes)) else json.dumps(body)
     named = {name.replace('_', '-'): value for name, value in headers.items()}
     return lambda handler: handler.reply(
@@ -96,13 +95,11 @@ def respond(status, body='', **headers):
 
 
 def reset(handler):
-    """Close the connection without a response."""
     handler.close_connection = True
     handler.connection.shutdown(2)
 
 
 def hang(handler):
-    """Send no response."""
     with suppress(OSError):
         handler.connection.recv(1)
 
@@ -259,7 +256,6 @@ def stamp(moment):
 
 
 def server(server_id, zone='az1', addresses=('10.0.0.5',)):
-    """Return a server as Nova shows it."""
     cards = [{'addr': address, 'version': 4, 'OS-EXT-IPS:type': 'fixed'} for address in addresses]
     return {
         'id': server_id,

@@ -1,9 +1,7 @@
 """The time of an operation and of its calls, and the errors after which a call is retried."""
 
-import random
 import threading
 import time
-from types import SimpleNamespace
 
 import pytest
 import tenacity
@@ -11,7 +9,6 @@ import tenacity
 from placement_worker.cloud import time_budget
 from placement_worker.cloud.ports import ApiError
 from placement_worker.cloud.time_budget import BoundedCalls, CallStatistics, TimeBudget
-from placement_worker.errors import RequestExpired
 from tests.simulated_octavia import Clock
 
 
@@ -65,33 +62,14 @@ def test_time_budget_ends_with_its_request(clock, expires_in_s, seconds):
     assert (budget.seconds, budget.left_s()) == (seconds, seconds)
 
 
-def test_check_expiry_after_expiry_fails_unless_it_is_ignored(clock):
-    """An expired request is an error, except for a budget without expiry, which starts again."""
-    budget = TimeBudget(10, clock, lambda: 0)
-
-    with pytest.raises(RequestExpired, match=r'^Request expired$'):
-        budget.check_expiry()
-    cleanup = budget.without_expiry()
-    cleanup.check_expiry()
-    assert cleanup.left_s() == 10
-
-
-@pytest.mark.parametrize(('sleep_s', 'stops'), [(9.9, False), (10, True), (11, True)])
-def test_stop_before_budget_end_compares_next_attempt(clock, sleep_s, stops):
-    """Retries stop if the next attempt would start at the end of the budget or later."""
-    stop = time_budget.stop_before_budget_end(TimeBudget(10, clock))
-
-    assert stop(SimpleNamespace(upcoming_sleep=sleep_s)) is stops
-
-
 class Calls:
-    """Calls with a budget of 40 s, three attempts, and delays of 3 s."""
+    """Calls with three attempts, and delays of 3 s."""
 
-    def __init__(self, clock):
+    def __init__(self, clock, budget_s=40):
         self.statistics = CallStatistics()
         self.retries = 0
         self.bounded = BoundedCalls(
-            TimeBudget(40, clock),
+            TimeBudget(budget_s, clock),
             self.statistics,
             max_attempts=3,
             wait=tenacity.wait_fixed(3),
@@ -136,10 +114,14 @@ def test_read_after_transient_errors_returns_result(clock):
     assert calls.statistics == CallStatistics(calls=3, waited_s=6)
 
 
-@pytest.mark.parametrize(('status', 'attempts'), [(503, 3), (403, 1)])
-def test_read_with_lasting_error_raises_it(clock, status, attempts):
-    """A call is made at most `max_attempts` times, and once if its error is not transient."""
-    calls = Calls(clock)
+@pytest.mark.parametrize(
+    ('status', 'budget_s', 'attempts'), [(503, 40, 3), (403, 40, 1), (503, 3, 1), (503, 3.1, 2)]
+)
+def test_read_with_lasting_error_raises_it(clock, status, budget_s, attempts):
+    """A call is made at most `max_attempts` times, once if its error is not transient, and not
+    again at the end of the budget or later.
+    """
+    calls = Calls(clock, budget_s)
 
     with pytest.raises(ApiError, match='last'):
         calls.bounded.read(failing(*[ApiError('last', status)] * 9), 'x')
@@ -157,35 +139,3 @@ def test_wait_until_later_moment_ends_with_the_budget(clock):
     bounded.wait_until(began + 100)
 
     assert clock.slept == [2, 0, 38]
-
-
-def after(attempt, exc=None):
-    """Return the state of a retried call after a failed attempt."""
-    state = tenacity.RetryCallState(tenacity.Retrying(), None, (), {})
-    state.attempt_number = attempt
-    state.outcome = tenacity.Future.construct(attempt, exc or ApiError('x'), exc is not None)
-    return state
-
-
-@pytest.mark.parametrize(('attempt', 'due'), [(1, 0.5), (2, 0.8), (3, 1.28), (6, 5), (9, 5)])
-def test_wait_growing_stays_near_due_time(attempt, due):
-    """Waits grow by a constant factor up to the maximum, with jitter of at most 25 %."""
-    wait = time_budget.wait_growing(0.5, 5, random.Random(1))
-
-    waits = [wait(after(attempt)) for _ in range(100)]
-
-    assert due * 0.75 <= min(waits) < max(waits) <= min(due * 1.25, 5)
-
-
-@pytest.mark.parametrize(
-    ('exc', 'wait_s'),
-    [
-        (ApiError('x', 429, 7), 7),
-        (ApiError('x', 429, 1), 2),
-        (ApiError('x', 429), 2),
-        (ValueError('x'), 2),
-    ],
-)
-def test_wait_retry_after_is_at_least_requested_delay(exc, wait_s):
-    """The longer one of the requested delay and the own wait applies."""
-    assert time_budget.wait_retry_after(tenacity.wait_fixed(2))(after(1, exc)) == wait_s

@@ -29,7 +29,6 @@ def error_of(path):
 
 
 def add(*zones, **more):
-    """Return a change that appends cordons."""
     return lambda cordons: [*cordons, *(Cordon(zone=zone, until=NOW, **more) for zone in zones)]
 
 

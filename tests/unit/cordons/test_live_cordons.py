@@ -71,7 +71,6 @@ def zones(live, now=NOW):
 
 
 def printed(program, *arguments):
-    """Return what a program prints."""
     command = [sys.executable, '-c', program, *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
@@ -107,7 +106,7 @@ def test_in_force_after_the_folder_of_a_config_map_changes_returns_the_new_cordo
 def test_in_force_without_a_change_reads_the_file_once(file, monkeypatch):
     """A request costs one `stat`, whatever the size of the file is."""
     live = LiveCordons(str(file.path))
-    monkeypatch.setattr(cordon_file, 'readable', lambda _: pytest.fail('read again'))
+    monkeypatch.setattr(cordon_file, 'source_of', lambda _: pytest.fail('read again'))
     calls = []
     stat = os.stat
     monkeypatch.setattr(

@@ -27,7 +27,6 @@ def member(member_id, address, node_id=None, status='ACTIVE', tags=()):
 
 
 def wanted(count):
-    """Return members n1 at 10.0.0.1 and so on."""
     numbers = range(1, count + 1)
     return [Member(f'n{number}', f'n{number}', f'10.0.0.{number}', 80) for number in numbers]
 

@@ -28,8 +28,6 @@ class Scripted:
 
 
 class ScriptedChange:
-    """A change whose first attempts raise errors."""
-
     def __init__(self, *errors, done=False):
         self.errors = list(errors)
         self.done = done

@@ -21,7 +21,6 @@ NESTED = {
 
 
 def status(octavia, kind, object_id):
-    """Return the provisioning status of an object."""
     return octavia.show(kind, object_id)['provisioning_status']
 
 

@@ -66,12 +66,10 @@ def test_error_of_the_cloud_is_recorded_raised_and_replayed(error, details):
 
 
 def replayed(answers):
-    """Return the cloud of a record."""
     return replayed_clouds(answers).acting_as_service()
 
 
 def cloud_calls(cloud):
-    """Return the responses to each method of a cloud."""
     return [
         cloud.zones(None),
         cloud.zones('R3'),
@@ -87,7 +85,6 @@ def cloud_calls(cloud):
 
 
 def octavia_calls(cloud):
-    """Return the responses to each method of Octavia."""
     api = cloud.octavia('R1')
     lb = api.create('loadbalancer', {'name': 'lb'})
     pool_id = api.create('pool', {'loadbalancer_id': lb['id'], 'protocol': 'HTTP'})['id']

@@ -14,13 +14,10 @@ from tests.unit.cloud.fake_services import SERVICE_ID, TRUST
 
 @pytest.fixture
 def cloud(clouds):
-    """The cloud of a project with a trust."""
     return clouds.acting_for(TRUST, 'project-a')
 
 
 class EchoHandler(BaseHTTPRequestHandler):
-    """A service that returns the request id that it received."""
-
     def do_GET(self):
         self.send_response(200)
         self.send_header('X-OpenStack-Request-ID', SERVICE_ID)
@@ -40,7 +37,7 @@ def ask():
     sessions = Sessions(Access(lambda trust_id: None, None, [], {}), RetryPolicy(), 1)
     url = f'http://127.0.0.1:{server.server_address[1]}/v2/lbaas/pools?name=secret'
 
-    yield lambda **more: sessions.of('trust').get(url, authenticated=False, **more).text
+    yield lambda **more: sessions.session_of('trust').get(url, authenticated=False, **more).text
 
     sessions.connections.close()
     server.shutdown()

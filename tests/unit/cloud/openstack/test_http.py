@@ -45,8 +45,6 @@ def test_lookup_at_slow_service_ends_with_budget(make_clouds, services, monkeypa
 
 
 def slowed(call, seconds):
-    """Return a function that takes some seconds longer."""
-
     def slow(*args, **options):
         result = call(*args, **options)
         time.sleep(seconds)

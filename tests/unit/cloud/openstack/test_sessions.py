@@ -28,7 +28,7 @@ OTHER_ID = 'req-99999999-0d4e-4f56-8a9b-0c1d2e3f4a5b'
 
 def test_request_whose_connection_closed_is_not_repeated(clouds, services):
     """A library that asks for retries, as openstacksdk 4.7 does, creates no object twice."""
-    session = clouds.sessions.of(TRUST.trust_id)
+    session = clouds.sessions.session_of(TRUST.trust_id)
     services.fail('/pools', reset)
 
     with pytest.raises(ConnectFailure):
@@ -61,7 +61,7 @@ def test_refused_token_of_many_threads_is_replaced_once(clouds, services):
 
 def test_log_in_after_invalidate_does_not_join_an_earlier_login(clouds, monkeypatch):
     """A thread whose token was refused gets a new one, although another login still has the old."""
-    session = clouds.sessions.of(TRUST.trust_id)
+    session = clouds.sessions.session_of(TRUST.trust_id)
     old = session.get_auth_headers()['X-Auth-Token']
     get_access, looking, opened = session.plugin.get_access, threading.Event(), threading.Event()
 
