@@ -193,6 +193,10 @@ class Lab:
             )
         return lb, pool
 
+    def existing(self, *addresses: str) -> Json:
+        """Create a foreign load balancer; return the properties of a policy that uses it."""
+        return {'loadbalancer': 'front', 'pool': {'id': self.foreign(*addresses)[1]}}
+
     def settled(self) -> Json:
         """Return all objects after the pending changes: kind -> objects."""
         with self.store.changing() as state:
@@ -222,10 +226,8 @@ class Lab:
 
 
 def patched(members: Sequence[Json], reply: Json) -> list[Json]:
-    """Return the nodes with the patches of a reply."""
     return [{**member, **reply['nodes'].get(member['id'], {})} for member in members]
 
 
 def data_of(members: Sequence[Json]) -> Json:
-    """Return the data of nodes by id."""
     return {member['id']: member['data'] for member in members}

@@ -1,7 +1,7 @@
 """Requests, stored data and failures for tests of the load-balancing policy."""
 
 from placement_worker.cloud.ports import ApiError
-from tests.factories import request
+from tests.factories import connected, request
 
 OURS = ['placement-worker:cluster=c1', 'placement-worker:policy=pol-loadbalance']
 FORBIDDEN = 'Policy does not allow this request to be performed.'
@@ -12,32 +12,26 @@ class Killed(BaseException):
 
 
 def after(action, policies, members, **more):
-    """Return the request for a check after an action."""
     return request(action, policies, members, target='AFTER', **more)
 
 
 def created(*node_ids):
-    """Return the action's data if it created these nodes."""
     return {'creation': {'count': len(node_ids), 'nodes': list(node_ids)}}
 
 
 def decision(reply):
-    """Return the last decision of a check."""
     return reply['decisions'][-1]
 
 
 def status(reply):
-    """Return status and reason of a check."""
     return reply['action']['data']['status'], reply['action']['data']['reason']
 
 
 def ids_of(binding):
-    """Return the ids of the load balancer in the data of a binding."""
     return binding['data']['LoadBalancingPolicy']['data']
 
 
 def writes(lab):
-    """Return the calls that write."""
     return [str(call) for call in lab.calls if call.writes]
 
 
@@ -71,3 +65,13 @@ def refusal(name, resource_id=None, *, error=None):
         return call.act()
 
     return around
+
+
+def at(number, address):
+    """Return a node with the address of another number."""
+    return {**connected(address), 'id': f'n{number}', 'name': f'n{number}'}
+
+
+def named(*node_ids):
+    """Return the inputs that name nodes to delete."""
+    return {'inputs': {'candidates': list(node_ids)}}

@@ -4,6 +4,7 @@ import pytest
 
 from tests.factories import connected
 from tests.simulated_octavia import Lab
+from tests.unit.policies.load_balancing.building_blocks import ids_of
 
 
 @pytest.fixture
@@ -23,3 +24,13 @@ def scaled_out(lab):
 def four_members(lab):
     """A policy with a load balancer of its own, and four nodes with members, n1 to n4."""
     return lab.attached([connected(number) for number in range(1, 5)])
+
+
+@pytest.fixture(params=['own', 'existing'])
+def web(lab, request):
+    """A cluster of n1 and n2 behind a load balancer: policy and nodes."""
+    if request.param == 'own':
+        return lab.attached([connected(1), connected(2)])
+    policy, members = lab.attached([connected(1), connected(2)], **lab.existing())
+    ids_of(policy)['loadbalancer'] = 'front'  # as Senlin has stored it
+    return policy, members

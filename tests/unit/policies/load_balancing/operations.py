@@ -45,6 +45,10 @@ class Operation:
         reply = method(bind(self.policy, self.members, expires_at=self.expires_at))
         return reply['status'], reply['reason'], reply
 
+    def records(self):
+        """Return the data of nodes that record their members: node name -> data."""
+        return {name: {'lb_member': id_} for name, id_ in member_ids(self.lab).items()}
+
     def detach(self):
         """Detach the policy without the stored data."""
         return self.lab.detach(bind(self.policy, self.members))
@@ -66,8 +70,6 @@ class Operation:
 
 
 class Attach(Operation):
-    """Attach the policy with a load balancer of its own."""
-
     def run(self):
         return self.bound(self.lab.attach)
 
@@ -76,9 +78,7 @@ class Attach(Operation):
         assert {len(made[kind]) for kind in KINDS} == {1}
         assert {one['provisioning_status'] for kind in made.values() for one in kind} == {'ACTIVE'}
         assert ids_of(reply['policy']) == {kind: made[kind][0]['id'] for kind in KINDS}
-        assert data_of(patched(self.members, reply)) == {
-            m['name']: {'lb_member': m['id']} for m in made['member']
-        }
+        assert data_of(patched(self.members, reply)) == self.records()
         assert self.lab.addresses() == ['10.0.0.1', '10.0.0.2', '10.0.0.3']
 
     def is_right_though_it_vanished(self, ended, reason, reply):
@@ -122,18 +122,17 @@ class AttachToExisting(Operation):
     """Attach the policy to an existing pool with a foreign member."""
 
     def prepare(self):
-        _, pool = self.lab.foreign('10.0.0.100')
-        self.policy = load_balancing_policy(
-            lb_status_timeout=TIMEOUT_S, loadbalancer='front', pool={'id': pool}
-        )
+        existing = self.lab.existing('10.0.0.100')
+        self.policy = load_balancing_policy(lb_status_timeout=TIMEOUT_S, **existing)
 
     def run(self):
         return self.bound(self.lab.attach)
 
     def is_right(self, reply):
         assert self.lab.addresses() == ['10.0.0.1', '10.0.0.100', '10.0.0.2', '10.0.0.3']
-        made = {name: {'lb_member': id_} for name, id_ in member_ids(self.lab).items()}
-        assert data_of(patched(self.members, reply)) == {n: made[n] for n in made if n != 'foreign'}
+        made = self.records()
+        del made['foreign']
+        assert data_of(patched(self.members, reply)) == made
 
     def is_clean(self, reply):
         assert (reply['policy']['data'], reply['nodes']) == ({}, {})
@@ -150,8 +149,6 @@ class Attached(Operation):
 
 
 class Detach(Attached):
-    """Delete the load balancer."""
-
     def run(self):
         return self.bound(self.lab.detach)
 
@@ -168,12 +165,10 @@ class Detach(Attached):
 
 
 class DetachFromExisting(Detach):
-    """Remove the nodes from an existing pool."""
-
     def prepare(self):
-        _, pool = self.lab.foreign('10.0.0.100')
+        existing = self.lab.existing('10.0.0.100')
         self.policy, self.members = self.lab.attached(
-            self.members, lb_status_timeout=TIMEOUT_S, loadbalancer='front', pool={'id': pool}
+            self.members, lb_status_timeout=TIMEOUT_S, **existing
         )
 
     def is_right(self, reply):
@@ -223,14 +218,10 @@ class Remove(Attached):
 
 
 class RemoveOneByOne(Remove):
-    """Remove two of three nodes, one after the other."""
-
     batch = False
 
 
 class Add(Attached):
-    """Add two nodes."""
-
     def prepare(self):
         super().prepare()
         self.members = [*self.members, connected(4), connected(5)]
@@ -243,7 +234,7 @@ class Add(Attached):
         return self.checked(asked)
 
     def is_right(self, reply):
-        made = {name: {'lb_member': id_} for name, id_ in member_ids(self.lab).items()}
+        made = self.records()
         assert sorted(made) == ['n1', 'n2', 'n3', 'n4', 'n5']
         assert data_of(patched(self.members, reply)) == made
 
@@ -261,8 +252,6 @@ class Add(Attached):
 
 
 class AddOneByOne(Add):
-    """Add two nodes, one after the other."""
-
     batch = False
 
 
@@ -281,9 +270,8 @@ class Replace(Attached):
         return self.checked(asked)
 
     def is_right(self, reply):
-        made = {name: {'lb_member': id_} for name, id_ in member_ids(self.lab).items()}
         assert self.lab.addresses() == ['10.0.0.2', '10.0.0.3', '10.0.0.9']
-        assert data_of(patched(self.members, reply)) == made
+        assert data_of(patched(self.members, reply)) == self.records()
 
     def is_clean(self, reply):
         assert reply['nodes']['n1']['status'] == 'WARNING'
@@ -292,8 +280,7 @@ class Replace(Attached):
 
 OPERATIONS = [
     Attach, AttachPartByPart, AttachToExisting, Detach, DetachFromExisting, Remove,
-    RemoveOneByOne, Add, AddOneByOne,
-    Replace,
+    RemoveOneByOne, Add, AddOneByOne, Replace,
 ]  # fmt: skip
 
 

@@ -32,7 +32,6 @@ def own(*members, **properties):
 
 
 def refused(reply):
-    """Return the reason of a failed attachment."""
     assert reply['status'] == 'ERROR'
     return reply['reason']
 
@@ -71,7 +70,7 @@ def cause_in(reply):
 
 
 def test_attach_creates_all_parts_and_members_in_two_updates(lab):
-    """A load balancer with all its parts and members takes two updates."""
+    """A load balancer with all its parts and members takes two updates; other data stay."""
     persistence = {'type': 'APP_COOKIE', 'cookie_name': 'c'}
     pool = {'protocol': 'TCP', 'admin_state_up': False, 'session_persistence': persistence}
     listener = {'protocol': 'TCP', 'protocol_port': 8000, 'connection_limit': 50}
@@ -81,15 +80,17 @@ def test_attach_creates_all_parts_and_members_in_two_updates(lab):
     }  # fmt: skip
     policy = load_balancing_policy(
         version='1.3',
+        data={'Other': 1},
         pool={**pool, 'protocol_port': 8080, 'lb_method': 'SOURCE_IP'},
         vip={'subnet': 'sub1', 'network': 'private', 'address': '10.0.0.77', **listener},
         health_monitor=monitor,
         availability_zone='lb-az',
         flavor_id='small',
     )
-    members = [connected(number) for number in range(1, 21)]
+    members = [connected(number, data={'x': 1}) for number in range(1, 21)]
+    others = {'pol-other': {'vip_address': '10.0.0.9'}}
 
-    reply = lab.attach(bind(policy, members))
+    reply = lab.attach(bind(policy, members, data={'loadbalancers': others, 'y': 2}))
 
     made = lab.settled()
     parts = {kind: objects[0] for kind, objects in made.items() if len(objects) == 1}
@@ -115,28 +116,14 @@ def test_attach_creates_all_parts_and_members_in_two_updates(lab):
     assert (reply['status'], reply['reason']) == ('OK', 'Policy attached.')
     ids = {kind: parts[kind]['id'] for kind in wanted}
     assert reply['policy'] == {
-        'id': 'pol-loadbalance', 'data': {'LoadBalancingPolicy': {'version': 1.3, 'data': ids}},
-    }  # fmt: skip
-    assert reply['cluster'] == {
-        'data': {'loadbalancers': {'pol-loadbalance': {'vip_address': '10.0.0.77'}}}
+        'id': 'pol-loadbalance',
+        'data': {'Other': 1, 'LoadBalancingPolicy': {'version': 1.3, 'data': ids}},
     }
+    balancers = {**others, 'pol-loadbalance': {'vip_address': '10.0.0.77'}}
+    assert reply['cluster'] == {'data': {'loadbalancers': balancers, 'y': 2}}
     assert data_of(patched(members, reply)) == {
-        member['name']: {'lb_member': member['id']} for member in made['member']
+        member['name']: {'x': 1, 'lb_member': member['id']} for member in made['member']
     }
-
-
-def test_attach_keeps_other_keys_of_binding_cluster_and_nodes(lab):
-    """Other keys in the data of binding, cluster and nodes stay."""
-    policy = load_balancing_policy(data={'Other': 1})
-    members = [connected(1, data={'x': 1})]
-    data = {'loadbalancers': {'pol-other': {'vip_address': '10.0.0.9'}}, 'y': 2}
-
-    reply = lab.attach(bind(policy, members, data=data))
-
-    assert set(reply['policy']['data']) == {'Other', 'LoadBalancingPolicy'}
-    assert set(reply['cluster']['data']['loadbalancers']) == {'pol-other', 'pol-loadbalance'}
-    assert reply['cluster']['data']['y'] == 2
-    assert reply['nodes']['n1']['data']['x'] == 1
 
 
 @pytest.mark.parametrize(
@@ -160,16 +147,6 @@ def test_options_are_sent_only_for_types_that_octavia_accepts(lab, persistence, 
     assert made['pool'][0]['session_persistence'] == {'type': persistence}
     options = made['healthmonitor'][0].keys() & {'http_method', 'url_path', 'expected_codes'}
     assert shown(made['healthmonitor'][0], *options) == sent
-
-
-def test_delay_in_milliseconds_is_sent_with_a_warning(lab):
-    """The health monitor of Senlin's example is created unchanged, and the reply has a warning."""
-    times = {'delay': 10000, 'timeout': 5000}
-
-    reply = lab.attach(bind(load_balancing_policy(health_monitor=times)))
-
-    assert shown(lab.settled()['healthmonitor'][0], *times) == times
-    assert (reply['status'], len(reply['warnings'])) == ('OK', 1)
 
 
 def test_long_name_of_the_cluster_is_shortened(lab):
@@ -380,8 +357,8 @@ def test_failed_cleanup_is_part_of_the_reason(lab):
 )
 def test_earlier_objects_are_removed_if_octavia_fails_to_show_them(lab, name, is_existing):
     """The objects of an earlier attempt are removed even if a lookup fails."""
-    pool = {'loadbalancer': 'front', 'pool': {'id': lab.foreign('10.0.0.100')[1]}}
-    asked = own(**pool if is_existing else {})
+    existing = lab.existing('10.0.0.100')
+    asked = own(**existing if is_existing else {})
     killed(lab, asked, 'update_members')
     lab.clock.now += 10
     busy(lab, name)
@@ -394,12 +371,12 @@ def test_earlier_objects_are_removed_if_octavia_fails_to_show_them(lab, name, is
 @pytest.mark.parametrize('change', [{'loadbalancer': 'twin'}, {'health_monitor': {'id': 'none'}}])
 def test_existing_pool_is_cleared_if_named_objects_are_missing(lab, change):
     """Members of an earlier attempt leave a preexisting pool if a named object is missing."""
-    _, pool = lab.foreign('10.0.0.100')
-    killed(lab, own(loadbalancer='front', pool={'id': pool}), 'update_members')
+    existing = lab.existing('10.0.0.100')
+    killed(lab, own(**existing), 'update_members')
     for _ in range(2):
         lab.octavia(None).create('loadbalancer', {'name': 'twin'})
 
-    reply = lab.attach(own(**{'loadbalancer': 'front', 'pool': {'id': pool}, **change}))
+    reply = lab.attach(own(**{**existing, **change}))
 
     assert 'could not be removed' not in refused(reply)
     assert lab.addresses() == ['10.0.0.100']
@@ -434,8 +411,7 @@ def test_expired_copy_removes_nothing(lab):
 @pytest.mark.parametrize('fault', ['no address', 'no subnet', 'busy', 'member refused'])
 def test_failed_attach_of_an_attached_policy_keeps_its_objects(lab, is_existing, fault):
     """A failed repeated attachment of an attached policy removes nothing."""
-    pool = lab.foreign('10.0.0.100')[1] if is_existing else None
-    properties = {'loadbalancer': 'front', 'pool': {'id': pool}} if is_existing else {}
+    properties = lab.existing('10.0.0.100') if is_existing else {}
     policy, members = lab.attached([connected(1), connected(2)], **properties)
     before = lab.settled()
     members = [*members, node(3) if fault == 'no address' else connected(3)]
@@ -455,7 +431,6 @@ def test_failed_attach_of_an_attached_policy_keeps_its_objects(lab, is_existing,
 
 
 def check_resources(properties, lab=None):
-    """Check the resources of these properties in a lab, or in an empty one."""
     attachment.check_named_resources(
         msgspec.convert(properties, LoadBalancingProperties), lab or Lab()
     )

@@ -122,8 +122,7 @@ def test_concurrent_additions_and_removals_end_with_the_expected_members(
     if own:
         policy, _ = lab.attached([connected(100, created_at=None)])
     else:
-        _, pool = lab.foreign('10.0.0.100')
-        policy, _ = lab.attached([], loadbalancer='front', pool={'id': pool})
+        policy, _ = lab.attached([], **lab.existing('10.0.0.100'))
 
     stay = lab.clock.run(*(partial(create_and_delete, lab, [policy], n) for n in (first, second)))
 

@@ -50,8 +50,8 @@ def test_attaching_again_adds_and_removes_members_and_says_so(lab):
 
 def test_attaching_again_repairs_an_existing_pool_and_keeps_foreign_members(lab):
     """In a preexisting pool, members of others stay, and the policy's own are repaired."""
-    lb, pool = lab.foreign('10.0.0.100')
-    policy, members = lab.attached([connected(1), connected(2)], loadbalancer=lb, pool={'id': pool})
+    policy, members = lab.attached([connected(1), connected(2)], **lab.existing('10.0.0.100'))
+    pool = ids_of(policy)['pool']
 
     reply = attached_again(lab, policy, [members[1], connected(3)])
 

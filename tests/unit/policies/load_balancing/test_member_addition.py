@@ -178,8 +178,7 @@ def test_binding_without_a_pool_is_refused_without_a_call(lab, data, target):
 @pytest.mark.parametrize('broken', ['members', 'show', 'subnet', 'servers'])
 def test_failed_lookup_marks_all_new_nodes(lab, broken):
     """If pool, load balancer or addresses cannot be looked up, all new nodes get a warning."""
-    _, pool = lab.foreign()
-    policy, _ = lab.attached([], loadbalancer='front', pool={'id': pool})
+    policy, _ = lab.attached([], **lab.existing())
     ids_of(policy)['loadbalancer'] = 'front'  # as Senlin has stored it
 
     def away(*_):
@@ -249,8 +248,7 @@ def test_node_whose_member_is_gone_gets_a_new_member(lab, scaled_out):
 
 def test_foreign_member_at_the_address_is_neither_added_nor_adopted(lab):
     """A member of another client at that address stays as it is, and a warning names it."""
-    lb, pool = lab.foreign('10.0.0.1')
-    policy, _ = lab.attached([], loadbalancer=lb, pool={'id': pool})
+    policy, _ = lab.attached([], **lab.existing('10.0.0.1'))
     before = lab.settled()
 
     reply = lab.check(after(SCALE_OUT, [policy], [connected(1)], data=created('n1')))

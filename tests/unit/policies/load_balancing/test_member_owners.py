@@ -7,6 +7,7 @@ from tests.simulated_octavia import Lab, patched
 from tests.unit.policies.load_balancing.building_blocks import (
     OURS,
     after,
+    at,
     created,
     decision,
     ids_of,
@@ -29,22 +30,7 @@ def lab(request):
     return lab
 
 
-@pytest.fixture(params=['own', 'existing'])
-def web(lab, request):
-    """A cluster of n1 and n2 behind a load balancer: policy and nodes."""
-    properties = {}
-    if request.param == 'existing':
-        properties = {'loadbalancer': 'front', 'pool': {'id': lab.foreign()[1]}}
-    return lab.attached([connected(1), connected(2)], **properties)
-
-
-def at(number, address):
-    """Return a node with the address of another number."""
-    return {**connected(address), 'id': f'n{number}', 'name': f'n{number}'}
-
-
 def moved(one, number):
-    """Return a node whose server has another address now."""
     return {**one, 'details': connected(number)['details']}
 
 

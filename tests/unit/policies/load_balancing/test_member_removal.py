@@ -8,10 +8,12 @@ from tests.factories import connected, node, request
 from tests.simulated_octavia import Lab, data_of, patched
 from tests.unit.policies.load_balancing.building_blocks import (
     after,
+    at,
     decision,
     ids_of,
     left,
     member_ids,
+    named,
     refusal,
     status,
     writes,
@@ -23,38 +25,15 @@ SHRINK = {'adjustment_type': 'CHANGE_IN_CAPACITY', 'number': -2}
 FAILURE = 'Failed in removing node from lb pool.'
 
 
-def named(*node_ids):
-    """Return the inputs that name nodes to delete."""
-    return {'inputs': {'candidates': list(node_ids)}}
-
-
 def victims(*node_ids):
-    """Return the action's data if an earlier policy chose these victims."""
     return {'data': {'deletion': {'candidates': list(node_ids)}}}
-
-
-def reusing(number, of=1):
-    """Return a new node at the address of another one."""
-    return {**connected(of), 'id': f'n{number}', 'name': f'n{number}'}
-
-
-@pytest.fixture(params=['own', 'existing'])
-def web(lab, request):
-    """A cluster of n1 and n2 behind a load balancer: policy and nodes."""
-    properties = {}
-    if request.param == 'existing':
-        properties = {'loadbalancer': 'front', 'pool': {'id': lab.foreign()[1]}}
-    policy, members = lab.attached([connected(1), connected(2)], **properties)
-    if properties:  # as Senlin has stored it
-        ids_of(policy)['loadbalancer'] = 'front'
-    return policy, members
 
 
 @pytest.fixture
 def reused(web):
     """n1 vanished without a check, and n9 has its address: policy and nodes."""
     policy, members = web
-    return policy, [members[1], reusing(9)]
+    return policy, [members[1], at(9, 1)]
 
 
 @pytest.mark.parametrize(
@@ -98,10 +77,7 @@ def test_members_of_named_nodes_are_removed(lab, four_members, action, more, rem
 @pytest.mark.parametrize('broken', ['members', 'show'])
 def test_failed_lookup_marks_nodes_to_remove_until_a_repetition_removes_them(lab, broken):
     """If pool or load balancer cannot be looked up, all nodes get a warning and stay members."""
-    _, pool = lab.foreign()
-    policy, members = lab.attached(
-        [connected(1), connected(2)], loadbalancer='front', pool={'id': pool}
-    )
+    policy, members = lab.attached([connected(1), connected(2)], **lab.existing())
     ids_of(policy)['loadbalancer'] = 'front'
     asked = request(DELETE, [policy], members, **named('n1', 'n2'))
     lab.around = refusal(broken, error=ApiError('busy', 503))
@@ -114,7 +90,8 @@ def test_failed_lookup_marks_nodes_to_remove_until_a_repetition_removes_them(lab
         f"Failed in removing deleted node(s) from lb pool: ['n1', 'n2'] (n1: {cause})"
     )
     details = decision(reply)['details']
-    assert (details['failed'], details['pool']) == ({'n1': cause, 'n2': cause}, pool)
+    assert details['failed'] == {'n1': cause, 'n2': cause}
+    assert details['pool'] == ids_of(policy)['pool']
     assert details['api_calls'] >= 10
     assert reply['nodes'] == {
         one['id']: {'data': one['data'], 'status': 'WARNING', 'status_reason': FAILURE}
@@ -157,8 +134,8 @@ def test_batch_removal_requires_a_pool_without_other_clients(batch, action, more
 
 def test_existing_pool_keeps_its_other_members(lab):
     """A preexisting pool keeps the members that the policy did not add."""
-    lb, pool = lab.foreign('10.0.0.100', '10.0.0.101')
-    policy, members = lab.attached([connected(1), connected(2)], loadbalancer=lb, pool={'id': pool})
+    existing = lab.existing('10.0.0.100', '10.0.0.101')
+    policy, members = lab.attached([connected(1), connected(2)], **existing)
 
     reply = lab.check(request(SCALE_IN, [policy], members, inputs={'count': 2}))
 
@@ -194,8 +171,7 @@ def test_victim_without_a_stored_id_is_found_by_its_tag(lab, four_members, data)
 
 def test_foreign_member_at_the_address_of_a_victim_stays(lab):
     """A foreign member at the address of a victim stays."""
-    lb, pool = lab.foreign('10.0.0.1')
-    policy, members = lab.attached([connected(1)], loadbalancer=lb, pool={'id': pool})
+    policy, members = lab.attached([connected(1)], **lab.existing('10.0.0.1'))
 
     reply = lab.check(request(SCALE_IN, [policy], members))
 
@@ -205,8 +181,7 @@ def test_foreign_member_at_the_address_of_a_victim_stays(lab):
 
 def test_member_stored_in_the_node_of_the_action_is_removed(lab):
     """The member in the data of the action's node is removed, even if it has no tags."""
-    lb, pool = lab.foreign('10.0.0.1')
-    policy, _ = lab.attached([], loadbalancer=lb, pool={'id': pool})
+    policy, _ = lab.attached([], **lab.existing('10.0.0.1'))
     one = connected(1, data={'lb_member': member_ids(lab)['foreign']})
 
     reply = lab.check(request('NODE_DELETE', [policy], [connected(1)], node=one))
@@ -218,7 +193,7 @@ def test_member_stored_in_the_node_of_the_action_is_removed(lab):
 
 @pytest.mark.parametrize(
     ('action', 'more', 'removed'),
-    [('NODE_DELETE', {'node': reusing(9)}, ['n9']), (DELETE, named('n2', 'n9'), ['n2', 'n9'])],
+    [('NODE_DELETE', {'node': at(9, 1)}, ['n9']), (DELETE, named('n2', 'n9'), ['n2', 'n9'])],
 )
 def test_deleted_node_with_a_reused_address_leaves_the_pool(lab, reused, action, more, removed):
     """The member at a reused address is removed before the node, alone or with others."""
@@ -237,7 +212,7 @@ def test_deleted_node_with_a_reused_address_leaves_the_pool(lab, reused, action,
 def test_second_node_with_the_same_address_adopts_no_member(lab, reused):
     """The second of two nodes with one address neither gets nor removes the member of the first."""
     policy, members = reused
-    twin = reusing(8, of=2)
+    twin = at(8, 2)
     both = [members[0], twin]
 
     added = lab.check(after('NODE_CREATE', [policy], both, node=twin))

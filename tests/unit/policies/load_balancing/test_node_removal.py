@@ -21,6 +21,7 @@ from tests.unit.policies.load_balancing.building_blocks import (
     decision,
     ids_of,
     left,
+    named,
     refusal,
     status,
     writes,
@@ -36,12 +37,7 @@ ONLINE = ('ONLINE', 'NO_MONITOR')
 
 
 def change_by(number, **more):
-    """Return the inputs of a resize."""
     return {'inputs': {'adjustment_type': 'CHANGE_IN_CAPACITY', 'number': number, **more}}
-
-
-def named(*node_ids):
-    return {'inputs': {'candidates': list(node_ids)}}
 
 
 def attached(min_online, *statuses, **more):
@@ -66,7 +62,6 @@ def chosen(*node_ids, **more):
 
 
 def of_deletion(reply):
-    """Return the deletion that a check decided."""
     return reply['action']['data']['deletion']
 
 

@@ -3,10 +3,8 @@
 import msgspec
 import pytest
 
-from placement_worker.contract.model import Spec
 from placement_worker.errors import InvalidSpec
 from placement_worker.policies.load_balancing.properties import properties_type
-from placement_worker.policies.registry import Registry
 from tests.factories import bind, connected, load_balancing_policy, request
 from tests.simulated_octavia import Lab
 
@@ -35,9 +33,10 @@ def validate(properties, version='1.1'):
     return Lab().endpoints().policy_validate({'spec': spec})['spec']['properties']
 
 
-@pytest.mark.parametrize('version', VERSIONS)
+@pytest.mark.parametrize('version', [*VERSIONS, '1.4'])
 def test_omitted_properties_get_their_defaults(version):
-    """Properties that a spec omits get their defaults."""
+    """Properties that a spec omits get their defaults; only version 1.4 has a floor."""
+    assert validate(LEAST, version)['health_monitor'] is None
     assert validate({**LEAST, 'health_monitor': {}}, version) == {
         'pool': POOL,
         'vip': VIP,
@@ -46,23 +45,14 @@ def test_omitted_properties_get_their_defaults(version):
         'loadbalancer': None,
         'availability_zone': None,
         'flavor_id': None,
+        **({'min_online': None} if version == '1.4' else {}),
     }
-
-
-def test_version_with_a_floor_has_no_floor_by_default():
-    """Version 1.4 without `min_online` has all properties of the earlier versions."""
-    assert validate(LEAST, '1.4') == {**validate(LEAST, '1.3'), 'min_online': None}
 
 
 @pytest.mark.parametrize('min_online', [0, 3, 2**31 - 1, '3', '0%', '50%', '50 %', '33.3%', '100%'])
 def test_min_online_is_a_number_or_a_percentage(min_online):
     """A number may be a string, as for other numbers of a spec; a percentage has a sign."""
     assert validate({**LEAST, 'min_online': min_online}, '1.4')['min_online'] == min_online
-
-
-def test_health_monitor_is_absent_unless_specified():
-    """A spec without a health monitor creates none."""
-    assert validate(LEAST)['health_monitor'] is None
 
 
 COOKIE = {'session_persistence': {'type': 'APP_COOKIE', 'cookie_name': 'c'}}
@@ -290,20 +280,19 @@ def test_spec_without_properties_is_refused():
 
 
 @pytest.mark.parametrize(('delay', 'doubted'), [(600, False), (601, True), ('10000', True)])
-def test_a_delay_that_looks_like_milliseconds_is_doubted(delay, doubted):
-    """A health monitor with a delay above 600 is accepted, and a sentence says what looks wrong."""
-    spec = Spec(TYPE, '1.1', {**LEAST, 'health_monitor': {'delay': delay, 'timeout': 5000}})
+def test_a_delay_that_looks_like_milliseconds_is_sent_with_a_warning(delay, doubted):
+    """A health monitor with a delay above 600 is created, and a warning says what looks wrong."""
+    lab, monitor = Lab(), {'delay': delay, 'timeout': 5000}
 
-    doubts = Registry.installed().policy(spec, '$').properties.doubtful_values()
+    reply = lab.attach(bind(load_balancing_policy(health_monitor=monitor)))
 
-    assert (
-        doubts
-        == [
-            f'The health monitor has a delay of {delay} s and a timeout of 5000 s; Octavia expects '
-            'seconds, so check that the values are not in milliseconds.'
-        ]
-        * doubted
+    warning = (
+        f'The health monitor has a delay of {delay} s and a timeout of 5000 s; Octavia expects '
+        'seconds, so check that the values are not in milliseconds.'
     )
+    assert (reply['status'], reply['warnings']) == ('OK', [warning] * doubted)
+    (made,) = lab.settled()['healthmonitor']
+    assert (made['delay'], made['timeout']) == (int(delay), 5000)
 
 
 @pytest.mark.parametrize(

@@ -9,13 +9,7 @@ from hypothesis import strategies as st
 from placement_worker.cloud.ports import ApiError
 from tests.factories import connected
 from tests.simulated_octavia import Lab
-from tests.unit.policies.load_balancing.building_blocks import (
-    FORBIDDEN,
-    Killed,
-    created,
-    ids_of,
-    recreated,
-)
+from tests.unit.policies.load_balancing.building_blocks import FORBIDDEN, Killed, created, recreated
 from tests.unit.policies.load_balancing.test_concurrent_copies import (
     CALL_S,
     DIFFERENT_NODES,
@@ -28,168 +22,99 @@ from tests.unit.policies.load_balancing.test_faults import Killer
 from tests.unit.policies.load_balancing.test_two_policies import TwoPolicies
 
 
+def leaving(*node_ids):
+    """Return the parts of a scenario in which earlier policies chose these victims."""
+    deletion = {'count': len(node_ids), 'candidates': list(node_ids)}
+    return {'leaving': node_ids, 'data': {'deletion': deletion}}
+
+
+REPLACED = {'inputs': {'candidates': {'n1': 'n5', 'n2': 'n6'}}}
+RECOVERED = {'after': 'NODE_RECOVER', 'node': 'n1'}
+GROWN = {'new': {5: 5, 6: 6}, 'data': created('n5', 'n6')}
+SHRUNK = {'inputs': {'adjustment_type': 'EXACT_CAPACITY', 'number': 2}}
+# detached: a policy, in advance; lost_in: the policy in whose pool n1 has lost its member; new: new
+# nodes -> numbers of their addresses; gone: nodes that were deleted, but are still in the pools;
+# recreated: the number of the address of n1's new server; attach, detach: a policy; before, after:
+# an action, with its node, data and inputs; leaving: the nodes that it deletes.
+SCENARIOS = {
+    'attach_first': {'detached': 'a', 'attach': 'a'},
+    'attach_second': {'detached': 'b', 'attach': 'b'},
+    'attach_again': {'lost_in': 'a', 'attach': 'a'},
+    'detach_first': {'detach': 'a'},
+    'detach_second': {'detach': 'b'},
+    'detach_last': {'detached': 'a', 'detach': 'b'},
+    'scale_out': {**GROWN, 'after': 'CLUSTER_SCALE_OUT'},
+    'add_nodes': {'new': {5: 5}, 'after': 'CLUSTER_ADD_NODES', 'data': created('n5')},
+    'grow': {**GROWN, 'after': 'CLUSTER_RESIZE'},
+    'create_node': {'new': {5: 5}, 'after': 'NODE_CREATE', 'node': 'n5'},
+    'scale_in': {'before': 'CLUSTER_SCALE_IN', **leaving('n1', 'n2')},
+    'delete_nodes': {
+        'before': 'CLUSTER_DEL_NODES', 'inputs': {'candidates': ['n3']}, 'leaving': ('n3',),
+    },
+    'shrink': {'before': 'CLUSTER_RESIZE', **leaving('n1', 'n4'), **SHRUNK},
+    'delete_node': {'before': 'NODE_DELETE', 'node': 'n2', 'leaving': ('n2',)},
+    'replace_before': {'before': 'CLUSTER_REPLACE_NODES', **REPLACED, 'leaving': ('n1', 'n2')},
+    'replace_after': {'new': {5: 5, 6: 6}, 'after': 'CLUSTER_REPLACE_NODES', **REPLACED},
+    'replace_at_reused_addresses': {
+        'gone': 2, 'new': {5: 1, 6: 2}, 'after': 'CLUSTER_REPLACE_NODES', **REPLACED,
+    },
+    'recover_recreated': {'recreated': 9, **RECOVERED},
+    'recover_recreated_at_its_address': {'recreated': 1, **RECOVERED},
+    'recover_recreated_half': {'lost_in': 'b', 'recreated': 9, **RECOVERED},
+    'recover_untouched': RECOVERED,
+    'recover_lost_in_first': {'lost_in': 'a', **RECOVERED},
+    'recover_lost_in_second': {'lost_in': 'b', **RECOVERED},
+}  # fmt: skip
+
+
 class Scenario:
     """An operation on a cluster of four nodes with two policies.
 
-    :ivar leaving: the ids of the nodes that the action deletes.
     :ivar send: handles a copy of one request.
     """
 
     def __init__(self, lab, name, *, preexisting):
-        self.two = TwoPolicies(lab, range(1, 5), preexisting=preexisting)
-        self.leaving = ()
-        self.requested = getattr(self, f'_{name}')()
+        self.two = two = TwoPolicies(lab, range(1, 5), preexisting=preexisting)
+        self.parts = parts = SCENARIOS[name]
+        if 'detached' in parts:
+            two.detach(parts['detached'])
+        if 'lost_in' in parts:
+            two.lose(parts['lost_in'], 'n1')
+        del two.members[: parts.get('gone', 0)]
+        for number, address in parts.get('new', {}).items():
+            two.members.append({**connected(number), 'details': connected(address)['details']})
+        if 'recreated' in parts:
+            two.members[0] = recreated(two.members[0], parts['recreated'])
         self.send = self.requested()
         lab.calls.clear()
+
+    def requested(self):
+        """Return a function that handles a copy of one request about the present cluster."""
+        two, parts = self.two, self.parts
+        for method in ('attach', 'detach'):
+            if method in parts:
+                return partial(getattr(two.lab, method), two.binding(parts[method]))
+        more = {key: parts[key] for key in ('data', 'inputs') if key in parts}
+        nodes = {one['id']: one for one in two.members}
+        phase = 'before' if 'before' in parts else 'after'
+        asked = two.checked(
+            parts[phase], target=phase.upper(), node=nodes.get(parts.get('node')), **more
+        )
+        return partial(two.lab.check, asked)
 
     def is_right(self, reply):
         """Check the state after a reply that the engine stores."""
         before = self.two.members, self.two.policies, self.two.cluster_data
         self.two.stored(reply)
+        gone = self.parts.get('leaving', ())
         data = {one['id']: one['data'] for one in self.two.members}
-        self.two.members = [one for one in self.two.members if one['id'] not in self.leaving]
-        assert all(data[node_id] == {} for node_id in self.leaving), data
+        self.two.members = [one for one in self.two.members if one['id'] not in gone]
+        assert all(data[node_id] == {} for node_id in gone), data
         assert self.two.is_right(), (self.two.pools(), data)
         self.two.members, self.two.policies, self.two.cluster_data = before
 
-    def _check(self, action, leaving=(), node=None, **more):
-        self.leaving = leaving
 
-        def ask():
-            nodes = {one['id']: one for one in self.two.members}
-            asked = self.two.checked(action, node=nodes.get(node), **more)
-            return lambda: self.two.lab.check(asked)
-
-        return ask
-
-    def _bind(self, method, name):
-        def ask():
-            asked = self.two.binding(name)
-            return lambda: method(asked)
-
-        return ask
-
-    def _after(self, action, **more):
-        return self._check(action, target='AFTER', **more)
-
-    def _grown(self, *numbers):
-        self.two.members += [connected(number) for number in numbers]
-        return created(*(f'n{number}' for number in numbers))
-
-    def _attach_first(self):
-        self.two.detach('a')
-        return self._bind(self.two.lab.attach, 'a')
-
-    def _attach_second(self):
-        self.two.detach('b')
-        return self._bind(self.two.lab.attach, 'b')
-
-    def _attach_again(self):
-        self._lose('a', 'n1')
-        return self._bind(self.two.lab.attach, 'a')
-
-    def _detach_first(self):
-        return self._bind(self.two.lab.detach, 'a')
-
-    def _detach_second(self):
-        return self._bind(self.two.lab.detach, 'b')
-
-    def _detach_last(self):
-        self.two.detach('a')
-        return self._bind(self.two.lab.detach, 'b')
-
-    def _scale_out(self):
-        return self._after('CLUSTER_SCALE_OUT', data=self._grown(5, 6))
-
-    def _add_nodes(self):
-        return self._after('CLUSTER_ADD_NODES', data=self._grown(5))
-
-    def _grow(self):
-        return self._after('CLUSTER_RESIZE', data=self._grown(5, 6))
-
-    def _create_node(self):
-        self._grown(5)
-        return self._after('NODE_CREATE', node='n5')
-
-    def _scale_in(self):
-        data = {'deletion': {'count': 2, 'candidates': ['n1', 'n2']}}
-        return self._check('CLUSTER_SCALE_IN', ('n1', 'n2'), data=data)
-
-    def _delete_nodes(self):
-        inputs = {'candidates': ['n3']}
-        return self._check('CLUSTER_DEL_NODES', ('n3',), inputs=inputs)
-
-    def _shrink(self):
-        data = {'deletion': {'count': 2, 'candidates': ['n1', 'n4']}}
-        inputs = {'adjustment_type': 'EXACT_CAPACITY', 'number': 2}
-        return self._check('CLUSTER_RESIZE', ('n1', 'n4'), data=data, inputs=inputs)
-
-    def _delete_node(self):
-        return self._check('NODE_DELETE', ('n2',), node='n2')
-
-    def _replace_before(self):
-        inputs = {'candidates': {'n1': 'n5', 'n2': 'n6'}}
-        return self._check('CLUSTER_REPLACE_NODES', ('n1', 'n2'), inputs=inputs)
-
-    def _replace_after(self):
-        self._grown(5, 6)
-        inputs = {'candidates': {'n1': 'n5', 'n2': 'n6'}}
-        return self._after('CLUSTER_REPLACE_NODES', inputs=inputs)
-
-    def _replace_at_reused_addresses(self):
-        """The new nodes have the addresses of deleted ones, whose members are still there."""
-        del self.two.members[:2]
-        self._grown(5, 6)
-        for node, number in zip(self.two.members[-2:], (1, 2), strict=True):
-            node['details'] = connected(number)['details']
-        inputs = {'candidates': {'n1': 'n5', 'n2': 'n6'}}
-        return self._after('CLUSTER_REPLACE_NODES', inputs=inputs)
-
-    def _recover_recreated(self):
-        return self._recover(9)
-
-    def _recover_recreated_at_its_address(self):
-        return self._recover(1)
-
-    def _recover_recreated_half(self):
-        self._lose('b', 'n1')
-        return self._recover(9)
-
-    def _recover(self, number):
-        self.two.members[0] = recreated(self.two.members[0], number)
-        return self._after('NODE_RECOVER', node='n1')
-
-    def _recover_untouched(self):
-        return self._after('NODE_RECOVER', node='n1')
-
-    def _recover_lost_in_first(self):
-        self._lose('a', 'n1')
-        return self._after('NODE_RECOVER', node='n1')
-
-    def _recover_lost_in_second(self):
-        self._lose('b', 'n1')
-        return self._after('NODE_RECOVER', node='n1')
-
-    def _lose(self, name, node_id):
-        """Delete the member of a node in one pool, as another client does."""
-        port = {'a': 80, 'b': 443}[name]
-        ids = {
-            (one['protocol_port'], one['name']): one['id']
-            for one in self.two.lab.settled()['member']
-        }
-        pool = ids_of(self.two.policies[name])['pool']
-        self.two.lab.octavia(None).delete_member(pool, ids[port, node_id])
-        self.two.lab.clock.sleep(5)
-
-
-NAMES = [
-    'attach_first', 'attach_second', 'attach_again', 'detach_first', 'detach_second', 'detach_last',
-    'scale_out', 'add_nodes', 'grow', 'create_node', 'scale_in', 'delete_nodes', 'shrink',
-    'delete_node', 'replace_before', 'replace_after', 'replace_at_reused_addresses',
-    'recover_recreated', 'recover_recreated_at_its_address', 'recover_recreated_half',
-    'recover_untouched', 'recover_lost_in_first', 'recover_lost_in_second',
-]  # fmt: skip
-scenarios = pytest.mark.parametrize('name', NAMES)
+scenarios = pytest.mark.parametrize('name', SCENARIOS)
 pools = pytest.mark.parametrize(
     ('batch', 'preexisting'),
     [(True, False), (False, False), (True, True), (False, True)],
