@@ -206,6 +206,7 @@ class Remove(Attached):
         """Nodes with a member have a warning; the others have no stored member."""
         details = reply['decisions'][0]['details']
         there = {f'n{address[-1]}' for address in self.lab.addresses()}
+        assert set(details['removed']).isdisjoint(details['failed'])
         for node_id in ('n1', 'n2'):
             node = {one['id']: one for one in patched(self.members, reply)}[node_id]
             if node_id in details['failed']:

@@ -128,6 +128,18 @@ def test_stale_member_of_a_live_node_belongs_to_the_node_at_its_address(lab, web
     assert lab.addresses() == ['10.0.0.1', '10.0.0.2']
 
 
+def test_node_whose_member_another_node_takes_over_does_not_record_it_any_more():
+    """n5 has the address of n1, whose own address is unknown, so n1 has no member."""
+    lab = Lab()
+    policy, members = lab.attached([connected(1), connected(2)])
+    members = [{**members[0], 'details': {}}, members[1], at(5, 1)]
+
+    _, members = added(lab, policy, members, 'n5')
+
+    assert state_of(lab, '10.0.0.1') == ('n5', 'n5', 1, True, 'ACTIVE')
+    assert members[0]['data'] == {}
+
+
 def test_servers_that_exchanged_their_addresses_exchange_their_members(lab, web):
     """Members follow a chain of nodes that each have the old address of another one."""
     policy, members = web
