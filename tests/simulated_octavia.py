@@ -58,7 +58,6 @@ class Clock:
         self.now += seconds
 
     def after(self, seconds: float) -> str:
-        """Return the time of day after a delay, in the format of requests."""
         return datetime.datetime.fromtimestamp(self.now + seconds, datetime.UTC).isoformat()
 
 
@@ -218,7 +217,6 @@ class Lab:
                         member.update(values)
 
     def addresses(self) -> list[str]:
-        """Return the addresses of the members of all pools, sorted."""
         return sorted(member['address'] for member in self.settled()['member'])
 
     def is_empty(self) -> bool:

@@ -120,12 +120,10 @@ class Snapshot:
         return [node for node, other in zip(nodes, others, strict=True) if other in here]
 
     def by_region(self, nodes: Sequence[Node]) -> dict[str | None, Sequence[Node]]:
-        """Return nodes by region, located by the rules of `region_of`."""
         located = self.by_place(nodes, by_zone=False)
         return {region: members for (region, _), members in located.items()}
 
     def by_zone(self, nodes: Sequence[Node]) -> dict[str | None, Sequence[Node]]:
-        """Return nodes by zone, in whatever region, located by the rules of `zone_of`."""
         located = self.by_place(nodes, by_region=False)
         return {zone: members for (_, zone), members in located.items()}
 
@@ -163,7 +161,6 @@ class Snapshot:
 
     @property
     def _default_region(self) -> str | None:
-        """The region of nodes whose data and own profile name no region."""
         return self._cluster.profile.region or self.home_region
 
     def _unplaced_servers(self, node: Node) -> Mapping[str, ServerDetails]:

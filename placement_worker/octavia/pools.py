@@ -286,7 +286,6 @@ class Pool:
         return self._existing_members().remaining()
 
     def _add(self, wanted: Sequence[Member]) -> dict[Key, Exception]:
-        """Write members together, or else one by one; return the causes of failures."""
         bodies = {member.key: self._body(member) for member in wanted}
         failures = None
         if self.updater.settings.batch_members:

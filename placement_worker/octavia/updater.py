@@ -104,7 +104,6 @@ class Updater:
         self._count_update()
 
     def delete_load_balancer(self, lb_id: str) -> None:
-        """Delete a load balancer with all its parts and wait until it is gone."""
         deleting = self.calls.retrying.copy(
             retry=tenacity.retry_if_exception(lambda exc: is_transient(exc) or _is_immutable(exc))
             | tenacity.retry_if_result(bool)

@@ -79,8 +79,6 @@ class Recording(Hook):
 
 
 class _Replay(Hook):
-    """Hook that makes no call, and returns the recorded responses to the same call in order."""
-
     def __init__(self, answers: Iterable[Answer]) -> None:
         self._answers: dict[str, deque[Answer]] = defaultdict(deque)
         for answer in answers:

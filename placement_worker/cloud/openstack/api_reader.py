@@ -64,7 +64,6 @@ class ApiReader:
             ) from exc
 
     def identity_endpoint(self) -> str:
-        """Return the URL of Keystone's API v3, derived from the URL for authentication."""
         url = (self.session.plugin.auth_url or '').rstrip('/')
         return url if url.endswith('/v3') else f'{url}/v3'
 

@@ -54,7 +54,6 @@ def translate(exc: BaseException, url: str | None) -> ApiError:
 
 
 def from_response(response: requests.Response) -> ApiError:
-    """Return the error for a response with status 300 or above, with the service's message."""
     status = response.status_code
     phrase = response.reason or (HTTPStatus(status).phrase if status in list(HTTPStatus) else '')
     text = _message(response)
@@ -72,7 +71,6 @@ def origin(url: str | None) -> str:
 
 
 def _retry_after_s(response: requests.Response) -> float | None:
-    """Return the delay that the service requests, given as seconds or as a date."""
     value = response.headers.get('Retry-After', '').strip()
     if value.isascii() and value.isdigit():
         return float(value)
@@ -106,7 +104,6 @@ def _messages(body: Any, depth: int = 0) -> Iterator[str]:
 
 
 def _causes(exc: BaseException) -> Iterator[BaseException]:
-    """Yield the exception and all its causes, the outermost first."""
     waiting, seen = [exc], set()
     while waiting:
         cause = waiting.pop(0)

@@ -56,7 +56,6 @@ class Service:
 
     @classmethod
     def lets(cls, name: str, region: str | None, rights: str) -> 'Service':
-        """Return a service to which the roles of the user must give some rights."""
         roles = f'the roles of the trust (or of the service user, without a trust) let it {rights}'
         return cls(name, region, {401: _TOKEN_REFUSED, 403: roles, 404: _NOT_AN_API})
 

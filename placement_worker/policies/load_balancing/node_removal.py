@@ -218,12 +218,10 @@ class NodeRemoval:
 
     @property
     def _drains(self) -> bool:
-        """Whether the grace period matters: since 1.4, and for nodes that the engine deletes."""
         is_replaced = self.request.action.action == actions.CLUSTER_REPLACE_NODES
         return self.properties.drains and not is_replaced
 
     def _with_candidates(self, nodes: Sequence[Node]) -> dict[str, Any]:
-        """Return the action's data with the chosen victims, and with a grace period since 1.4."""
         deletion = self.state.action_data.deletion
         chosen = deletion.updated(
             **victim_selection.counts_by_place(nodes, deletion, self.state.cloud),

@@ -162,7 +162,6 @@ def _created(request: CheckRequest, state: State) -> list[str]:
 
 
 def _is_last(request: CheckRequest, state: State) -> bool:
-    """Return whether no other load-balancing policy follows in the check."""
     bindings = [
         binding
         for binding in request.policies

@@ -82,7 +82,6 @@ class Calls:
 
 
 def failing(*errors):
-    """Return a function that raises errors, and then returns its argument."""
     remaining = list(errors)
 
     def call(value):

@@ -25,7 +25,6 @@ def octavia(clock):
 
 @pytest.fixture
 def built(octavia, clock):
-    """The ids of an ACTIVE load balancer and of its pool."""
     lb = octavia.create('loadbalancer', NESTED)
     clock.sleep(2)
     return lb['id'], lb['pools'][0]['id']

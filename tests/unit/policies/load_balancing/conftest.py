@@ -9,7 +9,6 @@ from tests.unit.policies.load_balancing.building_blocks import ids_of
 
 @pytest.fixture
 def lab():
-    """A worker over a cloud with load balancers."""
     return Lab()
 
 

@@ -19,7 +19,6 @@ DIFFERENT_NODES = st.lists(st.integers(1, 3)), st.lists(st.integers(4, 6))
 
 
 def lab_of(order, pending_s, call_s=0, **more):
-    """Return a lab in which threads take turns at calls of the API."""
     following = itertools.cycle([who for who, calls in order for _ in range(calls)])
     turns = ThreadScheduler(lambda count: next(following) % count)
     lab = Lab(pending_s=pending_s, clock=turns, **more)

@@ -167,8 +167,6 @@ def test_operation_on_a_deleted_load_balancer_recreates_it_or_names_it(operation
 
 
 class Killer:
-    """Ends the worker at the n-th call, before or after its effect."""
-
     def __init__(self, step, *, after):
         self.step, self.after, self.seen = step, after, 0
 

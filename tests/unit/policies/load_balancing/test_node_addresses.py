@@ -9,8 +9,6 @@ NO_ADDRESS = 'The node has no address of IP version {} on network private of sub
 
 
 class Watching:
-    """A lab whose Nova counts what it is asked."""
-
     def __init__(self, **servers):
         self.asked = []
         self.lab = Lab(

@@ -191,8 +191,6 @@ def test_operation_that_fails_half_way_completes_when_repeated(name, batch, pree
 
 
 class Refusal:
-    """Refuses all writes from the n-th call on."""
-
     def __init__(self, step):
         self.step, self.seen = step, 0
 
