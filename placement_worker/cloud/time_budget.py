@@ -42,11 +42,6 @@ def until(ends: float) -> Iterator[None]:
         _deadline.reset(token)
 
 
-def deadline() -> float | None:
-    """Return the deadline of this thread as a time of `time.monotonic`, or None."""
-    return _deadline.get()
-
-
 @overload
 def left_s(limit_s: float) -> float: ...
 
@@ -57,7 +52,7 @@ def left_s(limit_s: float | None) -> float | None: ...
 
 def left_s(limit_s: float | None) -> float | None:
     """Return the seconds until the deadline, at most `limit_s`; None if neither is set."""
-    ends = deadline()
+    ends = _deadline.get()
     if ends is None:
         return limit_s
     left = ends - time.monotonic()

@@ -11,7 +11,7 @@ second load balancer, or fail as a duplicate.
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, ParamSpec, TypeVar
 
 import tenacity
@@ -83,9 +83,6 @@ class Updater:
             sleep=settings.sleep,
             on_retry=lambda: settings.events.handle(LoadBalancerRetried()),
         )
-
-    def for_cleanup(self) -> 'Updater':
-        return replace(self, budget=self.budget.without_expiry())
 
     def update(self, lb_id: str, change: Change) -> None:
         """Change a load balancer and wait until it is ACTIVE again.

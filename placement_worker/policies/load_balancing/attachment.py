@@ -11,7 +11,7 @@ names no load balancer.
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -212,7 +212,8 @@ class Attachment:
         may_be_others = has_expired and not has_written
         if self._stored is None and not may_be_others:
             try:
-                self._remove_all(self.updater.for_cleanup())
+                budget = self.updater.budget.without_expiry()
+                self._remove_all(replace(self.updater, budget=budget))
             except (ApiError, Rejected) as exc:
                 made = 'was made for it' if has_written else 'an earlier try may have made'
                 return LoadBalancerFailed(

@@ -30,7 +30,7 @@ def test_concurrent_lookups_of_project_send_one_request(clouds, services, fault)
     """Concurrent checks of a project share one token and one request, or its failure."""
     opened = hold(services, ZONES)
     services.fail(ZONES, *[fault] * 4 if fault else [])
-    threading.Timer(0.5, opened.set).start()
+    threading.Timer(2, opened.set).start()
 
     results = at_once(lambda: clouds.acting_for(TRUST, 'project-a').zones(None))
 
