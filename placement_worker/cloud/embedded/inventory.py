@@ -89,12 +89,9 @@ class Inventory(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     def load(cls, path: str) -> 'Inventory':
         try:
             contents = documents.read(path)
-        except OSError as exc:
-            raise errors.InvalidInventory(
-                f'The cloud cannot be read: {errors.file_error(exc)}'
-            ) from exc
-        except documents.Malformed as exc:
-            raise errors.InvalidInventory(f'The cloud cannot be read: {exc}') from exc
+        except (OSError, documents.Malformed) as exc:
+            reason = errors.file_error(exc) if isinstance(exc, OSError) else exc
+            raise errors.InvalidInventory(f'The cloud cannot be read: {reason}') from exc
         if len(contents) > 1:
             count = len(contents)
             raise errors.InvalidInventory(f'{path} contains {count} documents, expected one')

@@ -38,27 +38,15 @@ def make_clouds(services, waits):
         **options,
     ):
         def log_in(trust_id):
-            scope = (
-                {'trust_id': trust_id}
-                if trust_id
-                else {'project_name': 'service', 'project_domain_id': 'default'}
-            )
-            return v3.Password(
-                f'{services.url}/v3',
-                username='u',
-                password=PASSWORD,
-                user_domain_id='default',
-                **scope,
-            )
+            own = {'project_name': 'service', 'project_domain_id': 'default'}
+            user = {'username': 'u', 'password': PASSWORD, 'user_domain_id': 'default'}
+            scope = {'trust_id': trust_id} if trust_id else own
+            return v3.Password(f'{services.url}/v3', **user, **scope)
 
-        access = Access(
-            log_in, region, interfaces, {'timeout': request_timeout_s, 'verify': verify}
-        )
-        made.append(
-            OpenStackClouds(
-                access, retry_policy=RetryPolicy(max_attempts, budget_s, waits.append), **options
-            )
-        )
+        connection = {'timeout': request_timeout_s, 'verify': verify}
+        access = Access(log_in, region, interfaces, connection)
+        policy = RetryPolicy(max_attempts, budget_s, waits.append)
+        made.append(OpenStackClouds(access, retry_policy=policy, **options))
         return made[-1]
 
     yield make

@@ -14,11 +14,8 @@ from placement_worker.contract.model import Credentials
 from placement_worker.errors import ServiceFailed
 
 PROJECTS = {
-    'trust-a': 'project-a',
-    'trust-a2': 'project-a',
-    'trust-b': 'project-b',
-    None: 'service',
-}
+    'trust-a': 'project-a', 'trust-a2': 'project-a', 'trust-b': 'project-b', None: 'service',
+}  # fmt: skip
 REGIONS = ('RegionOne', 'RegionTwo')
 TRUST = Credentials('trust-a')
 TOKENS, ZONES = '/auth/tokens', '/os-availability-zone'
@@ -150,27 +147,21 @@ class Handler(BaseHTTPRequestHandler):
     def log_in(self):
         trust_id = self.body['auth'].get('scope', {}).get('OS-TRUST:trust', {}).get('id')
         if trust_id not in self.server.trusts:
-            return self.reply(
-                404, json.dumps({'error': {'message': f'Could not find trust: {trust_id}.'}})
-            )
+            error = {'message': f'Could not find trust: {trust_id}.'}
+            return self.reply(404, json.dumps({'error': error}))
         now = time.time()
-        project = {
-            'id': self.server.trusts[trust_id],
-            'name': 'p',
-            'domain': {'id': 'default', 'name': 'Default'},
-        }
+        domain = {'domain': {'id': 'default', 'name': 'Default'}}
         token = {
             'methods': ['password'],
-            'user': {'id': 'u', 'name': 'u', 'domain': {'id': 'default', 'name': 'Default'}},
-            'project': project,
+            'user': {'id': 'u', 'name': 'u', **domain},
+            'project': {'id': self.server.trusts[trust_id], 'name': 'p', **domain},
             'issued_at': stamp(now),
             'expires_at': stamp(now + self.server.lifetime_s),
             'catalog': self.catalog(),
             'OS-TRUST:trust': {'id': trust_id},
         }
-        return self.reply(
-            201, json.dumps({'token': token}), {'X-Subject-Token': self.server.token(trust_id)}
-        )
+        headers = {'X-Subject-Token': self.server.token(trust_id)}
+        return self.reply(201, json.dumps({'token': token}), headers)
 
     def catalog(self):
         paths = {'compute': '/nova-{}', 'network': '/neutron', 'load-balancer': '/octavia'}
@@ -201,23 +192,15 @@ class Handler(BaseHTTPRequestHandler):
     def serve_nova(self, region, path, query):
         if path == 'os-availability-zone':
             zones = self.server.zones[region].items()
-            rows = [
-                {'zoneName': name, 'zoneState': {'available': up}, 'hosts': None}
-                for name, up in zones
-            ]
+            rows = [{'zoneName': name, 'zoneState': {'available': up}} for name, up in zones]
             return self.show({'availabilityZoneInfo': rows})
         assert path == 'servers/detail'
         servers, size = self.server.servers, min(int(query['limit']), 2)
-        first = (
-            [server['id'] for server in servers].index(query['marker']) + 1
-            if 'marker' in query
-            else 0
-        )
-        page = servers[first : first + size]
-        links = (
-            [{'rel': 'next', 'href': 'http://elsewhere/'}] if first + size < len(servers) else []
-        )
-        return self.show({'servers': page, 'servers_links': links} if links else {'servers': page})
+        ids = [server['id'] for server in servers]
+        end = (ids.index(query['marker']) + 1 if 'marker' in query else 0) + size
+        links = [{'rel': 'next', 'href': 'http://elsewhere/'}]
+        more = {'servers_links': links} if end < len(servers) else {}
+        return self.show({'servers': servers[end - size : end], **more})
 
     def serve_neutron(self, path, query):
         what = path.rpartition('/')[2]

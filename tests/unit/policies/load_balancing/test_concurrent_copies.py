@@ -1,7 +1,6 @@
 """Tests for several workers that handle copies of a request at once."""
 
 import itertools
-from functools import partial
 
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -110,19 +109,3 @@ def test_concurrent_attach_and_detach_leave_at_most_one_load_balancer(order, pen
 
     assert detached['status'] == 'OK'
     assert len(lab.settled()['loadbalancer']) <= (attached['status'] == 'OK')
-
-
-@given(*DIFFERENT_NODES, ORDERS, PENDING_S, st.booleans(), st.booleans())
-def test_concurrent_additions_and_removals_end_with_the_expected_members(
-    first, second, order, pending_s, batch, own
-):
-    """Concurrent actions on different nodes leave the members of the remaining nodes."""
-    lab = lab_of(order, pending_s, batch_members=batch)
-    if own:
-        policy, _ = lab.attached([connected(100, created_at=None)])
-    else:
-        policy, _ = lab.attached([], **lab.existing('10.0.0.100'))
-
-    stay = lab.clock.run(*(partial(create_and_delete, lab, [policy], n) for n in (first, second)))
-
-    assert lab.addresses() == sorted(f'10.0.0.{number}' for number in (100, *stay[0], *stay[1]))
