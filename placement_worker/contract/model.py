@@ -141,22 +141,18 @@ class Action(ContractStruct, frozen=True, gc=True, dict=True):
 
     @cached_property
     def scale_inputs(self) -> action_inputs.ScaleInputs:
-        """The inputs of an action that scales out or in."""
         return action_inputs.ScaleInputs.of(self.inputs)
 
     @cached_property
     def resize_inputs(self) -> action_inputs.ResizeInputs:
-        """The inputs of a resize."""
         return action_inputs.ResizeInputs.of(self.inputs)
 
     @cached_property
     def candidate_inputs(self) -> action_inputs.CandidateInputs:
-        """The nodes that the action names."""
         return action_inputs.CandidateInputs.of(self.inputs)
 
     @cached_property
     def replace_inputs(self) -> action_inputs.ReplaceInputs:
-        """The nodes that the action replaces, with their successors."""
         return action_inputs.ReplaceInputs.of(self.inputs)
 
 

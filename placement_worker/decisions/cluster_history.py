@@ -128,7 +128,7 @@ def decisions_about(paths: Sequence[str], name: str) -> DecisionsAbout:
     about = DecisionsAbout([], [])
     for _, _, line in records.lines_with(paths, [name]):
         try:
-            record = records.decoded(records.valid(line))
+            record = records.decoded(line)
             if isinstance(record, CheckRecord):
                 summary = _of_check(record)
                 if record.request.action.id == name:

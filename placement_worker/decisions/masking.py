@@ -81,7 +81,6 @@ def masked(encoded: bytes) -> bytes:
 
 
 def may_hold_secrets(text: bytes) -> bool:
-    """Return whether the text contains a URL or a word that indicates a secret."""
     bare = _bare(text)
     # The words of `_KEYS` are searched only if their common part is found, since each search takes
     # 5 % of the time for a line without secrets.
@@ -119,7 +118,6 @@ def without_secrets(data: Any) -> Any:
 
 
 def _names_secret(pair: dict[str, Any]) -> bool:
-    """Return whether a map is a pair of a name and a value, and the name is that of a secret."""
     if not any(key in pair for key in _VALUE_KEYS):
         return False
     return any(isinstance(name, str) and is_secret(name) for name in map(pair.get, _NAME_KEYS))

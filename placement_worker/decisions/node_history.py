@@ -82,7 +82,7 @@ def events_of_node(
     created: dict[str, list[Node]] = defaultdict(list)
     for path, number, line in records.lines_with(paths, [node]):
         try:
-            record = records.decoded(records.valid(line))
+            record = records.decoded(line)
             events += list(_events(record, node, registry))  # all or none
             if isinstance(record, CheckRecord):
                 _add_new(created, record, node)
@@ -90,7 +90,7 @@ def events_of_node(
             yield InvalidLine(path, number, str(exc))
     for _, _, line in records.lines_with(paths, created):
         try:
-            events += _of_creation(records.decoded(records.valid(line)), created)
+            events += _of_creation(records.decoded(line), created)
         except MALFORMED:  # reported above if it concerns the node
             continue
     yield from sorted(events, key=lambda event: event.at)
@@ -101,7 +101,7 @@ def clusters_of_node(paths: Sequence[str], node: str) -> list[str]:
     names = set()
     for _, _, line in records.lines_with(paths, [node]):
         try:
-            cluster = records.decoded(records.valid(line)).request.cluster
+            cluster = records.decoded(line).request.cluster
         except MALFORMED:
             continue
         if _named(cluster.nodes, node):
@@ -157,10 +157,7 @@ def _add_new(created: dict[str, list[Node]], record: CheckRecord, name: str) -> 
 def _of_creation(
     record: CheckRecord | BindingRecord, created: Mapping[str, Sequence[Node]]
 ) -> Iterator[Event]:
-    """Yield the events of new nodes, from the check that planned their places.
-
-    :param created: id of the action -> the nodes that it has created.
-    """
+    """Yield the events of the nodes that each action has created, by the plan of the action."""
     if not isinstance(record, CheckRecord):
         return
     check = record.request
@@ -272,7 +269,6 @@ def _deletion_events(
 
 
 def _unnamed(record: CheckRecord, nodes: Iterable[Node]) -> Iterator[Event]:
-    """Yield that the engine chooses the victims, if the action deletes nodes without naming any."""
     counts = unnamed_victims(record.request.action.action, record.data)
     places = ', '.join(counts_in_words(counts))
     for node in nodes if counts else ():
@@ -286,7 +282,6 @@ def _rank(rank: object, reason: object) -> str:
 
 
 def _reason(record: CheckRecord, node: Node, row: Mapping[str, Any]) -> str:
-    """Return the reason of a victim, with the policy that chose it if it is known."""
     reason = str(row.get('reason', ''))
     if reason not in ('', KEPT):
         return reason

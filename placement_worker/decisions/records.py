@@ -212,17 +212,17 @@ def lines_with(
 
 
 def valid(entry: Entry | InvalidRequest) -> Entry:
-    """Return the entry of a line, or raise the error of a line that is no record."""
     if isinstance(entry, InvalidRequest):
         raise entry
     return entry
 
 
-def decoded(entry: Entry) -> CheckRecord | BindingRecord:
+def decoded(line: Entry | InvalidRequest) -> CheckRecord | BindingRecord:
     """Decode request and reply.
 
-    :raises InvalidRequest: they are not valid any more.
+    :raises InvalidRequest: they are not valid any more, or the line is no record.
     """
+    entry = valid(line)
     if entry.method == rpc.POLICY_CHECK.name:
         return check_of(entry)
     return BindingRecord(

@@ -49,7 +49,6 @@ class Frame:
         return self.bottom - (value - low) / (high - low) * (self.bottom - _TOP)
 
     def percent(self, column: float) -> str:
-        """Return the left edge of a column in percent of the width."""
         return f'{100 * column / len(self.numbers):.3f}'.rstrip('0').rstrip('.') + '%'
 
     def column(self, number: int) -> float:
@@ -112,7 +111,6 @@ def _shapes(frame: Frame, panel: Panel) -> str:
 
 
 def _columns(frame: Frame, bases: Sequence[float], tops: Sequence[float]) -> str:
-    """Return one path for all columns of a series; empty columns are omitted."""
     gap = 0.12 if len(bases) <= _GAPS_UP_TO else 0
     boxes = (
         (frame.x(i + gap), frame.x(i + 1 - gap), frame.y(base), frame.y(top))
@@ -126,7 +124,6 @@ def _columns(frame: Frame, bases: Sequence[float], tops: Sequence[float]) -> str
 
 
 def _stairs(frame: Frame, values: Sequence[float]) -> str:
-    """Return a path with a step per column; columns of the same value share one line."""
     path = f'M0 {frame.y(values[0]):.1f}'
     for i, (before, value) in enumerate(pairwise(values), start=1):
         if value != before:
@@ -149,7 +146,6 @@ def _drawn_flags(frame: Frame, timeline: Timeline) -> Iterator[str]:
 
 
 def _flag_number(number: int, share: float) -> str:
-    """Return the text beside a flag, which has this share of the width."""
     text = str(number)
     width = _FLAG_WIDTH + _DIGIT_WIDTH * len(text)
     if share * _WIDE < width:

@@ -54,22 +54,18 @@ class Check(Struct, frozen=True):
     phase: Phase
     status: str
     reason: str
-    created: int
-    deleted: int
-    refused: int
-    grace_period_s: int
-    decisions: list[Decision]
+    created: int = 0
+    deleted: int = 0
+    refused: int = 0
+    grace_period_s: int = 0
+    decisions: list[Decision] = []
     warnings: list[str] = []
 
 
 class Engine:
-    """Change the cluster of a world as the real chain of policies decides."""
-
     def __init__(self, scenario: Scenario, registry: Registry) -> None:
-        """Create the cluster of a scenario, and attach its policies.
+        """Attach the policies of a scenario.
 
-        :raises PolicyTypeNotFound: the type of a policy is not installed.
-        :raises InvalidSpec: the properties of a policy are not valid.
         :raises InvalidScenario: a policy cannot be attached.
         """
         policies = [
@@ -94,7 +90,6 @@ class Engine:
         world.policies = [self._attached(binding) for binding in policies]
 
     def run(self, action: str, inputs: Mapping[str, Any]) -> list[Check]:
-        """Check an action; run it if the check is OK, and check new nodes that need a member."""
         self.world.probe_members()
         before = Action(self._next_id(), action, inputs=dict(inputs))
         reply = self._decided('BEFORE', before)
@@ -110,7 +105,6 @@ class Engine:
         return checks
 
     def create_at(self, place: PlaceOfNode) -> list[Check]:
-        """Create a node with a profile that names its place, and check its phases."""
         new = Node(id='new', profile=_profile_at(place))
         before = Action(self._next_id(), actions.NODE_CREATE, node=new)
         reply = self._checked('BEFORE', before, 'none')
@@ -163,12 +157,10 @@ class Engine:
         return self.world.nodes.by_id[node_id].created_at is not None
 
     def _changed(self, action: Action, data: Mapping[str, Any]) -> tuple[list[str], int]:
-        """Run the action like Senlin's engine: create the listed nodes, delete the candidates.
+        """Return the ids of the new nodes, and the number of deleted ones.
 
-        Without candidates the engine deletes random nodes.
-
-        :returns: the ids of the new nodes, and the number of deleted ones. Nodes for which the
-            cloud has no room stay in the cluster in ERROR.
+        Without candidates the engine of Senlin deletes random nodes. Nodes for which the cloud has
+        no room stay in the cluster in ERROR.
         """
         cluster = self.world.cluster
         size = sizing.size_of(action, ActionData(data), cluster, self._scenario.max_nodes)

@@ -65,11 +65,7 @@ def _bare(record: Record) -> Record:
 
 
 class Totals(Struct):
-    """The totals over all steps of a run.
-
-    :ivar refused: the number of nodes for which the cloud had no room.
-    :ivar worst: the maximum of `measures.misplaced`, and `misplaced` its sum, in nodes.
-    """
+    """The totals of a run; `worst` is the maximum of `measures.misplaced`, `misplaced` the sum."""
 
     steps: int = 0
     checks: int = 0
@@ -109,8 +105,6 @@ class Outage(Struct):
 
 
 class Flag(Struct, frozen=True):
-    """A step that changed the cloud or a policy."""
-
     number: int
     text: str
 

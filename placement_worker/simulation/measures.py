@@ -49,10 +49,7 @@ def skew(standings: Iterable[Standing]) -> float:
 
 
 def standings(cluster: Cluster, policies: Sequence[Binding], cloud: Inventory) -> list[Standing]:
-    """Return the places of the placement policies, then other places with nodes by name.
-
-    Nodes that were never created are in no place.
-    """
+    """Return the places of the placement policies, then other places with nodes by name."""
     zones = _places_of(policies, ZonePlacement.name, 'zones')
     regions = _places_of(policies, RegionPlacement.name, 'regions')
     snapshot = Snapshot(cloud, cluster)
@@ -92,10 +89,9 @@ def _ideals(
     region: str | None,
     total: int,
 ) -> dict[str, float | None]:
-    """Return the ideal of each listed place; None if the place is not usable.
+    """Return the ideal of each listed place, or None if it is not usable.
 
-    :param region: the region of zone placement without region placement; None for that of the
-        cloud.
+    Zone placement without region placement is for `region`, or the region of the cloud.
     """
     if not regions:
         return _among(zones, cloud.zones(region), total)

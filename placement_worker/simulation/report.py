@@ -170,11 +170,7 @@ def _held(record: Record) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class _Piece:
-    """A text or a panel of the picture at its position.
-
-    :ivar kind: the class of the text.
-    :ivar look: the class of the swatch in front of the text.
-    """
+    """A text of class `kind`, or a panel; `look` is the class of the swatch beside the text."""
 
     x: float
     y: float
@@ -187,7 +183,6 @@ class _Piece:
 
 
 def _legend(entries: Sequence[tuple[str, str]], y: float) -> Iterator[_Piece]:
-    """Yield the entries of a legend from left to right, then on the next line."""
     x = float(_MARGIN)
     for look, text in entries:
         width = _SWATCH + _LETTER * len(text) + _GAP

@@ -27,8 +27,6 @@ class Record(Struct, frozen=True):
     """The checks of a step, and the distribution of the nodes afterwards; number 0 is the start.
 
     :ivar status: ERROR if a check ended in ERROR, empty if the step needed no check.
-    :ivar misplaced: `measures.misplaced`, in nodes.
-    :ivar skew: `measures.skew`, in nodes.
     :ivar outages: the zones and regions that are unavailable but were available before, and the
         zones without capacity.
     :ivar updates: the number of updates of load balancers that the step sent to Octavia.

@@ -90,7 +90,6 @@ def step_axis(history: History) -> StepAxis:
 
 
 def _grouped(names: Sequence[str]) -> dict[str, list[str]]:
-    """Return the places of each color; the last color is for all others if there are too many."""
     if len(names) <= _COLORS:
         return {name: [name] for name in names}
     named = _COLORS - 1
@@ -150,7 +149,6 @@ def _deviations(history: History) -> Chart:
 
 
 def _most_deviating(by_place: Mapping[str, list[Series]]) -> Mapping[str, list[Series]]:
-    """Return up to `_MOST_PANELS` places in their order, with their lines."""
     extremes = {
         name: max(abs(value) for line in lines for value in line.values)
         for name, lines in by_place.items()
@@ -202,10 +200,7 @@ def _lines(history: History, value: Callable[[Record], float]) -> list[Series]:
 
 
 def ticks_over(lowest: float, highest: float, count: int) -> list[float]:
-    """Return equidistant round numbers from zero or below to zero or above.
-
-    :param count: the approximate number of ticks.
-    """
+    """Return about `count` equidistant round numbers from zero or below to zero or above."""
     low, high = min(0.0, lowest), max(0.0, highest)
     step = _round_up((high - low) / count) if high > low else 1.0
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)

@@ -55,11 +55,7 @@ class SomeNodes(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Protecting(SomeNodes, frozen=True, forbid_unknown_fields=True):
-    """Nodes that a user protects.
-
-    :ivar minutes: the simulated time after which the protection ends; each step takes one minute.
-        None for a protection without an end.
-    """
+    """Nodes that a user protects, for `minutes` of simulated time or without an end."""
 
     minutes: Annotated[int, Meta(ge=1)] | None = None
     reason: str = ''
@@ -84,10 +80,7 @@ class CordonedPlace(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Cordoning(CordonedPlace, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A cordon of the operator.
-
-    :ivar minutes: the simulated time after which the cordon ends; each step takes one minute.
-    """
+    """A cordon of the operator for `minutes` of simulated time."""
 
     minutes: Annotated[int, Meta(ge=1, le=10_000_000)]
     reason: str = ''
@@ -95,8 +88,6 @@ class Cordoning(CordonedPlace, frozen=True, forbid_unknown_fields=True, kw_only=
 
 
 class MemberStatus(Struct, frozen=True, forbid_unknown_fields=True):
-    """The operating status of the pool members of some nodes."""
-
     status: OperatingStatus
     count: Count | Percentage = '100%'
 
@@ -118,8 +109,6 @@ class Step(Struct, frozen=True, forbid_unknown_fields=True):
     """One step; it has exactly one key besides `note`, `expect` and `steps`.
 
     A zone may include its region, e.g. `RegionOne/az1`.
-
-    :ivar expect: the expected outcome of the checks of this step.
     """
 
     scale_out: Count | None = None
@@ -156,7 +145,6 @@ class Step(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def verb(self) -> str:
-        """The key that names the kind of this step."""
         return next(verb for verb in VERBS if getattr(self, verb) is not None)
 
 
@@ -181,10 +169,7 @@ class Cluster(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Scenario(Struct, frozen=True, forbid_unknown_fields=True):
-    """A cluster with its policies, its cloud, and the steps to play.
-
-    :ivar start: the simulated time before the first step; each step takes one minute.
-    """
+    """A cluster with its policies, its cloud, and the steps to play, a minute each."""
 
     title: str
     cloud: dict[str, Any]
@@ -225,7 +210,6 @@ def _unrolled(steps: list[Step]) -> Iterator[Step]:
 
 
 def shipped_scenarios() -> dict[str, Path]:
-    """Return the scenarios of this package: name -> file."""
     folder = Path(str(resources.files('placement_worker') / 'examples' / 'scenarios'))
     return {path.stem: path for path in sorted(folder.glob('*.yaml'))}
 
@@ -234,8 +218,6 @@ def load_scenario(name: str) -> Scenario:
     """Read a scenario from a file, or a shipped scenario.
 
     :raises InvalidScenario: the file holds no valid scenario, or the name is unknown.
-    :raises OSError: the file cannot be read.
-    :raises Malformed: the file is neither YAML nor JSON.
     """
     document, *others = documents.read(str(_path_of(name)))
     if others:

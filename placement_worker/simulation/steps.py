@@ -28,10 +28,7 @@ from placement_worker.simulation.scenario import (
 
 
 class Taken(Struct, frozen=True):
-    """A step that was taken: its description and its checks.
-
-    :ivar changes_world: whether the cloud or a policy changed, rather than the size alone.
-    """
+    """A step that was taken; with `changes_world` it changed the cloud or a policy."""
 
     what: str
     checks: list[Check] = []
@@ -111,7 +108,7 @@ def _rebalance(engine: Engine, which: Any, _: str) -> Taken:
     """Plan a rebalance, and take its steps until a check or the creation of a node fails."""
     plan = engine.rebalance(which if isinstance(which, Rebalancing) else Rebalancing())
     reason = plan.reason.removesuffix('.')
-    checks = [Check(POLICY_REBALANCE.name, BEFORE, plan.status, plan.reason, 0, 0, 0, 0, [])]
+    checks = [Check(POLICY_REBALANCE.name, BEFORE, plan.status, plan.reason)]
     for step in plan.steps:
         checks += _created(engine, step)
         if _succeeded(checks):
@@ -123,7 +120,6 @@ def _rebalance(engine: Engine, which: Any, _: str) -> Taken:
 
 
 def _created(engine: Engine, step: RebalanceStep) -> list[Check]:
-    """Create the nodes of a step by a scale-out, or else one by one with profiles."""
     if step.scale_out:
         return engine.run(actions.CLUSTER_SCALE_OUT, {'count': len(step.create)})
     return [check for place in step.create for check in engine.create_at(place)]

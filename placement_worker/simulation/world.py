@@ -61,11 +61,7 @@ _RESERVED = 10  # the first addresses of a subnet: gateway, DHCP, load balancers
 
 
 class World:
-    """One cluster under one set of policies.
-
-    :ivar policies: attaching a policy or changing its properties replaces the binding.
-    :ivar now: the simulated time.
-    """
+    """One cluster under one set of policies at a simulated time."""
 
     def __init__(self, scenario: Scenario, policies: Sequence[Binding]) -> None:
         self.cloud = ChangingCloud(scenario.inventory)
@@ -82,7 +78,6 @@ class World:
 
     @property
     def cluster(self) -> Cluster:
-        """The cluster as the engine sends it now."""
         described = self._described
         context = ProfileContext(described.region) if described.region else None
         return Cluster(
@@ -115,7 +110,6 @@ class World:
         return self.nodes.create(data, self.now, has_room).id
 
     def fail(self, which: SomeNodes, seed: str) -> int:
-        """Make healthy nodes fail, and return their number."""
         chosen = self._some(which, seed, except_ids=self.nodes.failed)
         self.nodes.change(chosen, status=_FAILED)
         return len(chosen)
@@ -126,7 +120,6 @@ class World:
         return victims.protections_in_force(members.marked, {}, self.now)
 
     def protect(self, which: Protecting, seed: str) -> int:
-        """Protect nodes from deletion that are not protected yet, and return their number."""
         until = which.minutes and (self.now + which.minutes * TICK).isoformat()
         chosen = self._some(which, seed, except_ids=self.protected)
         metadata = NodeMetadata({'until': until, 'reason': which.reason})
@@ -181,7 +174,6 @@ class World:
         return any(map(is_load_balancing, self.policies))
 
     def set_member_status(self, wanted: MemberStatus, seed: str) -> int:
-        """Set the operating status of the members of some nodes, and return their number."""
         chosen = self.pick(wanted.count, seed)
         self.pools.set_status(chosen, wanted.status)
         return len(chosen)
@@ -231,10 +223,7 @@ def _sample(ids: Sequence[str], count: int | str, seed: str) -> list[str]:
 
 
 class ClusterNodes:
-    """The nodes of the cluster; each has an address on each network of the cloud.
-
-    :ivar by_id: the nodes in the order of their creation.
-    """
+    """The nodes in the order of their creation; each has an address on each network."""
 
     def __init__(self, cluster_name: str, inventory: Inventory, start: datetime.datetime) -> None:
         self.by_id: dict[str, Node] = {}
