@@ -27,11 +27,7 @@ def test_absent_changes_have_defaults():
     data = ActionData({})
 
     assert (data.creation.count, data.creation.nodes, data.creation.regions) == (1, [], None)
-    assert (data.deletion.candidates, data.deletion.places, data.deletion.zones) == (
-        None,
-        None,
-        None,
-    )
+    assert data.deletion.candidates is data.deletion.places is data.deletion.zones is None
     assert data.decided(['creation', 'deletion']) == []
     assert [Deletion(one).grace_period for one in ({}, {'grace_period': 0})] == [None, 0]
 
@@ -64,40 +60,28 @@ def test_zones_are_read_from_the_first_key_that_holds_any(decided, expected):
 
 
 @pytest.mark.parametrize(
-    ('key', 'decided', 'message'),
+    ('key', 'value', 'error'),
     [
-        ('count', {'count': {}}, 'Expected `int`, got `object` - at `{}.count`'),
-        ('zones', {'zones': [1]}, 'Expected `object`, got `array` - at `{}.zones`'),
-        ('zones', {'zones': {'a': -1}}, 'Expected `int` >= 0, got `-1` - at `{}.zones.a`'),
-        (
-            'grace_period',
-            {'grace_period': -1},
-            'Expected `int` >= 0, got `-1` - at `{}.grace_period`',
-        ),
-        ('candidates', {'candidates': 'n1'}, 'Expected `array`, got `"n1"` - at `{}.candidates`'),
-        ('places', {'places': {}}, 'Expected `array`, got `object` - at `{}.places`'),
-        (
-            'places',
-            {'places': [{'zone': 'a', 'count': 1}]},
-            'Expected `object` with `region_name`, got `object` - at `{}.places[0]`',
-        ),
-        (
-            'places',
-            {'places': [{'region_name': 'R1', 'zone': 1, 'count': 1}]},
-            'Expected `str`, got `1` - at `{}.places[0].zone`',
-        ),
-        (
-            'places',
-            {'places': [{'region_name': 'R1', 'zone': 'a'}]},
-            'Expected `int`, got `null` - at `{}.places[0].count`',
-        ),
+        ('count', {}, '`int`, got `object` - at `{}.count`'),
+        ('zones', [1], '`object`, got `array` - at `{}.zones`'),
+        ('zones', {'a': -1}, '`int` >= 0, got `-1` - at `{}.zones.a`'),
+        ('grace_period', -1, '`int` >= 0, got `-1` - at `{}.grace_period`'),
+        ('candidates', 'n1', '`array`, got `"n1"` - at `{}.candidates`'),
+        ('places', {}, '`array`, got `object` - at `{}.places`'),
+        ('places', [{'zone': 'a', 'count': 1}],
+         '`object` with `region_name`, got `object` - at `{}.places[0]`'),
+        ('places', [{'region_name': 'R1', 'zone': 1, 'count': 1}],
+         '`str`, got `1` - at `{}.places[0].zone`'),
+        ('places', [{'region_name': 'R1', 'zone': 'a'}],
+         '`int`, got `null` - at `{}.places[0].count`'),
     ],
-)
-def test_invalid_value_is_refused_when_it_is_read(key, decided, message):
+)  # fmt: skip
+def test_invalid_value_is_refused_when_it_is_read(key, value, error):
     """The error names the path; other keys of the same map can be read."""
-    deletion = Deletion({'count': 2, **decided})
+    deletion = Deletion({'count': 2, key: value})
 
-    assert refusal(lambda: getattr(deletion, key)) == message.format('$.action.data.deletion')
+    message = f'Expected {error}'.format('$.action.data.deletion')
+    assert refusal(lambda: getattr(deletion, key)) == message
     assert deletion.regions is None
 
 
@@ -105,10 +89,8 @@ def test_places_are_decoded_with_and_without_a_zone():
     """An entry has a region, a count and optionally a zone."""
     places = [{'region_name': 'R1', 'zone': 'a', 'count': 1}, {'region_name': 'R2', 'count': 2}]
 
-    assert Deletion({'places': places}).places == [
-        PlaceCount('R1', 'a', 1),
-        PlaceCount('R2', None, 2),
-    ]
+    counts = [PlaceCount('R1', 'a', 1), PlaceCount('R2', None, 2)]
+    assert Deletion({'places': places}).places == counts
 
 
 @pytest.mark.parametrize(
@@ -196,12 +178,10 @@ def test_moved_placement_drops_the_zone_of_another_region(before, place, after):
     [
         (None, {'count': 2, 'placements': [{'zone': 'a'}, {'zone': 'b'}]}),
         ({'placements': 'x'}, {'count': 2, 'placements': [{'zone': 'a'}, {'zone': 'b'}]}),
-        (
-            {'mark': 1, 'placements': [{'group': 'g'}, 3, {'zone': 'c'}]},
-            {'mark': 1, 'count': 2, 'placements': [{'group': 'g', 'zone': 'a'}, {'zone': 'b'}]},
-        ),
+        ({'mark': 1, 'placements': [{'group': 'g'}, 3, {'zone': 'c'}]},
+         {'mark': 1, 'count': 2, 'placements': [{'group': 'g', 'zone': 'a'}, {'zone': 'b'}]}),
     ],
-)
+)  # fmt: skip
 def test_placement_with_entries_has_one_per_place(before, after):
     """There is one entry per new node; unknown keys of earlier entries stay."""
     placement = Placement.of(before)

@@ -55,24 +55,17 @@ def padded(asked, size=LARGE):
 @pytest.mark.parametrize(
     ('change', 'message'),
     [
-        (
-            lambda asked: asked['cluster'].update(
-                nodes=[node(1, details={'addresses': {'a.b[0]': [{'addr': 1, 'version': 4}]}})]
-            ),
-            'Expected `str`, got `int` - at `$.cluster.nodes[0].details.addresses[...][0].addr`',
-        ),
+        (lambda asked: asked['cluster'].update(
+            nodes=[node(1, details={'addresses': {'a.b[0]': [{'addr': 1, 'version': 4}]}})]),
+         'Expected `str`, got `int` - at `$.cluster.nodes[0].details.addresses[...][0].addr`'),
         (lambda asked: asked.update(target='NEVER'), "Invalid enum value 'NEVER' - at `$.target`"),
-        (
-            lambda asked: asked.update(expires_at='soon'),
-            'Invalid RFC3339 encoded datetime - at `$.expires_at`',
-        ),
-        (
-            lambda asked: asked['cluster'].update(min_size=-1),
-            'Expected `int` >= 0 - at `$.cluster.min_size`',
-        ),
+        (lambda asked: asked.update(expires_at='soon'),
+         'Invalid RFC3339 encoded datetime - at `$.expires_at`'),
+        (lambda asked: asked['cluster'].update(min_size=-1),
+         'Expected `int` >= 0 - at `$.cluster.min_size`'),
     ],
     ids=['map', 'choice', 'time', 'bound'],
-)
+)  # fmt: skip
 @pytest.mark.parametrize('as_text', [True, False])
 def test_decode_of_a_large_malformed_request_costs_one_decoding(
     endpoints, decodings, change, message, as_text

@@ -16,26 +16,19 @@ TEMPLATE = {'heat_template_version': '2021-04-16', 'resources': {}}
     ('document', 'wanted', 'other'),
     [
         (CHECK, 'BindRequest', 'a check request; run placement-policy check FILE'),
-        (
-            BIND,
-            'CheckRequest',
-            'a request to attach or detach a policy; run placement-policy attach FILE',
-        ),
+        (BIND, 'CheckRequest',
+         'a request to attach or detach a policy; run placement-policy attach FILE'),
         (SPEC, 'Scenario', 'a policy spec; run placement-policy validate FILE'),
         (SCENARIO, 'Spec', 'a scenario; run placement-policy simulate FILE'),
-        (
-            TEMPLATE,
-            'Spec',
-            'a Heat template; expected a policy spec, such as the properties of an '
-            'OS::Senlin::Policy with type and version apart',
-        ),
+        (TEMPLATE, 'Spec', 'a Heat template; expected a policy spec, such as the properties of an '
+         'OS::Senlin::Policy with type and version apart'),
         (TEMPLATE, 'CheckRequest', 'a Heat template; expected a check request'),
         ({'heat_template_version': 1}, 'Scenario', 'a Heat template; expected a scenario'),
         (CHECK, 'CheckRequest', None),
         ({'action': {}}, 'CheckRequest', None),
         ([], 'CheckRequest', None),
     ],
-)
+)  # fmt: skip
 def test_other_kind_names_the_kind_and_its_command(document, wanted, other):
     """A document of another kind is recognized by its keys."""
     assert document_kinds.other_kind(document, wanted) == other

@@ -21,23 +21,12 @@ IDS = {'n1': 'n8', 'n2': 'n9'}
         (ScaleInputs, {}, ScaleInputs(1)),
         (ScaleInputs, {'count': 0}, ScaleInputs(0)),
         (ResizeInputs, {}, ResizeInputs()),
-        (
-            ResizeInputs,
-            {'min_size': None, 'min_step': None, 'strict': None, 'adjustment_type': None},
-            ResizeInputs(),
-        ),
-        (
-            ResizeInputs,
-            {
-                'adjustment_type': 'CHANGE_IN_PERCENTAGE',
-                'number': 33.3,
-                'min_size': 1,
-                'max_size': -1,
-                'min_step': 2,
-                'strict': True,
-            },
-            ResizeInputs('CHANGE_IN_PERCENTAGE', 33.3, 1, -1, 2, True),
-        ),
+        (ResizeInputs, dict.fromkeys(('min_size', 'min_step', 'strict', 'adjustment_type')),
+         ResizeInputs()),
+        (ResizeInputs,
+         {'adjustment_type': 'CHANGE_IN_PERCENTAGE', 'number': 33.3, 'min_size': 1, 'max_size': -1,
+          'min_step': 2, 'strict': True},
+         ResizeInputs('CHANGE_IN_PERCENTAGE', 33.3, 1, -1, 2, True)),
         (ResizeInputs, {'number': 'ignored'}, ResizeInputs()),
         (CandidateInputs, {}, CandidateInputs(None)),
         (CandidateInputs, {'candidates': None}, CandidateInputs(None)),
@@ -45,71 +34,47 @@ IDS = {'n1': 'n8', 'n2': 'n9'}
         (CandidateInputs, {'candidates': IDS}, CandidateInputs(['n1', 'n2'])),
         (ReplaceInputs, {'candidates': IDS}, ReplaceInputs(IDS)),
     ],
-)
+)  # fmt: skip
 def test_inputs_that_fit_are_decoded(kind, inputs, expected):
     """Each Struct takes its keys of the inputs; absent and null values have defaults."""
     assert kind.of({**inputs, 'unknown': 1}) == expected
+
+
+def naming(candidates):
+    return {'candidates': candidates}
 
 
 RESIZE = '`EXACT_CAPACITY`, `CHANGE_IN_CAPACITY`, `CHANGE_IN_PERCENTAGE`'
 
 
 @pytest.mark.parametrize(
-    ('kind', 'inputs', 'message'),
+    ('kind', 'inputs', 'error', 'at'),
     [
-        (ScaleInputs, {'count': -1}, 'Expected `int` >= 0, got `-1` - at `{}.count`'),
-        (ScaleInputs, {'count': 1.5}, 'Expected `int`, got `1.5` - at `{}.count`'),
-        (
-            ResizeInputs,
-            {'adjustment_type': 'EXACT'},
-            f'Expected one of {RESIZE}, got `"EXACT"` - at `{{}}.adjustment_type`',
-        ),
-        (
-            ResizeInputs,
-            {'adjustment_type': 'EXACT_CAPACITY'},
-            'Expected `int`, got `null` - at `{}.number`',
-        ),
-        (
-            ResizeInputs,
-            {'adjustment_type': 'CHANGE_IN_PERCENTAGE', 'number': '5 %'},
-            'Expected a number of percent, got `"5 %"` - at `{}.number`',
-        ),
-        (ResizeInputs, {'strict': 'yes'}, 'Expected `bool`, got `"yes"` - at `{}.strict`'),
-        (ResizeInputs, {'min_size': -2}, 'Expected `int` >= 0, got `-2` - at `{}.min_size`'),
-        (ResizeInputs, {'max_size': 1.0}, 'Expected `int`, got `1.0` - at `{}.max_size`'),
-        (
-            CandidateInputs,
-            {'candidates': 'n1'},
-            'Expected `array` or `object`, got `"n1"` - at `{}.candidates`',
-        ),
-        (
-            CandidateInputs,
-            {'candidates': ['n1', 7]},
-            'Expected `str`, got `7` - at `{}.candidates[1]`',
-        ),
-        (
-            CandidateInputs,
-            {'candidates': ['n1', 'n1']},
-            'Expected each node once, got `n1` again - at `{}.candidates[1]`',
-        ),
-        (
-            ReplaceInputs,
-            {'candidates': ['n1']},
-            'Expected `object`, got `array` - at `{}.candidates` (old node id: new node id)',
-        ),
-        (
-            ReplaceInputs,
-            {'candidates': {'n1': 'n9', 'n2': 'n9'}},
-            'Expected each node once, got `n9` again - at `{}.candidates[1]`',
-        ),
+        (ScaleInputs, {'count': -1}, '`int` >= 0, got `-1`', 'count`'),
+        (ScaleInputs, {'count': 1.5}, '`int`, got `1.5`', 'count`'),
+        (ResizeInputs, {'adjustment_type': 'EXACT'},
+         f'one of {RESIZE}, got `"EXACT"`', 'adjustment_type`'),
+        (ResizeInputs, {'adjustment_type': 'EXACT_CAPACITY'}, '`int`, got `null`', 'number`'),
+        (ResizeInputs, {'adjustment_type': 'CHANGE_IN_PERCENTAGE', 'number': '5 %'},
+         'a number of percent, got `"5 %"`', 'number`'),
+        (ResizeInputs, {'strict': 'yes'}, '`bool`, got `"yes"`', 'strict`'),
+        (ResizeInputs, {'min_size': -2}, '`int` >= 0, got `-2`', 'min_size`'),
+        (ResizeInputs, {'max_size': 1.0}, '`int`, got `1.0`', 'max_size`'),
+        (CandidateInputs, naming('n1'), '`array` or `object`, got `"n1"`', 'candidates`'),
+        (CandidateInputs, naming(['n1', 7]), '`str`, got `7`', 'candidates[1]`'),
+        (CandidateInputs, naming(['n1', 'n1']), 'each node once, got `n1` again', 'candidates[1]`'),
+        (ReplaceInputs, naming(['n1']),
+         '`object`, got `array`', 'candidates` (old node id: new node id)'),
+        (ReplaceInputs, naming({'n1': 'n9', 'n2': 'n9'}),
+         'each node once, got `n9` again', 'candidates[1]`'),
     ],
-)
-def test_inputs_that_do_not_fit_are_refused_with_path_and_finding(kind, inputs, message):
+)  # fmt: skip
+def test_inputs_that_do_not_fit_are_refused_with_path_and_finding(kind, inputs, error, at):
     """The error names the expectation, the value that was found, and its path."""
     with pytest.raises(InvalidInput) as refused:
         kind.of(inputs)
 
-    assert str(refused.value) == message.format('$.action.inputs')
+    assert str(refused.value) == f'Expected {error} - at `$.action.inputs.{at}'
 
 
 def test_inputs_of_an_action_are_decoded_once():
@@ -153,12 +118,10 @@ def test_each_action_has_an_entry_of_its_inputs():
         (['nubmer'], '"nubmer"'),
         (['\x1b[2J\n'], '"\\u001b[2J\\n"'),
         (['x' * 100], f'"{"x" * 80}..."'),
-        (
-            ['cuont', *(f'key {n}' for n in range(5))],
-            '"cuont" (did you mean "count"?), "key 0", "key 1", "key 2", "key 3" and 1 more',
-        ),
+        (['cuont', *(f'key {n}' for n in range(5))],
+         '"cuont" (did you mean "count"?), "key 0", "key 1", "key 2", "key 3" and 1 more'),
     ],
-)
+)  # fmt: skip
 def test_described_inputs_are_limited_escaped_and_have_hints(keys, shown):
     """The sentence names five keys as JSON, each with a similar key that the action has."""
     described = inputs.describe_unknown('CLUSTER_SCALE_IN', keys)
