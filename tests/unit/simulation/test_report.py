@@ -152,75 +152,38 @@ CAPPED['spec']['properties']['regions'][0]['cap'] = 0
 @pytest.mark.parametrize(
     ('scenario', 'texts'),
     [
-        (
-            'zone-outage',
-            [
-                '<p class="verdict">Worst: 12 nodes off at step 11; even again at step 15.</p>',
-                'greedy rule:</b> worst: 12 nodes off at step 11; even again at step 15.</p>',
-            ],
-        ),
-        (
-            {'steps': [{'scale_out': 1, 'expect': 'ERROR'}]},
-            ['<p class="bad">1 of 1 steps did not end as the scenario expects.</p>'],
-        ),
-        (
-            'load-balancer',
-            [
-                '<th scope="col" class="n">Members</th><th scope="col" class="n">Updates</th>',
-                '<td class="n">18 | 18</td><td class="n">2 | 2</td></tr>',
-                '<h3>CLUSTER_SCALE_OUT, after the action: <span class="good">OK</span></h3>',
-                '<p>Added: n1, n2, n3, n4, n5, n6, n7, n8, n9, n10, n11, n12</p>',
-                '<p>API calls: ',
-                '3 deleted after a grace period of 30 s.',
-                '<dt>Grace period</dt>',
-                'balance has 18 members.',
-                'CLUSTER_SCALE_OUT: OK, Completed policy checking; CLUSTER_SCALE_OUT: OK',
-            ],
-        ),
-        (
-            'zone-shortage',
-            [
-                'outage: az2 (no capacity) (steps 2 to 7)',
-                '<dt>Failed for lack of capacity</dt><dd>2 <small>greedy 5</small></dd>',
-                '2 created. 1 failed for lack of capacity.',
-                'short of capacity until 2026-01-01T00:06:00Z',
-            ],
-        ),
-        (
-            {
-                'steps': [{'scale_out': 3, 'expect': 'ERROR'}],
-                'policies': [CAPPED],
-                'cloud': {'regions': ['R1']},
-            },
-            ['<p>Asked: 3</p>', '<p>Possible: 0</p>'],
-        ),
-        (
-            {
-                'steps': [{'lose_zone': 'b'}, {'scale_out': 6}],
-                'policies': [spreading(zone_policy('a', 'b', 'c'))],
-            },
-            [
-                '<p><b>Warning:</b> Zone b would hold 0 nodes, ideal 2.0, allowed skew 1: '
-                'zone b is unavailable</p>'
-            ],
-        ),
-        (
-            {
-                'steps': [
-                    {'scale_out': 3},
-                    {'protect': {'count': 2, 'reason': 'batch job'}},
-                    {'resize': 0},
-                ]
-            },
-            [
-                '3 nodes, 2 protected, skew',
-                '2 nodes are protected (batch job)',
-                '<caption>Protected nodes</caption>',
-            ],
-        ),
+        ('zone-outage',
+         ['<p class="verdict">Worst: 12 nodes off at step 11; even again at step 15.</p>',
+          'greedy rule:</b> worst: 12 nodes off at step 11; even again at step 15.</p>']),
+        ({'steps': [{'scale_out': 1, 'expect': 'ERROR'}]},
+         ['<p class="bad">1 of 1 steps did not end as the scenario expects.</p>']),
+        ('load-balancer',
+         ['<th scope="col" class="n">Members</th><th scope="col" class="n">Updates</th>',
+          '<td class="n">18 | 18</td><td class="n">2 | 2</td></tr>',
+          '<h3>CLUSTER_SCALE_OUT, after the action: <span class="good">OK</span></h3>',
+          '<p>Added: n1, n2, n3, n4, n5, n6, n7, n8, n9, n10, n11, n12</p>',
+          '<p>API calls: ', '3 deleted after a grace period of 30 s.', '<dt>Grace period</dt>',
+          'balance has 18 members.',
+          'CLUSTER_SCALE_OUT: OK, Completed policy checking; CLUSTER_SCALE_OUT: OK']),
+        ('zone-shortage',
+         ['outage: az2 (no capacity) (steps 2 to 7)',
+          '<dt>Failed for lack of capacity</dt><dd>2 <small>greedy 5</small></dd>',
+          '2 created. 1 failed for lack of capacity.',
+          'short of capacity until 2026-01-01T00:06:00Z']),
+        ({'steps': [{'scale_out': 3, 'expect': 'ERROR'}], 'policies': [CAPPED],
+          'cloud': {'regions': ['R1']}},
+         ['<p>Asked: 3</p>', '<p>Possible: 0</p>']),
+        ({'steps': [{'lose_zone': 'b'}, {'scale_out': 6}],
+          'policies': [spreading(zone_policy('a', 'b', 'c'))]},
+         ['<p><b>Warning:</b> Zone b would hold 0 nodes, ideal 2.0, allowed skew 1: '
+          'zone b is unavailable</p>']),
+        ({'steps': [{'scale_out': 3}, {'protect': {'count': 2, 'reason': 'batch job'}},
+                    {'resize': 0}]},
+         ['3 nodes, 2 protected, skew', '2 nodes are protected (batch job)',
+          '<caption>Protected nodes</caption>']),
     ],
     ids=['verdict', 'unexpected', 'load balancer', 'shortage', 'infeasible', 'skewed', 'protected'],
-)
+)  # fmt: skip
 def test_page_explains_what_happened_in_each_step(load, scenario, texts):
     """The numbers and the decisions include all that the policies did and why."""
     named = isinstance(scenario, str)

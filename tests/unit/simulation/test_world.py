@@ -82,7 +82,6 @@ def test_play_without_policies_creates_nodes_in_no_known_place(run):
 
 
 def nodes(**subnet):
-    """Return the nodes of an empty cluster, in a cloud with one subnet."""
     networks = {'networks': {'n': {'id': 'n1'}}}
     subnets = {'s': {'id': 's1', 'network': 'n', **subnet}}
     return ClusterNodes('web', cloud({**networks, 'subnets': subnets}), START)
@@ -102,11 +101,12 @@ def test_nodes_have_addresses_of_the_subnet_and_leave_them_to_later_ones():
     assert cluster.create({}, START, True).details == second.details
 
 
-def test_addresses_of_a_subnet_of_version_6_have_that_version():
-    """A subnet of IPv6 without a range of its own has addresses of version 6."""
-    node = nodes(ip_version=6).create({}, START, True)
+@pytest.mark.parametrize(('version', 'address'), [(4, '10.0.0.11'), (6, 'fd00::b')])
+def test_addresses_of_a_subnet_without_a_range_have_its_version(version, address):
+    """A subnet without a range of its own has private addresses of its version."""
+    node = nodes(ip_version=version).create({}, START, True)
 
-    assert node.details.addresses == {'n': [Address('fd00::b', 6)]}
+    assert node.details.addresses == {'n': [Address(address, version)]}
 
 
 # The cloud
@@ -140,12 +140,9 @@ def test_play_with_a_slash_in_a_zone_name_finds_the_zone(run):
     def lost(name, policies, cloud):
         return held(run([{'lose_zone': name}, {'scale_out': 4}], policies, cloud=cloud)[-1])
 
-    assert lost('R/1/hall/1', policies, two) == {
-        'R/1/hall/1': 0, 'R/1/b': 2, 'R2/hall/1': 1, 'R2/b': 1,
-    }  # fmt: skip
-    assert lost('hall/1', policies, two) == {
-        'R/1/hall/1': 0, 'R/1/b': 2, 'R2/hall/1': 0, 'R2/b': 2,
-    }  # fmt: skip
+    in_first = {'R/1/hall/1': 0, 'R/1/b': 2}
+    assert lost('R/1/hall/1', policies, two) == {**in_first, 'R2/hall/1': 1, 'R2/b': 1}
+    assert lost('hall/1', policies, two) == {**in_first, 'R2/hall/1': 0, 'R2/b': 2}
     assert lost('hall/1', policies[1:], {'zones': zones}) == {'hall/1': 0, 'b': 4}
 
 
@@ -185,31 +182,25 @@ OWN = {'regions': {'R1': {'zones': {'a': True}}, 'R2': {'zones': {'a': True, 'b'
 
 
 @pytest.mark.parametrize(
-    ('raw', 'place', 'expected'),
+    ('raw', 'cordon', 'expected'),
     [
         (SHARED, {'zone': 'a'}, {'R1': ['b'], 'R2': ['b']}),
         (SHARED, {'zone': 'a', 'region': 'R2'}, {'R1': ['a', 'b'], 'R2': ['b']}),
         (SHARED, {'region': 'R2'}, {'R1': ['a', 'b']}),
+        (SHARED, {'zone': 'a', 'evacuate': False}, {'R1': ['a', 'b'], 'R2': ['a', 'b']}),
         (OWN, {'zone': 'a'}, {'R1': [], 'R2': ['b']}),
         (OWN, {'zone': 'b', 'region': 'R1'}, {'R1': ['a'], 'R2': ['a', 'b']}),
     ],
 )
-def test_evacuated_places_are_not_usable(raw, place, expected):
+def test_evacuated_places_are_not_usable(raw, cordon, expected):
     """A cordon covers its zone in each region, its region, or its zone in one region."""
-    found = without_evacuated(cloud(raw), [Cordon(until=NOW, evacuate=True, **place)])
+    kept = without_evacuated(cloud(raw), [Cordon(until=NOW, **{'evacuate': True, **cordon})])
 
     usable = {
-        region: sorted(name for name, is_usable in found.zones(region).items() if is_usable)
-        for region in found.regions()
+        region: sorted(name for name, is_usable in kept.zones(region).items() if is_usable)
+        for region in kept.regions()
     }
     assert usable == expected
-
-
-def test_place_with_a_cordon_that_does_not_evacuate_keeps_its_nodes():
-    """Such a place keeps its share, so the cloud stays the same."""
-    shared = cloud(SHARED)
-
-    assert without_evacuated(shared, [Cordon(zone='a', until=NOW)]) is shared
 
 
 # Load balancers
@@ -265,22 +256,15 @@ def test_policy_that_cannot_be_attached_is_refused_before_the_first_step(load, r
         next(play(load([{'scale_out': 1}], **balanced), registry, 0))
 
 
-def test_disabled_policy_has_no_pool(run, balanced):
-    """A disabled load-balancing policy is not attached."""
-    balanced['policies'][2]['enabled'] = False
-
-    (record,) = run([{'scale_out': 1}], **balanced)
-
-    assert (record.pools, record.updates) == ([], 0)
-
-
-def test_load_balancers_of_a_simulation_leave_the_file_of_the_cloud_alone(run, balanced, tmp_path):
-    """A simulation keeps its load balancers in memory, even if the cloud names a file for them."""
+@pytest.mark.parametrize(('enabled', 'pools'), [(False, []), (True, [2])])
+def test_load_balancers_leave_the_file_of_the_cloud_alone(run, balanced, tmp_path, enabled, pools):
+    """A policy that is enabled has a pool, in memory even if the cloud names a file for it."""
     balanced['cloud']['load_balancer'] = {'state': str(tmp_path / 'state.json')}
+    balanced['policies'][2]['enabled'] = enabled
 
     (record,) = run([{'scale_out': 2}], **balanced)
 
-    assert members(record) == [2]
+    assert (members(record), record.updates) == (pools, len(pools))
     assert list(tmp_path.glob('state*')) == []
 
 
