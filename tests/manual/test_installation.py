@@ -156,19 +156,14 @@ def test_completion_of_the_manual_is_installed(operator):
     ('wrong', 'right', 'message'),
     [
         (f'chmod 0600 {CONFIGURED}', f'chmod 0640 {CONFIGURED}', 'permission denied'),
-        (
-            'chmod 0600 /etc/placement-worker/cloud.yaml',
-            'chmod 0640 /etc/placement-worker/cloud.yaml',
-            'Permission denied',
-        ),
-        (
-            f'printf "[decision_log]\nfile = /etc/placement-worker/d.jsonl\n" >> {CONFIGURED}',
-            f'sed -i "/decision_log/d; /d.jsonl/d" {CONFIGURED}',
-            '[decision_log] file: user placement-worker cannot write /etc/placement-worker/d.jsonl',
-        ),
+        ('chmod 0600 /etc/placement-worker/cloud.yaml',
+         'chmod 0640 /etc/placement-worker/cloud.yaml', 'Permission denied'),
+        (f'printf "[decision_log]\nfile = /etc/placement-worker/d.jsonl\n" >> {CONFIGURED}',
+         f'sed -i "/decision_log/d; /d.jsonl/d" {CONFIGURED}',
+         '[decision_log] file: user placement-worker cannot write /etc/placement-worker/d.jsonl'),
     ],
     ids=['configuration', 'inventory', 'decision-log'],
-)
+)  # fmt: skip
 def test_an_upgrade_check_of_root_with_a_file_closed_to_the_service_fails(
     operator, wrong, right, message
 ):

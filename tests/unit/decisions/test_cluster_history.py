@@ -66,21 +66,15 @@ def test_victims_of_the_latest_action_are_left_out(action, more, status, left, c
 @pytest.mark.parametrize(
     ('action', 'more', 'expected'),
     [
-        (
-            'CLUSTER_SCALE_OUT',
-            {'inputs': {'count': 3}, 'policies': [zone_policy('a', 'b')]},
-            {(None, 'a'): 1, (None, 'b'): 2},
-        ),
+        ('CLUSTER_SCALE_OUT', {'inputs': {'count': 3}, 'policies': [zone_policy('a', 'b')]},
+         {(None, 'a'): 1, (None, 'b'): 2}),
         ('CLUSTER_SCALE_OUT', {'inputs': {'count': 3}}, {}),
-        (
-            'NODE_CREATE',
-            {'node': node(9, created_at=None), 'policies': [zone_policy('b')]},
-            {(None, 'b'): 1},
-        ),
+        ('NODE_CREATE', {'node': node(9, created_at=None), 'policies': [zone_policy('b')]},
+         {(None, 'b'): 1}),
         ('NODE_CREATE', {'node': node(9, created_at=None)}, {(None, None): 1}),
         ('CLUSTER_SCALE_OUT', {'target': 'AFTER', 'data': {'creation': {'count': 3}}}, {}),
     ],
-)
+)  # fmt: skip
 def test_nodes_to_create_are_counted_before_the_action(action, more, expected, clusters, decide):
     """New nodes are in the plan before the action, and part of the cluster after it."""
     (found,) = clusters([decide(_of('web', nodes(a=1), action, **more))[0]])

@@ -54,17 +54,14 @@ def test_rows_without_a_comparable_plan_stay():
     [
         ('CLUSTER_SCALE_IN', {'count': 3, 'zones': {'a': 2}}, {(None, 'a'): 2, (None, None): 1}),
         ('CLUSTER_RESIZE', {'count': 2, 'regions': {'R': 2}}, {('R', None): 2}),
-        (
-            'CLUSTER_RESIZE',
-            {'count': 1, 'places': [{'region_name': 'R', 'zone': 'a', 'count': 1}]},
-            {('R', 'a'): 1},
-        ),
+        ('CLUSTER_RESIZE',
+         {'count': 1, 'places': [{'region_name': 'R', 'zone': 'a', 'count': 1}]}, {('R', 'a'): 1}),
         ('CLUSTER_SCALE_IN', {'count': 2}, {(None, None): 2}),
         ('CLUSTER_SCALE_IN', {'count': 2, 'candidates': ['n1', 'n2']}, {}),
         ('NODE_DELETE', {'count': 1}, {}),
         ('CLUSTER_RESIZE', None, {}),
     ],
-)
+)  # fmt: skip
 def test_unnamed_victims_are_counted_by_the_places_of_the_plan(action, deletion, expected):
     """Victims that no policy chose count by region and zone, as far as they are planned."""
     data = {'deletion': deletion} if deletion else {'status': 'OK'}

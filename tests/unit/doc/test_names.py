@@ -34,10 +34,8 @@ def test_option_with_its_group_is_recognized(names, option, name):
 @pytest.mark.parametrize(
     ('name', 'labels'),
     [
-        (
-            'placement-policy parked list --format json',
-            ['command-parked-list', 'command-parked', 'program-placement-policy'],
-        ),
+        ('placement-policy parked list --format json',
+         ['command-parked-list', 'command-parked', 'program-placement-policy']),
         ('placement-policy ping', ['command-ping', 'program-placement-policy']),
         ('placement-policy', ['program-placement-policy']),
         ('RequestParked', ['error-requestparked', 'contract-requestparked', 'alert-requestparked']),
@@ -49,12 +47,10 @@ def test_option_with_its_group_is_recognized(names, option, name):
                 'policy-type-senlin.policy.deletion',
             ],
         ),
-        (
-            'policy_check',
-            ['metric-policy_check', 'method-policy_check', 'policy-type-policy_check'],
-        ),
+        ('policy_check',
+         ['metric-policy_check', 'method-policy_check', 'policy-type-policy_check']),
     ],
-)
+)  # fmt: skip
 def test_labels_of_a_name_begin_with_the_most_precise_one(names, name, labels):
     """A command with its subcommand comes before the command, and that before the program."""
     assert list(names.labels_of(name)) == labels

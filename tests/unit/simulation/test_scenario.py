@@ -36,8 +36,7 @@ def test_unrolled_expands_nested_repetitions(load):
     ('steps', 'message'),
     [
         ([], 'Expected `array` of length >= 1'),
-        ([{'scale_up': 1}],
-         'Unknown key `scale_up` (did you mean `scale_out`?) - at `$.steps[0]`'),
+        ([{'scale_up': 1}], 'Unknown key `scale_up` (did you mean `scale_out`?) - at `$.steps[0]`'),
         ([{}], 'Expected one of scale_out, scale_in, '),
         ([{}], 'got none - at `$.steps[0]`'),
         ([{'scale_out': 1, 'scale_in': 1}], 'got scale_out and scale_in - at `$.steps[0]`'),
@@ -50,8 +49,7 @@ def test_unrolled_expands_nested_repetitions(load):
         ([{'lose_zone': 'z'}, {'restore_zone': 'R/a'}],
          'unknown places: The cloud does not know zone "z"; it has "a" (line 1, column 253) and 1 '
          'more error'),
-        ([{'lose_region': 'R'}],
-         'unknown places: The cloud does not know region "R"; it has none'),
+        ([{'lose_region': 'R'}], 'unknown places: The cloud does not know region "R"; it has none'),
         ([{'repeat': 1, 'steps': [{'weights': {'z': 1}}]}],
          'unknown places: No policy lists place "z"'),
         ([{'cordon': {'zone': 'z', 'minutes': 1}}, {'uncordon': {'region': 'R'}}],

@@ -29,8 +29,7 @@ def view(record):
 @pytest.mark.parametrize(
     ('steps', 'expected'),
     [
-        ([{'scale_out': 4},
-          {'resize': {'adjustment_type': 'CHANGE_IN_PERCENTAGE', 'number': 50}}],
+        ([{'scale_out': 4}, {'resize': {'adjustment_type': 'CHANGE_IN_PERCENTAGE', 'number': 50}}],
          {'what': 'resize by +50 %', 'size': 6}),
         ([{'scale_out': 6},
           {'resize': {'adjustment_type': 'CHANGE_IN_CAPACITY', 'number': 9, 'max_size': 7}}],
