@@ -3,7 +3,7 @@
 import pytest
 
 from tests.factories import bind, connected, node, request
-from tests.simulated_octavia import REGION, Lab, patched
+from tests.simulated_octavia import KINDS, REGION, Lab, patched
 from tests.unit.policies.load_balancing.building_blocks import (
     after,
     created,
@@ -13,8 +13,6 @@ from tests.unit.policies.load_balancing.building_blocks import (
     status,
     writes,
 )
-
-KINDS = ('loadbalancer', 'listener', 'pool', 'healthmonitor')
 
 
 def attached_again(lab, policy, members):

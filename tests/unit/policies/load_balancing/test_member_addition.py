@@ -398,24 +398,24 @@ def test_failed_listing_keeps_the_member_of_a_recovered_node(lab, scaled_out):
     assert reply['nodes']['n1']['status'] == 'WARNING'
 
 
-STATE = State({}, None, 10, NOW, nodes={'n2': NodePatch({'b': 2}, 'ACTIVE', 'Repaired')})
 NEW = {'lb_member': 'm1'}
+EARLIER = NodePatch({'b': 2}, 'ACTIVE', 'Repaired')
 
 
 @pytest.mark.parametrize(
-    ('node_id', 'data', 'expected'),
+    ('earlier', 'data', 'expected'),
     [
-        ('n1', NEW, NodePatch(NEW)),
-        ('n1', {}, None),
-        ('n2', {'b': 2, **NEW}, NodePatch({'b': 2, **NEW}, 'ACTIVE', 'Repaired')),
-        ('n2', {'b': 2}, None),
+        (None, NEW, NodePatch(NEW)),
+        (None, {}, None),
+        (EARLIER, {'b': 2, **NEW}, NodePatch({'b': 2, **NEW}, 'ACTIVE', 'Repaired')),
+        (EARLIER, {'b': 2}, None),
     ],
 )
-def test_patch_keeps_the_status_of_an_earlier_patch(node_id, data, expected):
+def test_patch_keeps_the_status_of_an_earlier_patch(earlier, data, expected):
     """A patch keeps the status that an earlier policy has set; unchanged data give none."""
-    patches = {} if expected is None else {node_id: expected}
+    state = State({}, None, 10, NOW, nodes={'n1': earlier} if earlier else {})
 
-    assert node_patch(STATE, Node(node_id), data) == patches
+    assert node_patch(state, Node('n1'), data) == ({'n1': expected} if expected else {})
 
 
 @pytest.mark.parametrize(
@@ -439,4 +439,6 @@ def test_patch_keeps_a_status_or_reason_of_others(change, status, reason, expect
     """A failure is added to what is wrong already; only the policy's own warning ends."""
     node = Node('n1', status=status, status_reason=reason)
 
-    assert node_patch(STATE, node, NEW, **{change: FAILURE}) == {'n1': NodePatch(NEW, *expected)}
+    state = State({}, None, 10, NOW)
+
+    assert node_patch(state, node, NEW, **{change: FAILURE}) == {'n1': NodePatch(NEW, *expected)}

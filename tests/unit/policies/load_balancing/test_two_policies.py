@@ -2,11 +2,10 @@
 
 import pytest
 
-from placement_worker.cloud.ports import ApiError
 from tests.factories import bind, connected, load_balancing_policy, request
 from tests.simulated_octavia import KINDS, Lab, data_of, patched
 from tests.unit.policies.load_balancing.building_blocks import (
-    FORBIDDEN,
+    Refusal,
     created,
     decision,
     ids_of,
@@ -141,7 +140,7 @@ def test_each_policy_records_its_members_under_its_own_key(two):
 def test_first_policy_that_fails_leaves_the_recovery_to_a_repetition(two):
     """`recovery` goes after the last load-balancing policy, so a failure of the first keeps it."""
     two.members[0] = recreated(two.members[0])
-    two.lab.around = lambda call: _refused(call) if call.writes else call.act()
+    two.lab.around = Refusal(0)
 
     two.after(RECOVER, node=two.members[0])
 
@@ -149,10 +148,6 @@ def test_first_policy_that_fails_leaves_the_recovery_to_a_repetition(two):
     two.lab.around = lambda call: call.act()
     assert status(two.after(RECOVER, node=two.members[0]))[0] == 'OK'
     assert two.is_right()
-
-
-def _refused(call):
-    raise ApiError(FORBIDDEN, 403)
 
 
 @pytest.mark.parametrize('name', ['a', 'b'])

@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement_worker.cloud.ports import ApiError
 from tests.factories import connected
 from tests.simulated_octavia import Lab
-from tests.unit.policies.load_balancing.building_blocks import FORBIDDEN, Killed, created, recreated
+from tests.unit.policies.load_balancing.building_blocks import Killed, Refusal, created, recreated
 from tests.unit.policies.load_balancing.test_concurrent_copies import (
     CALL_S,
     DIFFERENT_NODES,
@@ -188,17 +187,6 @@ def test_operation_that_fails_half_way_completes_when_repeated(name, batch, pree
         reply = scenario.requested()()
 
         assert_right(scenario, reply, f'refused from call {step} on, {call}')
-
-
-class Refusal:
-    def __init__(self, step):
-        self.step, self.seen = step, 0
-
-    def __call__(self, call):
-        self.seen += 1
-        if call.writes and self.seen > self.step:
-            raise ApiError(FORBIDDEN, 403)
-        return call.act()
 
 
 @scenarios
