@@ -5,7 +5,7 @@ Placement, deletion and load balancing locate nodes here alone: otherwise one po
 the nodes that another one has counted elsewhere.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -118,6 +118,12 @@ class Snapshot:
         is_home = region in (None, self.home_region)
         here = (None, self.home_region) if is_home else (region,)
         return [node for node, other in zip(nodes, others, strict=True) if other in here]
+
+    def regions_of(self, nodes: Sequence[Node]) -> Counter[str | None]:
+        return Counter({name: len(members) for name, members in self.by_region(nodes).items()})
+
+    def zones_of(self, nodes: Sequence[Node]) -> Counter[str | None]:
+        return Counter({name: len(members) for name, members in self.by_zone(nodes).items()})
 
     def by_region(self, nodes: Sequence[Node]) -> dict[str | None, Sequence[Node]]:
         located = self.by_place(nodes, by_zone=False)

@@ -73,7 +73,7 @@ class RegionPlacement(PlacementPolicy[RegionPlacementProperties]):
     def _check_named(self, task: Task, region: str) -> Outcome:
         cap = next((place.cap for place in self.properties.places if place.name == region), NO_CAP)
         state = task.state
-        held = len(state.cloud.by_region(self._counted(task)).get(region, ()))
+        held = state.cloud.regions_of(self._counted(task))[region]
         if cap != NO_CAP and held >= cap:
             raise infeasible(1, {}, [(region, held, cap, '')])
         patch = placed_node(task.request, state, [{'region_name': region}])
