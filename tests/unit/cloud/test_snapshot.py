@@ -92,18 +92,15 @@ def test_zone_of_node_comes_from_first_source_that_names_one(member, zone):
 @pytest.mark.parametrize(
     ('placement', 'more', 'place'),
     [
-        (
-            {'region_name': 'R', 'zone': 'a'},
-            {'profile': profile('P'), 'details': DETAILS},
-            ('R', 'a'),
-        ),
+        ({'region_name': 'R', 'zone': 'a'}, {'profile': profile('P'), 'details': DETAILS},
+         ('R', 'a')),
         ({}, {'profile': profile('P'), 'details': DETAILS}, ('P', 'details')),
         ({'region_name': None, 'zone': ''}, {'details': DETAILS}, (None, 'details')),
         ({'region_name': 7, 'zone': ['a']}, {}, (None, None)),
         (None, {}, (None, None)),
         ('a', {'profile': profile('P')}, ('P', None)),
     ],
-)
+)  # fmt: skip
 def test_stated_place_comes_from_the_first_source_that_names_it(placement, more, place):
     """A log of an earlier version may hold malformed places, which count as absent."""
     member = codec.decode({'id': 'n', 'data': {'placement': placement}, **more}, Node)

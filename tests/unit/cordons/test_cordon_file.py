@@ -69,23 +69,15 @@ NO_TIME = 'FILE: Expected an ISO 8601 time such as `2026-01-31T12:00:00Z`, got '
     [
         ('', 'FILE is empty; write [] for no cordons'),
         ('zone: az1\n', 'FILE: Expected `array`, got `object` - at `$` (line 1, column 1)'),
-        (
-            GOOD + '- {zone: az2}\n',
-            'FILE: Object missing required field `until` - at `$[1]` (line 2, column 3)',
-        ),
-        (
-            '- zone: az1\n  until: 2026-01-01\n',
-            NO_TIME + '`2026-01-01` - at `$[0].until` (line 2, column 10)',
-        ),
+        (GOOD + '- {zone: az2}\n',
+         'FILE: Object missing required field `until` - at `$[1]` (line 2, column 3)'),
+        ('- zone: az1\n  until: 2026-01-01\n',
+         NO_TIME + '`2026-01-01` - at `$[0].until` (line 2, column 10)'),
         ('- zone: az1\n  until: 2026-01-01T12:00:00\n', NO_TIME + '`2026-01-01T12:00:00`'),
-        (
-            '- {until: "2026-01-01T12:00:00Z"}\n',
-            'FILE: Expected `zone`, `region` or both, got none - at `$[0]` (line 1, column 3)',
-        ),
-        (
-            '- {zone: 7, until: "2026-01-01T12:00:00Z"}\n',
-            'FILE: Expected `str | null`, got `int` - at `$[0].zone` (line 1, column 10)',
-        ),
+        ('- {until: "2026-01-01T12:00:00Z"}\n',
+         'FILE: Expected `zone`, `region` or both, got none - at `$[0]` (line 1, column 3)'),
+        ('- {zone: 7, until: "2026-01-01T12:00:00Z"}\n',
+         'FILE: Expected `str | null`, got `int` - at `$[0].zone` (line 1, column 10)'),
         ("- zone: az1\n  untill: '2026-12-01T06:00:00Z'\n", '`untill` (did you mean `until`?)'),
         ('- {zone: az1}\n- {zone: az2}\n', 'and 1 more error'),
         ('- zone: az1\n  zone: az2\n', "FILE:2:3 is neither YAML nor JSON: found the key 'zone'"),
@@ -94,7 +86,7 @@ NO_TIME = 'FILE: Expected an ISO 8601 time such as `2026-01-31T12:00:00Z`, got '
         (GOOD * 1001, 'FILE contains 1001 cordons, expected at most 1000'),
         (b'\xff\xfe', 'FILE is not UTF-8 text'),
     ],
-)
+)  # fmt: skip
 def test_read_invalid_file_raises_an_error_with_its_position(path, text, error):
     """Each error names the file, what is wrong and where."""
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
@@ -105,16 +97,14 @@ def test_read_invalid_file_raises_an_error_with_its_position(path, text, error):
 @pytest.mark.parametrize(
     ('make', 'error'),
     [
-        (
-            lambda _: None,
-            'Cannot read the cordon file: FILE: No such file or directory; create it, and write [] '
-            'for no cordons',
-        ),
+        (lambda _: None,
+         'Cannot read the cordon file: FILE: No such file or directory; create it, and write [] '
+         'for no cordons'),
         (os.mkdir, 'Cannot read the cordon file: FILE: Is a directory'),
         (os.mkfifo, 'Invalid cordon file: FILE is not a regular file; name a file'),
     ],
     ids=['missing', 'folder', 'pipe without a writer'],
-)
+)  # fmt: skip
 def test_read_of_what_is_no_file_names_it_and_the_cause(path, make, error):
     """An operator can tell a wrong path from wrong content, and a pipe blocks nothing."""
     make(path)

@@ -113,13 +113,10 @@ def test_update_that_fails_is_looked_up_and_retried_by_its_error(
     ('limits', 'error', 'message'),
     [
         ({'left_s': 0}, RequestExpired, 'Request expired'),
-        (
-            {'timeout_s': 0},
-            LoadBalancerFailed,
-            r'Load balancer changes exceeded lb_status_timeout \(0 s\)',
-        ),
+        ({'timeout_s': 0}, LoadBalancerFailed,
+         r'Load balancer changes exceeded lb_status_timeout \(0 s\)'),
     ],
-)
+)  # fmt: skip
 def test_update_without_time_left_is_not_sent(updater, limits, error, message):
     """No change is sent after the request expired or the budget is used up."""
     change = ScriptedChange()

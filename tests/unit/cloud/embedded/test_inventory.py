@@ -28,19 +28,15 @@ def test_zones_of_region_default_to_those_of_cloud(description, region, zones):
 @pytest.mark.parametrize(
     ('text', 'message'),
     [
-        (
-            'zones: [a]',
-            'f does not describe a cloud: Expected `object`, got `array` - at `$.zones`',
-        ),
-        (
-            'zone: {}',
-            'f does not describe a cloud: Unknown key `zone` (did you mean `zones`?) - at `$` '
-            '(line 1, column 1)',
-        ),
+        ('zones: [a]',
+         'f does not describe a cloud: Expected `object`, got `array` - at `$.zones`'),
+        ('zone: {}',
+         'f does not describe a cloud: Unknown key `zone` (did you mean `zones`?) - at `$` '
+         '(line 1, column 1)'),
         ('a: [', 'The cloud cannot be read: f:2:1 is neither YAML nor JSON: did not find'),
         ('--- {}\n--- {}', 'f contains 2 documents, expected one'),
     ],
-)
+)  # fmt: skip
 def test_load_of_invalid_file_names_file_and_cause(text, message, tmp_path, monkeypatch):
     """An error about a file that describes no cloud names the file and the cause."""
     monkeypatch.chdir(tmp_path)

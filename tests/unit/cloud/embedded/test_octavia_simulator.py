@@ -38,17 +38,14 @@ def test_find_with_several_filters_returns_objects_that_match_all(octavia, built
     [
         ({'call': 'create', 'status': 503}, 503, 'Octavia is busy'),
         ({'status': 403}, 403, 'Quota has been met for resources: member'),
-        (
-            {'kind': 'loadbalancer', 'status': 501},
-            501,
-            'The provider does not support the requested option',
-        ),
+        ({'kind': 'loadbalancer', 'status': 501}, 501,
+         'The provider does not support the requested option'),
         ({'status': 0}, None, 'The connection broke'),
         ({'status': 418}, 418, 'Fault 418'),
         ({'status': 400, 'message': 'so'}, 400, 'so'),
         ({}, 500, 'Fault 500'),
     ],
-)
+)  # fmt: skip
 def test_call_with_fault_fails_without_effect(clock, fault, status, message):
     """A call to which a fault applies fails with the request and the fault's status and message,
     and changes nothing.

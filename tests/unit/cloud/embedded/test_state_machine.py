@@ -80,17 +80,11 @@ def test_create_of_existing_child_is_refused(octavia, built, kind, body, message
 @pytest.mark.parametrize(
     ('call', 'code', 'message'),
     [
-        (
-            lambda octavia, pool: octavia.show('pool', 'p1'),
-            404,
-            r'^GET /v2/lbaas/pools/p1: Pool p1 not found\.$',
-        ),
+        (lambda octavia, pool: octavia.show('pool', 'p1'), 404,
+         r'^GET /v2/lbaas/pools/p1: Pool p1 not found\.$'),
         (lambda octavia, pool: octavia.delete_member(pool, 'm1'), 404, 'm1 not found'),
-        (
-            lambda octavia, pool: octavia.create_member(pool, member(1)),
-            409,
-            r'using ip 10\.0\.0\.1',
-        ),
+        (lambda octavia, pool: octavia.create_member(pool, member(1)), 409,
+         r'using ip 10\.0\.0\.1'),
         (
             lambda octavia, pool: octavia.update_members(
                 pool, [member(2), member(2)], additive_only=True
@@ -98,13 +92,10 @@ def test_create_of_existing_child_is_refused(octavia, built, kind, body, message
             400,
             'Duplicate members',
         ),
-        (
-            lambda octavia, pool: octavia.create('loadbalancer', {'vip_subnet_id': 'none'}),
-            400,
-            'Subnet none not found',
-        ),
+        (lambda octavia, pool: octavia.create('loadbalancer', {'vip_subnet_id': 'none'}), 400,
+         'Subnet none not found'),
     ],
-)
+)  # fmt: skip
 def test_call_that_octavia_refuses_has_its_status(octavia, built, call, code, message):
     """Missing objects, used addresses, duplicates and unknown subnets are refused as in Octavia."""
     with pytest.raises(ApiError, match=message) as refused:

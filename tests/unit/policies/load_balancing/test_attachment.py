@@ -229,26 +229,17 @@ def test_load_balancer_that_others_keep_deleting_is_created_five_times(lab):
     [
         ([connected(1), node(2)], {}, NO_ADDRESS.format("['n2']", 'n2')),
         ([node(1), node(2)], {}, NO_ADDRESS.format("['n1', 'n2']", 'n1')),
-        (
-            [connected(1, data={'placement': {'region_name': 'R2'}})],
-            {},
-            "Failed in adding nodes into lb pool: ['n1'] (n1: The node is in region R2, the load "
-            'balancer in R1)',
-        ),
-        (
-            [connected(1), {**connected(1), 'id': 'n2'}],
-            {},
-            "Failed in adding nodes into lb pool: ['n2'] (n2: Node n1 has the same address)",
-        ),
+        ([connected(1, data={'placement': {'region_name': 'R2'}})], {},
+         "Failed in adding nodes into lb pool: ['n1'] (n1: The node is in region R2, the load "
+         'balancer in R1)'),
+        ([connected(1), {**connected(1), 'id': 'n2'}], {},
+         "Failed in adding nodes into lb pool: ['n2'] (n2: Node n1 has the same address)"),
         ([], {'pool': {'subnet': 'none'}}, NO_SUBNET.format('pool')),
         ([], {'vip': {'subnet': 'none'}}, NO_SUBNET.format('vip')),
-        (
-            [],
-            {'vip': {'network': 'none'}, 'version': '1.2'},
-            'Network none of `vip.network` does not exist in the cloud.',
-        ),
+        ([], {'vip': {'network': 'none'}, 'version': '1.2'},
+         'Network none of `vip.network` does not exist in the cloud.'),
     ],
-)
+)  # fmt: skip
 def test_attach_with_unusable_properties_or_nodes_leaves_nothing(
     lab, members, properties, reason, is_redelivered
 ):

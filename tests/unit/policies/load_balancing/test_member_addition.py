@@ -135,13 +135,10 @@ def test_check_without_new_nodes_is_skipped_without_a_call(
     [
         (REPLACE, {'inputs': {'candidates': ['n3']}}, NO_MAP.format('array')),
         (REPLACE, {}, NO_MAP.format('null')),
-        (
-            SCALE_OUT,
-            {'data': {'creation': {'nodes': 'n3'}}},
-            'Expected `array`, got `"n3"` - at `$.action.data.creation.nodes`',
-        ),
+        (SCALE_OUT, {'data': {'creation': {'nodes': 'n3'}}},
+         'Expected `array`, got `"n3"` - at `$.action.data.creation.nodes`'),
     ],
-)
+)  # fmt: skip
 def test_invalid_data_of_the_action_is_refused_with_its_path(lab, scaled_out, action, more, reason):
     """Data of the wrong type are refused, and the text names the path."""
     policy, members = scaled_out
@@ -277,14 +274,10 @@ def test_member_that_is_being_deleted_does_not_count_as_present(lab, scaled_out)
         (True, ['n3', 'n4'], '2 to be added, in 1 update', {'added': ['n3', 'n4']}),
         (False, ['n3', 'n4'], '2 to be added, in 2 updates', {'updates': 2}),
         (True, ['n1'], '1 in the pool already, in 0 updates', {'already_there': ['n1']}),
-        (
-            True,
-            ['n3', 'n5', 'n9'],
-            '1 to be added, in 1 update',
-            {'failed': {'n5': NO_ADDRESS, 'n9': 'The cluster has no such node'}},
-        ),
+        (True, ['n3', 'n5', 'n9'], '1 to be added, in 1 update',
+         {'failed': {'n5': NO_ADDRESS, 'n9': 'The cluster has no such node'}}),
     ],
-)
+)  # fmt: skip
 def test_dry_run_reports_the_updates_of_the_real_run(batch, node_ids, reason, details):
     """A dry run reports the changes and the updates that the real run takes, and writes nothing."""
     lab = Lab(batch_members=batch)

@@ -46,16 +46,13 @@ def reused(web):
         (DELETE, {'inputs': {'candidates': {'n1': 'n8'}}}, ['n2', 'n3', 'n4']),
         (REPLACE, {'inputs': {'candidates': {'n1': 'n8', 'n2': 'n9'}}}, ['n3', 'n4']),
         (REPLACE, {'inputs': {'candidates': {'n1': 'n8'}}, **victims('n2')}, ['n2', 'n3', 'n4']),
-        (
-            RESIZE,
-            {'data': {'deletion': {'count': 1, 'candidates': ['n3']}}, 'inputs': SHRINK},
-            ['n1', 'n2', 'n4'],
-        ),
+        (RESIZE, {'data': {'deletion': {'count': 1, 'candidates': ['n3']}}, 'inputs': SHRINK},
+         ['n1', 'n2', 'n4']),
         ('NODE_DELETE', {'node': connected(2)}, ['n1', 'n3', 'n4']),
         ('NODE_DELETE', {'node': connected(2), **victims('n2')}, ['n1', 'n3', 'n4']),
         ('NODE_DELETE', {'node': connected(2), **victims('n1')}, ['n1', 'n3', 'n4']),
     ],
-)
+)  # fmt: skip
 def test_members_of_named_nodes_are_removed(lab, four_members, action, more, remaining):
     """Nodes that the action names leave the pool, regardless of a choice of earlier policies."""
     policy, members = four_members

@@ -48,13 +48,10 @@ def address(text):
         (addresses('fd00::5', '10.0.0.5'), 'private-subnet', '10.0.0.5'),
         (addresses('10.0.0.5', 'fd00::5'), 'six-subnet', 'fd00::5'),
         (addresses('10.0.0.5', other=['10.9.0.5']), 'private-subnet', '10.0.0.5'),
-        (
-            {'other': [{'addr': '10.9.0.5', 'version': 4}], **addresses('10.0.0.5')},
-            'private-subnet',
-            '10.0.0.5',
-        ),
+        ({'other': [{'addr': '10.9.0.5', 'version': 4}], **addresses('10.0.0.5')}, 'private-subnet',
+         '10.0.0.5'),
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize('source', ['request', 'Nova'])
 def test_member_address_is_the_first_fixed_one_in_the_subnet_of_the_pool(
     found, subnet, address, source

@@ -129,18 +129,16 @@ def test_chosen_victims_follow_a_plan_by_regions(lab, four_members):
         (SCALE_IN, {'data': {'deletion': {'count': 0}}}, NONE),
         (RESIZE, change_by(2), NONE),
         (RESIZE, {'data': {'creation': {'count': 2}}}, NONE),
-        (
-            RESIZE,
-            {'data': {'creation': {'count': 1}, 'deletion': {'count': 1, 'candidates': ['n1']}}},
-            NONE,
-        ),
+        (RESIZE,
+         {'data': {'creation': {'count': 1}, 'deletion': {'count': 1, 'candidates': ['n1']}}},
+         NONE),
         (DELETE, {}, NONE),
         (SCALE_IN, {'min_size': 4}, TOO_SMALL.format(4)),
         (SCALE_IN, {'min_size': 3, 'inputs': {'count': 2}}, TOO_SMALL.format(3)),
         (DELETE, {'min_size': 4, **named('n1')}, TOO_SMALL.format(4)),
         ('NODE_DELETE', {'min_size': 4, 'node': connected(1)}, TOO_SMALL.format(4)),
     ],
-)
+)  # fmt: skip
 def test_check_without_victims_is_skipped_without_a_call(lab, four_members, action, more, reason):
     """An action that removes no node is skipped without a call to Octavia."""
     policy, members = four_members
@@ -186,27 +184,18 @@ def test_resize_that_names_victims_removes_others_up_to_its_number(lab, four_mem
     [
         (SCALE_IN, named('n1', 'n8', 'n9'), 'Not a member of cluster c1: n8, n9'),
         (SCALE_IN, {'data': chosen('n8')}, 'Not a member of cluster c1: n8'),
-        (
-            SCALE_IN,
-            {'data': chosen('n1', 'n1')},
-            'Expected each node once, got `n1` again - at `$.action.data.deletion.candidates[1]`',
-        ),
-        (
-            SCALE_IN,
-            {'data': {'deletion': {'count': 1, 'zones': {'a': 2}}}},
-            'Expected a plan for at most 1 node, got one for 2 - at `$.action.data.deletion`',
-        ),
-        (
-            SCALE_IN,
-            {'data': chosen('n1', grace_period='long')},
-            'Expected `int`, got `"long"` - at `$.action.data.deletion.grace_period`',
-        ),
+        (SCALE_IN, {'data': chosen('n1', 'n1')},
+         'Expected each node once, got `n1` again - at `$.action.data.deletion.candidates[1]`'),
+        (SCALE_IN, {'data': {'deletion': {'count': 1, 'zones': {'a': 2}}}},
+         'Expected a plan for at most 1 node, got one for 2 - at `$.action.data.deletion`'),
+        (SCALE_IN, {'data': chosen('n1', grace_period='long')},
+         'Expected `int`, got `"long"` - at `$.action.data.deletion.grace_period`'),
         (REPLACE, named('n1'), NO_MAP.format('array')),
         (REPLACE, {}, NO_MAP.format('null')),
         ('NODE_DELETE', {'node': connected(9)}, 'Not a member of cluster c1: n9'),
         ('NODE_DELETE', {'node': connected(9), 'min_size': 4}, 'Not a member of cluster c1: n9'),
     ],
-)
+)  # fmt: skip
 def test_invalid_request_is_refused_without_a_removal(lab, action, more, reason):
     """Invalid inputs and unknown nodes are refused, and no member is removed."""
     policy, members = lab.attached([connected(n) for n in range(1, 5)], version='1.4')

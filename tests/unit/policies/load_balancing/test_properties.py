@@ -202,26 +202,17 @@ DELAY = ' - at `$.health_monitor.delay`'
             )
             for value in (True, 0.5)
         ),
-        (
-            '1.3',
-            {'min_online': 2},
-            'Object contains unknown field `min_online`, expected one of `pool`, `vip`, '
-            '`health_monitor`, `lb_status_timeout`, `loadbalancer`, `availability_zone`, '
-            '`flavor_id` - at `$`',
-        ),
+        ('1.3', {'min_online': 2},
+         'Object contains unknown field `min_online`, expected one of `pool`, `vip`, '
+         '`health_monitor`, `lb_status_timeout`, `loadbalancer`, `availability_zone`, '
+         '`flavor_id` - at `$`'),
         ('1.1', {'pool': {}}, 'Object missing required field `subnet` - at `$.pool`'),
-        (
-            '1.1',
-            {'pool': {'subnet': ''}},
-            'Expected `str` of length >= 1, got `` - at `$.pool.subnet`',
-        ),
+        ('1.1', {'pool': {'subnet': ''}},
+         'Expected `str` of length >= 1, got `` - at `$.pool.subnet`'),
         ('1.1', {'vip': {}}, NO_VIP),
         ('1.3', {'vip': {'address': '10.0.0.1'}}, NO_VIP),
-        (
-            '1.1',
-            {'loadbalancer': 'lb'},
-            'Expected `pool.id` with `loadbalancer`, got none - at `$`',
-        ),
+        ('1.1', {'loadbalancer': 'lb'},
+         'Expected `pool.id` with `loadbalancer`, got none - at `$`'),
         *(
             (
                 '1.1',
@@ -235,21 +226,12 @@ DELAY = ' - at `$.health_monitor.delay`'
                 ('health_monitor', 'max_retries', 11, '<= 10'),
             )
         ),
-        (
-            '1.1',
-            {'lb_status_timeout': 0},
-            'Expected `int` >= 1, got `0` - at `$.lb_status_timeout`',
-        ),
-        (
-            '1.1',
-            {'health_monitor': {'type': 'HTTP', 'url_path': 'up'}},
-            'Expected a `url_path` that begins with `/`, got `up` - at `$.health_monitor`',
-        ),
-        (
-            '1.1',
-            {'pool': {'subnet': 's', 'session_persistence': {'type': 'APP_COOKIE'}}},
-            NO_COOKIE.format('session_persistence'),
-        ),
+        ('1.1', {'lb_status_timeout': 0},
+         'Expected `int` >= 1, got `0` - at `$.lb_status_timeout`'),
+        ('1.1', {'health_monitor': {'type': 'HTTP', 'url_path': 'up'}},
+         'Expected a `url_path` that begins with `/`, got `up` - at `$.health_monitor`'),
+        ('1.1', {'pool': {'subnet': 's', 'session_persistence': {'type': 'APP_COOKIE'}}},
+         NO_COOKIE.format('session_persistence')),
         *(
             ('1.1', {'health_monitor': {'delay': value}}, message + DELAY)
             for value, message in (
@@ -262,7 +244,7 @@ DELAY = ' - at `$.health_monitor.delay`'
             )
         ),
     ],
-)
+)  # fmt: skip
 def test_invalid_property_is_refused_by_name(version, properties, message):
     """An invalid property is refused, and the text names it."""
     with pytest.raises(InvalidSpec) as refused:
