@@ -28,11 +28,7 @@ class HeatPrograms:
     """The APIs for users and for alarms, and two engines."""
 
     def __init__(self, processes: Processes, broker_url: str, workers_url: str) -> None:
-        """Write the configuration.
-
-        :param broker_url: the URL of the broker, to which virtual hosts are appended.
-        :param workers_url: the URL of the broker of the workers.
-        """
+        """Write the configuration; names of virtual hosts are appended to `broker_url`."""
         self._processes, self._broker_url, self._workers_url = processes, broker_url, workers_url
         self._ports = dict(zip(APIS, free_ports(len(APIS)), strict=True))
         self.url = f'{self._origin(API)}/v1'

@@ -29,10 +29,7 @@ def no_worker(cloud: HeatCloud) -> Iterator[None]:
 
 @contextmanager
 def hung_broker(cloud: HeatCloud) -> Iterator[None]:
-    """Stop the broker of the workers for a block.
-
-    Its connections stay open, and the kernel accepts new ones, but nothing responds.
-    """
+    """Let the broker of the workers accept connections for a block, but not respond."""
     with cloud.workers_broker.frozen():
         yield
     cloud.wait_for_worker('worker1')

@@ -30,11 +30,7 @@ def server(**properties: Any) -> Json:
 
 
 class Template:
-    """A template that a test can change.
-
-    :ivar properties: the properties of the group.
-    :ivar files: the templates that it refers to, by name.
-    """
+    """A template that a test can change: `properties` are those of the group."""
 
     def __init__(self, type_: str, properties: Json) -> None:
         """Set the type of the group, and properties that differ from the defaults."""
@@ -42,7 +38,7 @@ class Template:
         self.properties: Json = {
             'min_size': 0, 'max_size': 10, 'resource': SERVER, **own, **properties,
         }  # fmt: skip
-        self.files: dict[str, str] = {}
+        self.files: dict[str, str] = {}  # templates that it refers to, by name
         self._type = type_
         self._gate: Json = {}
         self._group_needs: list[str] = []
