@@ -29,17 +29,8 @@ class Machine:
 
     def __init__(self) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix='placement-worker-machine-'))
-        command = [
-            'unshare',
-            '--mount',
-            '--propagation',
-            'private',
-            'bash',
-            '-c',
-            PRELUDE,
-            self._folder,
-            *FOLDERS,
-        ]
+        unshare = ['unshare', '--mount', '--propagation', 'private']
+        command = [*unshare, 'bash', '-c', PRELUDE, self._folder, *FOLDERS]
         self._inside = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
@@ -49,8 +40,7 @@ class Machine:
         """Return why this system has no such namespaces, or None."""
         if os.geteuid():
             return 'overlay mounts need root'
-        machine = cls()
-        with machine:
+        with cls() as machine:
             return machine._wait()
 
     def __enter__(self) -> Self:

@@ -50,6 +50,14 @@ def scripts():
     return {entry.name for entry in metadata.distribution('placement-worker').entry_points}
 
 
+def of_environment():
+    """Return the configuration of a worker that has only environment variables."""
+    conf = cfg.ConfigOpts()
+    options.register(conf)
+    conf([], project='placement-worker', default_config_files=[])
+    return conf
+
+
 @pytest.mark.skipif(not shutil.which('systemd-analyze'), reason='systemd is not installed')
 def test_unit_passes_the_verification_of_systemd(tmp_path):
     """systemd accepts the unit without a warning."""
@@ -65,12 +73,8 @@ def test_unit_passes_the_verification_of_systemd(tmp_path):
 
 def test_unit_has_every_line_of_the_manual():
     """The manual quotes the unit correctly."""
-    block = (
-        (ROOT / 'doc' / 'source' / 'health.rst')
-        .read_text()
-        .split('    [Service]\n')[1]
-        .split('\n\n')[0]
-    )
+    manual = (ROOT / 'doc' / 'source' / 'health.rst').read_text()
+    block = manual.split('    [Service]\n')[1].split('\n\n')[0]
     lines = [line.strip() for line in block.splitlines()]
 
     assert 'Type=notify' in lines
@@ -80,15 +84,13 @@ def test_unit_has_every_line_of_the_manual():
 def test_supervisors_wait_longer_than_the_graceful_shutdown(service, role):
     """No supervisor of a worker kills it while it finishes its requests."""
     values = yaml.safe_load((CHART / 'values.yaml').read_text())
-
-    assert (
-        min(
-            int(service['timeoutstopsec']),
-            values['terminationGracePeriodSeconds'],
-            role['placement_worker_stop_timeout'],
-        )
-        > options.GRACEFUL_SHUTDOWN_TIMEOUT_S
+    limits = (
+        int(service['timeoutstopsec']),
+        values['terminationGracePeriodSeconds'],
+        role['placement_worker_stop_timeout'],
     )
+
+    assert min(limits) > options.GRACEFUL_SHUTDOWN_TIMEOUT_S
 
 
 def test_unit_runs_the_command_as_its_own_user(service):
@@ -113,16 +115,12 @@ def test_image_runs_the_command_without_a_shell_and_not_as_root(instructions):
 def test_image_checks_the_liveness_file_that_its_worker_writes(instructions, monkeypatch):
     """The health check and the worker agree on the file."""
     command, *arguments = json.loads(instructions['HEALTHCHECK'].partition(' CMD ')[2])
-    name, _, file = re.search(r'(OS_\w+)(=)(\S+)', instructions['ENV']).groups()
+    name, file = re.search(r'(OS_\w+)=(\S+)', instructions['ENV']).groups()
     monkeypatch.setenv(name, file)
-    conf = cfg.ConfigOpts()
-    options.register(conf)
-
-    conf([], project='placement-worker', default_config_files=[])
 
     assert command in scripts()
     assert arguments == ['liveness', '--file', file]
-    assert conf.worker.liveness_file == file
+    assert of_environment().worker.liveness_file == file
 
 
 def test_chart_fits_the_image_and_the_package(instructions):
@@ -143,10 +141,8 @@ def test_environment_of_the_chart_sets_options_of_the_worker(monkeypatch):
     values = ('9736', '0.0.0.0', '/etc/cordons.yaml')  # noqa: S104
     for name, value in zip(re.findall(r'name: (OS_\w+)', workers), values, strict=True):
         monkeypatch.setenv(name, value)
-    conf = cfg.ConfigOpts()
-    options.register(conf)
 
-    conf([], project='placement-worker', default_config_files=[])
+    conf = of_environment()
 
     assert (conf.metrics.port, conf.metrics.address) == (9736, '0.0.0.0')  # noqa: S104
     assert conf.placement.cordon_file == '/etc/cordons.yaml'
@@ -204,6 +200,4 @@ def test_jobs_of_zuul_run_existing_environments_of_tox():
 
     assert set(project['gate']['jobs']) <= set(jobs)
     assert {job['parent'] for job in jobs.values()} <= {'tox', *jobs}
-    assert {
-        job['vars']['tox_envlist'] for job in jobs.values() if 'tox_envlist' in job['vars']
-    } <= there
+    assert {job['vars'].get('tox_envlist') for job in jobs.values()} - {None} <= there

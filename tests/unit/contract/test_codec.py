@@ -221,6 +221,7 @@ def test_errors_in_a_document_are_listed_in_its_order():
         ('bare', [1, 2], [()]),
         ('items', [{'low': 5, 'high': 1}], [(0,)]),
         ('items', [{'low': 1}] * 450 + [{'low': 'x'}, {'low': 1}, {}], [(450, 'low'), (452,)]),
+        ('items', [{}, *[{'low': 1}] * codec._SOME, {}], [(0,), (codec._SOME + 1,)]),
     ],
 )
 def test_errors_in_a_container_are_listed_each(key, value, expected):

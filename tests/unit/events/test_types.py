@@ -89,19 +89,16 @@ def test_bindings_report_start_and_end(endpoints, events):
     endpoints.policy_detach({'cluster': cluster, 'policy': zone_policy('a')}, 'req-3')
 
     assert [type(event) for event in events.received] == [BindingStarted, BindingEnded] * 3
-    assert [(event.method, event.request_id) for event in events.of(BindingStarted)] == [
+    ended = events.of(BindingEnded)
+    named = [(event.method, event.request_id) for event in ended]
+    assert named == [(event.method, event.request_id) for event in events.of(BindingStarted)]
+    assert named == [
         ('policy_attach', 'req-1'),
         ('policy_attach', 'req-2'),
         ('policy_detach', 'req-3'),
     ]
-    assert [
-        (event.method, event.policy_type, event.reply.status, event.elapsed_s, event.request_id)
-        for event in events.of(BindingEnded)
-    ] == [
-        ('policy_attach', ZONES, 'OK', 1.0, 'req-1'),
-        ('policy_attach', ZONES, 'ERROR', 1.0, 'req-2'),
-        ('policy_detach', ZONES, 'OK', 1.0, 'req-3'),
-    ]
+    assert [event.reply.status for event in ended] == ['OK', 'ERROR', 'OK']
+    assert {(event.policy_type, event.elapsed_s) for event in ended} == {(ZONES, 1.0)}
 
 
 def test_requests_that_end_with_an_error_report_the_error(registry, events):
@@ -157,12 +154,7 @@ def test_load_balancer_operations_report_updates_and_retries(events):
     updating.update(lb_id, adding(api, pool_id))
     updating.delete_load_balancer(lb_id)
 
-    assert events.received == [
-        LoadBalancerRetried(),
-        LoadBalancerRetried(),
-        LoadBalancerUpdated(),
-        LoadBalancerUpdated(),
-    ]
+    assert events.received == [LoadBalancerRetried()] * 2 + [LoadBalancerUpdated()] * 2
 
 
 def test_load_balancer_conflict_reports_the_wait_for_the_other_change(events):
