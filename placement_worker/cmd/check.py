@@ -169,7 +169,8 @@ def _check_line(caller: Caller, line: _Line, explain: str | None) -> tuple[int, 
         try:
             reply = _decide(caller, request, explain)
         except errors.Refused as exc:
-            data = msgspec.to_builtins(request)
+            # Plain data is used as it is: a copy of a large line takes as long as its decision.
+            data = msgspec.to_builtins(request) if isinstance(request, CheckRequest) else request
             wrong = file_errors.errors_in_data(exc, data, CheckRequest)
             problems = [error.text for error in wrong]
             raise
