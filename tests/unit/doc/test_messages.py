@@ -108,5 +108,5 @@ def test_messages_of_the_manual_are_found():
     """The search finds the rows of each table of messages, and lines of the log."""
     found = [page for page, _ in QUOTED]
 
-    assert found.count('runbook.rst') > 40
+    assert found.count('runbook.rst') > 30
     assert {'openstack.rst', 'delivery.rst', 'health.rst'} <= set(found)
