@@ -130,7 +130,7 @@ class _Policies:
         texts: list[str] = self.regions.warnings_of_unknown(state) if self.regions else []
         if self.zones and self.regions:
             names = [region.name for region in state.places.regions(CREATION) if region.known]
-            texts += self.zones.warnings_of_unknown_everywhere(names, state)
+            texts += self.zones.warnings_of_zones_in_no_region(names, state)
         elif self.zones:
             texts += self.zones.warnings_of_unknown(
                 [state.cloud.zones(request.cluster.profile.region)]

@@ -1,4 +1,4 @@
-"""Poison messages: move requests that were in flight when processes died to another queue."""
+"""Divert poison messages: count the deaths of processes, and move requests above the limit."""
 
 import contextlib
 import functools
@@ -13,7 +13,7 @@ from placement_worker.late_ack.request import Event, LateAckRequest, Redeliver
 LOG = logging.getLogger(__name__)
 MOVE_RETRY_S = 300  # the pause after a request could not be moved to another queue
 ACKNOWLEDGED_S = 5  # the longest wait for the acknowledgement of a request that was moved
-REDELIVERIES = 50  # the limit of what also ends the parent, and with it the list of deaths
+REDELIVERIES = 50  # the limit of requests that crash the parent too, which erases the counts
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class PoisonMessages:
     report_parked: Callable[[dict[str, Any], dict[str, Any], Exception], None] | None = None
 
     def exceeds_limit(self, request: LateAckRequest) -> bool:
-        # A request that was not redelivered was in flight nowhere.
+        # A request that was never redelivered was in flight at no death.
         count = request.redeliveries
         deaths = self.crashes.deaths(_identity(request)) if count else 0
         return bool(count > REDELIVERIES or deaths >= self.limit.deaths)
@@ -42,7 +42,7 @@ class PoisonMessages:
         """Record a request while it is handled; an isolated one waits for moves."""
         isolated, redelivered = self.limit.parks, request.redeliveries > 0
         with self.crashes.moving if isolated else contextlib.nullcontext():
-            pass
+            pass  # a request that is being moved is acknowledged now
         return self.crashes.handling(_identity(request), isolated=isolated, redelivered=redelivered)
 
     def divert(self, request: LateAckRequest) -> None:
@@ -76,14 +76,14 @@ class PoisonMessages:
             request.listener.pause(MOVE_RETRY_S)
             request.give_back(counted=True)
             return
-        # Not before the acknowledgement: a request that crashes the process in the report would
-        # be parked twice.
+        # Report after the acknowledgement: a crash in the report would park the request twice.
         if self.limit.parks and self.report_parked:
             report = functools.partial(self.report_parked, message, context, error)
             _report('its reply_to', request, report)
 
 
 def _identity(request: LateAckRequest) -> int:
+    # Processes must share the seed of `hash`: they are forked, never spawned.
     key = request.key if isinstance(request.key, str) else request.delivery._raw_message.body
     return hash((request.listener.in_flight.topic, key))
 
@@ -91,5 +91,5 @@ def _identity(request: LateAckRequest) -> int:
 def _report(receiver: str, request: LateAckRequest, report: Callable[[], object]) -> None:
     try:
         report()
-    except (Exception, Redeliver):  # returned to its queue now, the request would be parked twice
+    except (Exception, Redeliver):  # a redelivery now would park the request twice
         LOG.exception('Failed to report to %s that request %s is parked', receiver, request.key)

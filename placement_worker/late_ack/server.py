@@ -37,7 +37,7 @@ NO_ENVELOPE = (
 
 
 class Reject(BaseException):
-    """Raise it in a dispatcher to drop a request; a policy of the broker may dead-letter it."""
+    """Raise it in a dispatcher to drop a request; RabbitMQ dead-letters it if a policy says so."""
 
 
 class Heartbeat(NamedTuple):
@@ -64,8 +64,8 @@ class LateAckServer(rpc_server.RPCServer):
     ) -> None:
         """Create the server; pass a `functools.partial` to `get_rpc_server` as `server_cls`.
 
-        :param poison: moves requests that crash processes; None for no limit.
-        :param has_own_queue: whether callers can also address this server alone.
+        :param poison: moves requests that crash processes; None to redeliver them without a limit.
+        :param has_own_queue: whether the server also consumes `<topic>.<server>`.
         :param hooks: `send_reply`, `on_event` and `describe`, as of `request.Hooks`.
         """
         super().__init__(transport, target, dispatcher, executor)

@@ -65,14 +65,16 @@ class Places:
     )
 
     def regions(self, kind: Kind) -> Sequence[Place]:
-        """For a creation, a region is available only if zone placement can create a node there.
+        """Return the listed regions.
+
+        For a creation, one is available only if zone placement can create a node there.
 
         For a deletion, neither usable zones nor shortages matter.
         """
         if kind not in self._regions:
             regions = [self._region(place) for place in _listed(self.listed_regions)]
             if kind == CREATION:
-                regions = [self._with_zones(region) for region in regions]
+                regions = [self._closed_if_zones_are(region) for region in regions]
                 regions = self._regions_with_shortages(regions)
             self._regions[kind] = regions
         return self._regions[kind]
@@ -80,8 +82,8 @@ class Places:
     def checked_regions(self, kind: Kind, held: Located = NOWHERE) -> Sequence[Place]:
         """Return the listed regions if nodes can be created or deleted in one of them.
 
-        :raises NoUsablePlace: the cloud knows none, or a creation is possible in none; the text
-            names the cordons that are to blame.
+        :raises NoUsablePlace: the cloud knows no listed region, or no node can be created in any;
+            if only cordons close them, the text names these.
         """
         regions, known = self.regions(kind), self.cloud.regions
         if not any(region.known for region in regions):
@@ -89,14 +91,16 @@ class Places:
             raise none_usable(NO_REGION, 'region', 'regions', names, known)
         if kind != CREATION or any(region.available for region in regions):
             return regions
-        are_cordoned = all(self.cordon_of(region.name, None) for region in regions if region.known)
+        all_known_are_cordoned = all(
+            self.cordon_of(region.name, None) for region in regions if region.known
+        )
         # Nova of a cordoned region may be down, so it is asked for usable zones only now.
         regions_with_zone = [
             region
             for region in regions
-            if region.known and (not self.listed_zones or self._usable(region))
+            if region.known and (not self.listed_zones or self._available_zones(region))
         ]
-        reason = NO_REGION if are_cordoned else NO_ZONE
+        reason = NO_REGION if all_known_are_cordoned else NO_ZONE
         raise_if_only_cordons_close(regions_with_zone, reason, held)
         if regions_with_zone:
             # Even without cordons, these regions are at their cap or short of capacity: let the
@@ -105,7 +109,7 @@ class Places:
         known_zones = set[str]().union(
             *(self.cloud.zones(region.name) for region in regions if region.known)
         )
-        raise none_usable(NO_ZONE, 'availability zone', 'zones', self._zone_names, known_zones)
+        raise none_usable(NO_ZONE, 'availability zone', 'zones', self._wanted_zones, known_zones)
 
     def zones(self, kind: Kind, region: str | None, *, by_region: bool) -> Sequence[Place]:
         """Return the listed zones as they are in one region; None is the home region.
@@ -130,19 +134,19 @@ class Places:
             region = self.cloud.home_region
         return covering_cordon(self.cordons, region, zone)
 
-    def _usable(self, region: Place) -> list[str]:
+    def _available_zones(self, region: Place) -> list[str]:
         known = self.cloud.zones(region.name)
-        return [name for name in self._zone_names if known.get(name)]
+        return [name for name in self._wanted_zones if known.get(name)]
 
     @property
-    def _zone_names(self) -> list[str]:
-        named = self._named_zone
+    def _wanted_zones(self) -> list[str]:
+        named = self._zone_in_profile
         if named:
             return [without_host(named)]
         return [zone.name for zone in _listed(self.listed_zones)]
 
     @property
-    def _named_zone(self) -> str | None:
+    def _zone_in_profile(self) -> str | None:
         profile = profile_of_new_node(self.request)
         return profile.zone if profile else None
 
@@ -161,14 +165,14 @@ class Places:
         cap = listed.cap if isinstance(listed, Region) else NO_CAP
         region = Place(listed.name, listed.weight, cap, known=is_known, available=is_known)
         region = region.cordoned(self.cordon_of(listed.name, None))
-        evacuating = self._evacuating_zones(listed.name) if is_known else []
+        evacuating = self._cordons_evacuating_all_zones(listed.name) if is_known else []
         if region.evacuated or not evacuating:
             return region
         notes = ', '.join(map(str, dict.fromkeys(evacuating)))
         return structs.replace(region, evacuated=True, cordon_note=notes)
 
-    def _evacuating_zones(self, region: str) -> list[Cordon]:
-        """A region is evacuated if each of its listed zones is."""
+    def _cordons_evacuating_all_zones(self, region: str) -> list[Cordon]:
+        """Return the cordons of the listed zones of a region, or [] if nodes may stay in one."""
         # Ask Nova for the zones only if a cordon evacuates one.
         if self.listed_zones is None or not any(
             cordon.evacuate and cordon.zone and cordon.applies_in(region) for cordon in self.cordons
@@ -180,14 +184,14 @@ class Places:
         evacuating = [cordon for cordon in cordons if cordon and cordon.evacuate]
         return evacuating if len(evacuating) == len(names) else []
 
-    def _with_zones(self, region: Place) -> Place:
+    def _closed_if_zones_are(self, region: Place) -> Place:
         if self.listed_zones is None or not region.available:
             return region
-        usable = self._usable(region)
+        usable = self._available_zones(region)
         if not usable:
             return structs.replace(region, available=False, note=NO_USABLE_ZONE)
         # A profile may name a cordoned zone: the node is created there anyway.
-        if self._named_zone:
+        if self._zone_in_profile:
             return region
         cordons = [self.cordon_of(region.name, zone) for zone in usable]
         closing = [cordon for cordon in cordons if cordon]
@@ -214,7 +218,7 @@ class Places:
         if of_region or self.listed_zones is None or not region.available:
             return of_region
         uncordoned = [
-            zone for zone in self._usable(region) if not self.cordon_of(region.name, zone)
+            zone for zone in self._available_zones(region) if not self.cordon_of(region.name, zone)
         ]
         of_zones = [
             shortages[region.name, zone] for zone in uncordoned if (region.name, zone) in shortages
@@ -240,7 +244,7 @@ class Places:
     def _shortages(
         self, listed: PlacementProperties | None, *, by_region: bool, by_zone: bool = True
     ) -> dict[Location, Shortage]:
-        """Without `by_region` or `by_zone`, keys have None for that part."""
+        """Return shortages by region and zone; without `by_region` or `by_zone`, that is None."""
         backoff = backoff_of(listed) if listed else None
         if backoff is None:
             return {}

@@ -1,4 +1,8 @@
-"""The zone placement policy, senlin.policy.zone_placement."""
+"""The zone placement policy, senlin.policy.zone_placement.
+
+A zone may be unavailable, cordoned or unknown in one region and open in another. After region
+placement, zones are therefore planned per region.
+"""
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
@@ -59,17 +63,17 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
         task = Task.for_check(request, state)
         profile = profile_of_new_node(request)
         if profile and profile.zone:
-            return _check_named(profile.zone, task)
+            return _outcome_for_named_zone(profile.zone, task)
         if task.skip_reason:
             return skipped(task.skip_reason)
         size, nodes = task.size, self._counted(task)
         count_by_region = state.action_data.change(size.kind).regions_of(size.count)
         if count_by_region is None:
-            return self._planned_alone(task, nodes)
+            return self._plan_without_regions(task, nodes)
         located = state.cloud.by_place(nodes, regions=count_by_region)
         held = task.held(located)
         shares = [
-            self._share_of(
+            self._share_of_region(
                 region, Size(size.kind, count), _held_in_region(region, held), state, by_region=True
             )
             for region, count in sorted(count_by_region.items())
@@ -79,7 +83,7 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
         unplaced = [
             node for region in regions_with_plan for node in located.get((region, None), ())
         ]
-        warnings = self.warnings_of_unknown_everywhere(count_by_region, state)
+        warnings = self.warnings_of_zones_in_no_region(count_by_region, state)
         plan_keys = {'regions': count_by_region, 'places': _places(shares)}
         return self._applied(task, shares, warnings, unplaced, plan_keys)
 
@@ -103,8 +107,8 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
             usable.update(name for name, is_available in known.items() if is_available)
         refuse_unusable('availability zone', 'zones', names, usable)
 
-    def warnings_of_unknown_everywhere(self, regions: Collection[str], state: State) -> list[str]:
-        """There are none if the cloud has further regions, which may have the zones."""
+    def warnings_of_zones_in_no_region(self, regions: Collection[str], state: State) -> list[str]:
+        """Return none if the cloud has further regions, which may have the zones."""
         try:
             further_regions = set(state.cloud.regions) - set(regions)
         except CloudUnavailable:  # only a warning needs the response
@@ -123,14 +127,14 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
             return []
         return [unknown_names('availability zone', unknown, set().union(*known))]
 
-    def _planned_alone(self, task: Task, nodes: Sequence[Node]) -> Outcome:
+    def _plan_without_regions(self, task: Task, nodes: Sequence[Node]) -> Outcome:
         """A NODE_CREATE counts the nodes of the new node's region only."""
         cloud, region = task.state.cloud, _region_of(task)
         if task.request.action.action == actions.NODE_CREATE:
             nodes = cloud.in_region(region, nodes)
         located = cloud.by_zone(nodes)
         held = task.held(located)
-        share = self._share_of(region, task.size, held, task.state, by_region=False)
+        share = self._share_of_region(region, task.size, held, task.state, by_region=False)
         known = cloud.zones(region)
         if share.plan is None:
             names = [zone.name for zone in self.properties.places]
@@ -139,7 +143,7 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
             task, [share], self.warnings_of_unknown([known]), located.get(None, ())
         )
 
-    def _share_of(
+    def _share_of_region(
         self,
         region: str | None,
         size: Size,
@@ -148,7 +152,7 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
         *,
         by_region: bool,
     ) -> Share:
-        """:param by_region: whether a policy planned by region; else the share names no region."""
+        """:param by_region: whether a policy planned by region; else the share has no region."""
         zones = state.places.zones(size.kind, region, by_region=by_region)
         named_region = region if by_region else None
         if size.kind == CREATION:
@@ -161,7 +165,7 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
         return Share('zone', size, held, plan=None, region=named_region)
 
 
-def _check_named(zone: str, task: Task) -> Outcome:
+def _outcome_for_named_zone(zone: str, task: Task) -> Outcome:
     patch = placed_node(task.request, task.state, [{'zone': zone}])
     reason = f'The profile asks for availability zone {zone}.'
     warnings: list[str] = []

@@ -1,7 +1,7 @@
-"""Play a scenario step by step, by the policies of the worker and beside them by the greedy rule.
+"""Play a scenario by the policies of the worker and, for comparison, by the greedy rule.
 
-The records of the steps are yielded and not kept, since a run of 100,000 steps must fit into the
-memory of one of 1,000; `history` keeps what a report needs.
+Records are yielded and not kept: 100,000 steps must need no more memory than 1,000. `history` keeps
+what a report needs.
 """
 
 import contextlib
@@ -66,7 +66,7 @@ class PlayedStep(Struct, frozen=True):
 def played_steps(
     scenario: Scenario, registry: Registry, explained: int, *, compared: bool
 ) -> Iterator[PlayedStep]:
-    """Play a scenario and, if `compared`, the same scenario by the greedy rule; see `play`."""
+    """Yield each step, played by the worker's policies and, if `compared`, by the greedy rule."""
     others: Iterable[Record | None] = itertools.repeat(None)
     if compared:
         others = play(scenario, greedy_registry(registry), explained)
@@ -80,20 +80,20 @@ def play(scenario: Scenario, registry: Registry, explained: int) -> Iterator[Rec
     :param explained: the number of steps whose decisions are explained in full.
     :raises WorkerFailed: a policy raised an error that is not a decision.
     """
-    with _naming('The start'):
+    with _failures_named('The start'):
         engine = Engine(scenario, registry)
     world = engine.world
     yield _record(world, 0, Taken('start'), '', 'OK')
     for number, step in enumerate(scenario.unrolled(), start=1):
         world.begin_step()
         engine.explain = 'full' if number <= explained else 'none'
-        with _naming(f'Step {number} ({step.verb})'):
+        with _failures_named(f'Step {number} ({step.verb})'):
             taken = take(engine, step, f'{scenario.seed}/{number}')
         yield _record(world, number, taken, step.note, step.expect)
 
 
 @contextlib.contextmanager
-def _naming(part: str) -> Iterator[None]:
+def _failures_named(part: str) -> Iterator[None]:
     try:
         yield
     except PlacementWorkerError:
@@ -104,10 +104,10 @@ def _naming(part: str) -> Iterator[None]:
 
 def _record(world: World, number: int, taken: Taken, note: str, expected: str) -> Record:
     cluster = world.cluster
-    kept = without_evacuated(world.cloud.inventory, world.cordons)
-    standings = measures.standings(cluster, world.policies, kept)
-    failed = any(check.status != 'OK' for check in taken.checks)
-    status: Literal['OK', 'ERROR', ''] = 'ERROR' if failed else 'OK' if taken.checks else ''
+    without_evacuated_places = without_evacuated(world.cloud.inventory, world.cordons)
+    standings = measures.standings(cluster, world.policies, without_evacuated_places)
+    has_error = any(check.status != 'OK' for check in taken.checks)
+    status: Literal['OK', 'ERROR', ''] = 'ERROR' if has_error else 'OK' if taken.checks else ''
     return Record(
         number=number,
         what=taken.what,

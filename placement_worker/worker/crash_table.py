@@ -2,7 +2,7 @@
 
 The broker counts lost connections like crashes, so its count cannot blame a request. Each process
 writes what it handles into its row, and the parent of the processes moves the row of a dead one to
-the deaths. The memory has no lock, which a crashed process could keep locked.
+the deaths. The table has no lock: a process that crashed while it held one would block the others.
 """
 
 import contextlib
@@ -11,17 +11,17 @@ import os
 import threading
 from collections.abc import Iterator
 
-REMEMBERED = 1024  # the last deaths of requests
+MAX_DEATHS = 1024  # a ring: the requests that were in flight at the latest deaths
 
 
 class CrashTable:
     def __init__(self, processes: int, threads: int) -> None:
         self._columns = 1 + threads  # the id of a process, and the requests of its threads
         self._cells = multiprocessing.RawArray('q', processes * self._columns)
-        self._deaths = multiprocessing.RawArray('q', REMEMBERED)
-        self._next_death = 0  # of the parent
+        self._deaths = multiprocessing.RawArray('q', MAX_DEATHS)
+        self._next_death = 0  # only the parent uses it
         self._own = range(0)  # the cells of this process
-        self._kinds: dict[int, tuple[bool, bool]] = {}  # isolated and redelivered, per own cell
+        self._flags: dict[int, tuple[bool, bool]] = {}  # isolated and redelivered, per own cell
         self._changed = threading.Condition()
         self.moving = threading.Lock()  # held until a moved request is acknowledged
 
@@ -35,37 +35,40 @@ class CrashTable:
         for cell in range(first + 1, first + self._columns):
             if self._cells[cell]:
                 self._deaths[self._next_death] = self._cells[cell]
-                self._next_death = (self._next_death + 1) % REMEMBERED
+                self._next_death = (self._next_death + 1) % MAX_DEATHS
                 self._cells[cell] = 0
 
     @contextlib.contextmanager
     def handling(self, request: int, *, isolated: bool, redelivered: bool) -> Iterator[None]:
-        """Record a request, and handle no isolated one beside one that crashed a process.
+        """Record a request while it is handled.
 
-        A redelivered request may have done so on another host.
+        An isolated request is never handled beside one that is redelivered or was in flight at a
+        death: if that one crashed the process, the isolated one would be parked for it.
         """
         with self._changed:
             self._changed.wait_for(lambda: not self._must_wait(isolated, redelivered))
             cell = next(cell for cell in self._own if not self._cells[cell])
             self._cells[cell] = request
-            self._kinds[cell] = isolated, redelivered
+            self._flags[cell] = isolated, redelivered
         try:
             yield
         finally:
             with self._changed:
                 self._cells[cell] = 0
-                del self._kinds[cell]
+                del self._flags[cell]
                 self._changed.notify_all()
 
     def _must_wait(self, isolated: bool, redelivered: bool) -> bool:
         if isolated:
             return any(
-                again or self.deaths(self._cells[c]) for c, (_, again) in self._kinds.items()
+                is_redelivered or self.deaths(self._cells[cell])
+                for cell, (_, is_redelivered) in self._flags.items()
             )
-        return redelivered and any(other for other, _ in self._kinds.values())
+        return redelivered and any(is_isolated for is_isolated, _ in self._flags.values())
 
     def deaths(self, request: int) -> int:
         # The parent, which may pause for 5 s before it creates a process, learns of a death late.
+        # Until then, the row of the ended process counts.
         recorded: int = self._deaths[:].count(request)
         firsts = range(0, len(self._cells), self._columns)
         rows = [self._cells[first : first + self._columns] for first in firsts]

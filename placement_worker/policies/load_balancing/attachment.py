@@ -64,7 +64,7 @@ from placement_worker.policies.load_balancing.properties import (
     Vip,
 )
 
-# Stands for another policy whose id the request need not have.
+# Stands in `MemberRecords.others` for a policy whose id is unknown.
 UNNAMED_POLICY = ''
 # The number of attempts if other workers replace the load balancer.
 _ATTEMPTS = 5
@@ -101,7 +101,7 @@ class Attachment:
             warnings=[
                 *self.properties.doubtful_values(),
                 *filled.warnings,
-                *self._repairs(balancer, filled),
+                *self._repair_warnings(balancer, filled),
             ],
         )
 
@@ -164,7 +164,7 @@ class Attachment:
 
     def _fill(self, balancer: LoadBalancer, located: Located, subnet_id: str) -> Outcome:
         cluster, is_attached = self.request.cluster, self._stored is not None
-        # At a first attachment, an `lb_member` that exists already belongs to another policy.
+        # At a first attachment, another policy wrote any `lb_member` that a node has.
         others = () if is_attached else (UNNAMED_POLICY,)
         attached = AttachedPool(
             StoredLoadBalancer(balancer.id, balancer.pool, self._is_preexisting),
@@ -172,14 +172,16 @@ class Attachment:
             self._tags,
             {node.id: node for node in cluster.nodes},
             MemberRecords.in_cluster(cluster, self.request.policy.id, others),
-            # A copy of a first request may add members at the same time.
+            # A redelivery of a first request may be adding members in another worker.
             is_sole_writer=is_attached and not self._is_preexisting,
         )
         addition = MemberAddition(self.state, cluster.nodes, attached, repairs=True)
+        # All nodes of the cluster are located, so no rival is left to locate.
         return addition.run(attached.opened(subnet_id), lambda _: located)
 
     def _binding_data(self, balancer: LoadBalancer) -> dict[str, Any]:
         policy = self.request.policy
+        # Senlin stores a number.
         version = float(policy.spec.type_name.rpartition('-')[2])
         preexisting = {'preexisting': True} if self._is_preexisting else {}
         data = {**balancer.ids, **preexisting}
@@ -190,10 +192,11 @@ class Attachment:
         own = {self.request.policy.id: {'vip_address': vip_address}}
         return ClusterPatch({**data, IN_CLUSTER: {**mapping_or_empty(data.get(IN_CLUSTER)), **own}})
 
-    def _repairs(self, balancer: LoadBalancer, filled: Outcome) -> Iterator[str]:
+    def _repair_warnings(self, balancer: LoadBalancer, filled: Outcome) -> Iterator[str]:
         if self._stored is None:
             return
-        ids, before = {} if self._is_preexisting else balancer.ids, self._stored.ids
+        ids = {} if self._is_preexisting else balancer.ids
+        before = self._stored.ids
         changes = {
             'created again': [kind for kind in ids if before.get(kind) != ids[kind]],
             'added': filled.details.get('added'),
@@ -204,11 +207,12 @@ class Attachment:
             yield f'Attaching again repaired pool {balancer.pool} ({"; ".join(texts)})'
 
     def _undo(self, failure: ApiError | Rejected) -> Rejected:
+        """Remove what this attachment created, and return the error to raise."""
         reason = cause(failure)
         has_expired = isinstance(failure, RequestExpired)
         has_written = bool(self.updater.statistics.writes)
-        # The objects of a completed attachment stay. If this request expired before it wrote, those
-        # with its tags may be of another worker, which attached the policy again.
+        # The objects of a completed attachment stay. If this request expired before it wrote
+        # anything, objects with its tags may belong to a later attachment by another worker.
         may_be_others = has_expired and not has_written
         if self._stored is None and not may_be_others:
             try:
@@ -296,7 +300,8 @@ def check_named_resources(properties: LoadBalancingProperties, cloud: Cloud) -> 
 def _missing(properties: LoadBalancingProperties, cloud: Cloud) -> Iterator[tuple[str, str]]:
     """Yield the path and the name of each property whose resource does not exist.
 
-    A name that several resources have counts as one that exists: their owner may see only one.
+    An ambiguous name counts as existing: the owner of the policy may see only one of the
+    resources.
     """
     pool, vip, balancer = properties.pool, properties.vip, properties.loadbalancer
     budget = TimeBudget(properties.lb_status_timeout, _LOOKUP_SETTINGS.clock)

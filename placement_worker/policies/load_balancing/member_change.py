@@ -1,8 +1,8 @@
 """Changes of the members of a pool: for nodes that were created, recovered, or are to be deleted.
 
 A change is planned from the members that the pool has, whatever an earlier check stored: its reply
-may be lost, and addresses are used again. All nodes whose member could not be changed get a
-warning; the others keep what was done for them, so that a repeated check only does the rest.
+may be lost, and addresses are used again. A node whose member could not be changed gets the status
+WARNING; changes for other nodes stay, so that a repeated check does only the rest.
 
 :source: senlin/policies/lb_policy.py of Senlin 16, for the texts of failures.
 """
@@ -50,7 +50,7 @@ class Plan:
     :ivar added: node id -> id of its new member.
     :ivar removed: the ids of nodes whose members were removed.
     :ivar removed_members: the ids of these members.
-    :ivar keeping: the ids of nodes whose members could not be removed.
+    :ivar not_removed: the ids of nodes whose members could not be removed.
     :ivar expired: whether the request expired before the changes were complete.
     """
 
@@ -65,7 +65,7 @@ class Plan:
     added: dict[str, str] = field(default_factory=dict)
     removed: Sequence[str] = ()
     removed_members: set[str] = field(default_factory=set)
-    keeping: set[str] = field(default_factory=set)
+    not_removed: set[str] = field(default_factory=set)
     expired: bool = False
 
     @cached_property
@@ -84,11 +84,15 @@ class Plan:
         return self.removed_members | set(self.added.values())
 
     def include_removals(self, failures: Mapping[str, Exception]) -> None:
-        not_removed = {self.remove[member_id]: cause(exc) for member_id, exc in failures.items()}
-        self.keeping = set(not_removed)
-        self.failed |= not_removed
+        causes = {self.remove[member_id]: cause(exc) for member_id, exc in failures.items()}
+        self.not_removed = set(causes)
+        self.failed |= causes
         self.expired = any(isinstance(exc, RequestExpired) for exc in failures.values())
-        gone = {key: node_id for key, node_id in self.remove.items() if node_id not in self.keeping}
+        gone = {
+            member_id: node_id
+            for member_id, node_id in self.remove.items()
+            if node_id not in self.not_removed
+        }
         self.removed, self.removed_members = list(dict.fromkeys(gone.values())), set(gone)
 
     def include_additions(self, additions: Additions) -> None:
@@ -136,7 +140,7 @@ class MemberChange(ABC):
         if plan.remove:
             is_sole_writer = self.attached.is_sole_writer
             plan.include_removals(pool.remove(plan.remove, is_sole_writer=is_sole_writer))
-        add = [member for member in plan.add if member.node_id not in plan.keeping]
+        add = [member for member in plan.add if member.node_id not in plan.not_removed]
         if add:
             plan.include_additions(pool.add(add))
         return self._outcome(plan)
@@ -151,7 +155,7 @@ class MemberChange(ABC):
 
     @contextmanager
     def all_failed_on_error(self) -> Iterator[None]:
-        """Let all nodes fail if the block, which writes nothing, fails.
+        """Turn an error of the block, which must not write, into the failure of all nodes.
 
         :raises LoadBalancerFailed: the block failed.
         """
@@ -162,7 +166,7 @@ class MemberChange(ABC):
                 **self.unknown_nodes,
                 **dict.fromkeys((node.id for node in self.nodes), cause(exc)),
             }
-            plan = Plan(Members([], ()), self.nodes, failed=failed, keeping=set(failed))
+            plan = Plan(Members([], ()), self.nodes, failed=failed, not_removed=set(failed))
             patches = {} if self.dry_run else self._patches(plan)
             reason = failure_text(self.failure, failed) if failed else cause(exc)
             raise LoadBalancerFailed(reason, self._details(plan), patches) from exc
@@ -215,7 +219,7 @@ class MemberChange(ABC):
         """Return the patches of the nodes; without a status for failures if the request expired."""
         patches: dict[str, NodePatch] = {}
         for node in plan.nodes:
-            if node.id in plan.keeping:
+            if node.id in plan.not_removed:
                 data = self.state.node_data(node)
             else:
                 data = self.data_after(node, plan)
@@ -236,10 +240,11 @@ class MemberChange(ABC):
 class MemberAddition(MemberChange):
     """Give nodes members at their addresses, and remove their members at other addresses.
 
-    A member belongs to the node at its address: it is taken over if the node that has it by its
-    tags or data is gone, or has another address now. The latter gets a member of its own.
+    A member at the address of a node is taken over if the node that claims it by tags or data is
+    gone, or has another address now; a node that moved gets a new member.
 
-    :ivar recreated: whether the nodes have new servers. Then members without an address go as well.
+    :ivar recreated: whether the nodes have new servers. A node whose new address is unknown then
+        loses its member.
     :ivar repairs: whether the members of nodes that are gone are removed, too.
     """
 
@@ -349,7 +354,7 @@ class MemberRemoval(MemberChange):
         members = members or pool.members_of([])
         plan = Plan(members, self.nodes)
         leaving = {node.id for node in self.nodes}
-        contested = []  # members that nodes which stay claim as well
+        contested = []  # ids of members that staying nodes claim, too
         for node in self.nodes:
             for member_id in members.by_node.get(node.id, ()):
                 if leaving.issuperset(members.claims[member_id]):
@@ -371,7 +376,7 @@ class MemberRemoval(MemberChange):
     def _plan_by_address(
         self, plan: Plan, without_member: Sequence[str], contested: Sequence[str], locate: Locate
     ) -> None:
-        """Remove the members whose nodes only the addresses tell.
+        """Plan the removal of members whose owner only their address shows.
 
         The nodes fail if their addresses cannot be looked up.
         """
@@ -420,7 +425,7 @@ def node_patch(
 
     :param data: its data after the change.
     :param failure: the message for its status, if it has failed.
-    :param repaired: the message of an earlier failure that its member ends.
+    :param repaired: the failure message that is cleared if the node has its member.
     """
     if failure is not None:
         return {node.id: NodePatch(data, *_failed_status(node, failure))}
