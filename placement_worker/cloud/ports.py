@@ -178,7 +178,7 @@ class UnreachableCloud:
 
 @contextmanager
 def bound_request_id(request_id: str | None) -> Iterator[None]:
-    """Send this id with each request of the block, so that services log it with theirs."""
+    """Send this id with each request of the block, so that services log it."""
     is_accepted = request_id and _REQUEST_ID.fullmatch(request_id)
     token = _request_id.set(request_id if is_accepted else None)
     try:

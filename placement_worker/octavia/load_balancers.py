@@ -27,7 +27,7 @@ TAG_PREFIX = 'placement-worker:'
 class Layout:
     """The bodies of a load balancer's parts, without links and marks; None stands for a default."""
 
-    name: str  # of all parts
+    name: str  # the name of each part
     load_balancer: Mapping[str, Any]
     listener: Mapping[str, Any]
     pool: Mapping[str, Any]
@@ -112,7 +112,7 @@ class OwnLoadBalancers:
             return self._complete(layout, lb_id, found_at)
 
     def confirm(self, balancer: LoadBalancer) -> None:
-        """Raise `LoadBalancerGone` if another worker replaced it; none can do so any more."""
+        """Raise `LoadBalancerGone` if another worker replaced it; after this, no worker can."""
         self.updater.calls.wait_until(balancer.found_at + _CREATION_TICK_S)
         if self._elect() != balancer.id:
             raise LoadBalancerGone(f'Another worker replaced load balancer {balancer.id}')

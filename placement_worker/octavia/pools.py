@@ -86,7 +86,7 @@ class Additions:
     added: dict[str, str] = field(default_factory=dict)
     foreign: dict[str, str] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
-    expired: bool = False  # the request
+    expired: bool = False  # whether the request expired
 
 
 @dataclass(frozen=True)
@@ -360,7 +360,7 @@ class Pool:
         return Change(send, lambda: member_id not in self._remaining().by_id)
 
     def _together(self, change: Change, names: Iterable[K]) -> dict[K, Exception] | None:
-        """Send one change for all names; return the causes, or None if Octavia refuses batches."""
+        """Send one change for all names; return causes, or None if Octavia refuses the batch."""
         try:
             self.updater.update(self.lb_id, change)
         except ApiError as exc:
@@ -370,7 +370,7 @@ class Pool:
         return {}
 
     def _one_by_one(self, changes: Mapping[K, Sequence[Change]]) -> dict[K, Exception]:
-        """Send the changes of each name, and return the causes for those that failed.
+        """Send the changes of each name; return the causes of those that failed or were not sent.
 
         Continue with the next name after a refused change; stop if the load balancer fails.
         """

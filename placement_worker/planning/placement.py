@@ -125,7 +125,7 @@ def alternatives(plan: Plan, places: Sequence[Place], ranks: Ranks) -> dict[str,
 
     The first alternative is the place to which the planner would give the node if the place had one
     node less, the second one is next best, and so on. An alternative has room for all nodes of the
-    plan, because each of them may fail. Places that are short of capacity are therefore none.
+    plan, because each of them may fail. Places that are short of capacity are no alternatives.
 
     :param plan: that of a creation.
     :param places: the listed places, in the order of the spec, which breaks ties after the ranks.

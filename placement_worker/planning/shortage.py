@@ -241,8 +241,8 @@ def _shortage(
     if evidence.created_at and evidence.created_at[-1] >= until:
         return None
     # Round up to seconds, so that a request at the time that a note shows is not too early.
-    seconds = datetime.timedelta(seconds=until.second + bool(until.microsecond))
-    until = until.astimezone(datetime.UTC).replace(second=0, microsecond=0) + seconds
+    until = until.astimezone(datetime.UTC)
+    until = until.replace(microsecond=0) + datetime.timedelta(seconds=bool(until.microsecond))
     return Shortage(attempts, until, int(until <= now), recorded is not None, failed)
 
 

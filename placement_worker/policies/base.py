@@ -85,7 +85,7 @@ class BindingOutcome:
 def older_version(schema: type[S], values: Mapping[str, Any]) -> type[S]:
     """Return the schema of a version without some properties, which it refuses.
 
-    :param values: those properties, with the values that the policy reads instead.
+    :param values: those properties, and class variables, with the values that the policy reads.
     """
     fields = [
         (info.name, info.type, msgspec.field(name=info.encode_name, default=info.default))

@@ -34,6 +34,7 @@ def patch_after_deletion(
 
     :param data: the data of the action after all policies.
     :param patch: the policies' own patch, which the result extends.
+    :param backoffs: at least one.
     """
     deleted = deleted_ids(request, data)
     if not deleted:

@@ -48,7 +48,7 @@ class RegionPlacement(PlacementPolicy[RegionPlacementProperties]):
             return self._check_named(task, profile.region)
         if task.skip_reason:
             return skipped(task.skip_reason)
-        located = state.cloud.by_region(self._counted(task))
+        located = state.cloud.by_region(self._counted_nodes(task))
         held = task.held(located)
         places = state.places.checked_regions(task.size.kind, held.total)
         share = self._share(task.size, places, held)
@@ -73,7 +73,7 @@ class RegionPlacement(PlacementPolicy[RegionPlacementProperties]):
     def _check_named(self, task: Task, region: str) -> Outcome:
         cap = next((place.cap for place in self.properties.places if place.name == region), NO_CAP)
         state = task.state
-        held = state.cloud.regions_of(self._counted(task))[region]
+        held = state.cloud.regions_of(self._counted_nodes(task))[region]
         if cap != NO_CAP and held >= cap:
             raise infeasible(1, {}, [(region, held, cap, '')])
         patch = placed_node(task.request, state, [{'region_name': region}])

@@ -33,7 +33,7 @@ class Registry:
     """The installed policy types, by name and version, e.g. senlin.policy.zone_placement-1.0.
 
     :ivar skipped: the types that cannot be used, with the reasons.
-    :ivar packages: the packages of types of other packages.
+    :ivar packages: the package of each type that another package provides.
     :ivar discouraged: the types that should no longer be used, with the warnings.
     :ivar inputs: the input keys that the types declare in addition to those of Senlin.
     """

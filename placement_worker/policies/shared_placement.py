@@ -171,7 +171,7 @@ class Share:
 
 
 class PlaceSearch:
-    """A search for the listed places of a policy in the parts of the cloud, each with its names.
+    """A search for the listed places of a policy in the names that each part of the cloud lists.
 
     If a part is unavailable, the search goes on. A missing place is then no error, because that
     part may have it.
@@ -233,7 +233,7 @@ class PlacementPolicy(Policy[P]):
     exclusive = True
     planner = staticmethod(plan_for)
 
-    def _counted(self, task: Task) -> Sequence[Node]:
+    def _counted_nodes(self, task: Task) -> Sequence[Node]:
         nodes: Sequence[Node] = sizing.current_nodes(task.request.action, task.request.cluster)
         if task.size.kind != CREATION or not backoff_of(self.properties):
             return nodes
@@ -252,7 +252,7 @@ class PlacementPolicy(Policy[P]):
         if spread != ANY_SKEW:
             skew = excessive_skew(size.kind, spread.max_skew, own, plan, held)
         retries: Mapping[str, Sequence[str]] = {}
-        # In strict mode, a retry in another place, too, might exceed the skew.
+        # In strict mode, even a retry in another place might exceed the skew.
         if backoff_of(self.properties) and size.kind == CREATION and not self._is_strict:
             known = [place for place in places if place.known]
             retries = alternatives(plan, known, held.ranks)

@@ -96,14 +96,15 @@ def choose(
         rest = _rest(counts.by_location, left, count - len(kept))
         counts = replace(counts, by_location=rest)
     protected = state.protected(request)
-    staying = {*protected, *(node.id for node in kept)}
-    free = [node for node in state.members.ordered if node.id not in staying]
+    excluded = {*protected, *(node.id for node in kept)}
+    free = [node for node in state.members.ordered if node.id not in excluded]
     return victims.choose(free, count - len(kept), counts, locations, protected), locations
 
 
 def counts_by_place(nodes: Sequence[Node], deletion: Deletion, cloud: Snapshot) -> dict[str, Any]:
     """Return the parts of a plan by place that differ from these victims, with their numbers.
 
+    All victims must be nodes of the cluster.
     Protection may spare planned nodes, and an engine may name nodes of other places: a plan that
     differs from the victims would let the engine delete others.
     """

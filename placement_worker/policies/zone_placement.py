@@ -66,7 +66,7 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
             return _outcome_for_named_zone(profile.zone, task)
         if task.skip_reason:
             return skipped(task.skip_reason)
-        size, nodes = task.size, self._counted(task)
+        size, nodes = task.size, self._counted_nodes(task)
         count_by_region = state.action_data.change(size.kind).regions_of(size.count)
         if count_by_region is None:
             return self._plan_without_regions(task, nodes)

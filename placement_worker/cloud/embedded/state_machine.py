@@ -300,7 +300,7 @@ class _Objects:
         resource = {key: value for key, value in stored.items() if key != 'lb'}
         for child in _LISTED_CHILDREN if kind == 'loadbalancer' else ():
             children = self.children(child, stored['id'])
-            resource[f'{child}s'] = [{'id': stored['id']} for stored in children]
+            resource[f'{child}s'] = [{'id': part['id']} for part in children]
         return resource
 
     def _new_id(self) -> str:

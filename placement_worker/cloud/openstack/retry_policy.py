@@ -98,7 +98,7 @@ class RetryPolicy:
     sleep: Callable[[float], None] = time.sleep
 
     def call(self, service: Service, request: Callable[[], T]) -> T:
-        """Send a request that raises ApiError, and retry it after transient errors.
+        """Send a request, which raises ApiError if it fails, and retry it after transient errors.
 
         :raises ServiceRefused: the service refused the request, so retries would not help.
         :raises OutOfTime: the time was up; a caller with more time may succeed.

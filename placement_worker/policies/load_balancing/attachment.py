@@ -85,11 +85,12 @@ class Attachment:
         try:
             lookup = AddressLookup(self.state.cloud, self.properties.pool)
             located = self._located(lookup)
+            subnet_id = lookup.subnet.id
             if self._is_preexisting:
                 balancer = self._find_preexisting()
-                filled = self._fill(balancer, located, lookup.subnet.id)
+                filled = self._fill(balancer, located, subnet_id)
             else:
-                balancer, filled = self._ensure_filled(located, lookup.subnet.id)
+                balancer, filled = self._ensure_filled(located, subnet_id)
             # An attachment that completes after its request expires leaks a load balancer.
             self.updater.budget.check_expiry()
         except (ApiError, Rejected) as exc:

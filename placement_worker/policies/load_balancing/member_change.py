@@ -39,7 +39,7 @@ _UPDATE_S = 1.0
 
 @dataclass
 class Plan:
-    """The changes of a pool, the nodes that need none, and then the result of the changes.
+    """The changes of a pool, the nodes that need none and, once made, the result of the changes.
 
     :ivar before: the members before the change.
     :ivar nodes: the nodes whose data the change may concern.
@@ -50,7 +50,7 @@ class Plan:
     :ivar added: node id -> id of its new member.
     :ivar removed: the ids of nodes whose members were removed.
     :ivar removed_members: the ids of these members.
-    :ivar not_removed: the ids of nodes whose members could not be removed.
+    :ivar unchanged: the ids of nodes that keep their members and data, because a change failed.
     :ivar expired: whether the request expired before the changes were complete.
     """
 
@@ -65,7 +65,7 @@ class Plan:
     added: dict[str, str] = field(default_factory=dict)
     removed: Sequence[str] = ()
     removed_members: set[str] = field(default_factory=set)
-    not_removed: set[str] = field(default_factory=set)
+    unchanged: set[str] = field(default_factory=set)
     expired: bool = False
 
     @cached_property
@@ -85,13 +85,13 @@ class Plan:
 
     def include_removals(self, failures: Mapping[str, Exception]) -> None:
         causes = {self.remove[member_id]: cause(exc) for member_id, exc in failures.items()}
-        self.not_removed = set(causes)
+        self.unchanged = set(causes)
         self.failed |= causes
         self.expired = any(isinstance(exc, RequestExpired) for exc in failures.values())
         gone = {
             member_id: node_id
             for member_id, node_id in self.remove.items()
-            if node_id not in self.not_removed
+            if node_id not in self.unchanged
         }
         self.removed, self.removed_members = list(dict.fromkeys(gone.values())), set(gone)
 
@@ -140,7 +140,7 @@ class MemberChange(ABC):
         if plan.remove:
             is_sole_writer = self.attached.is_sole_writer
             plan.include_removals(pool.remove(plan.remove, is_sole_writer=is_sole_writer))
-        add = [member for member in plan.add if member.node_id not in plan.not_removed]
+        add = [member for member in plan.add if member.node_id not in plan.unchanged]
         if add:
             plan.include_additions(pool.add(add))
         return self._outcome(plan)
@@ -166,7 +166,7 @@ class MemberChange(ABC):
                 **self.unknown_nodes,
                 **dict.fromkeys((node.id for node in self.nodes), cause(exc)),
             }
-            plan = Plan(Members([], ()), self.nodes, failed=failed, not_removed=set(failed))
+            plan = Plan(Members([], ()), self.nodes, failed=failed, unchanged=set(failed))
             patches = {} if self.dry_run else self._patches(plan)
             reason = failure_text(self.failure, failed) if failed else cause(exc)
             raise LoadBalancerFailed(reason, self._details(plan), patches) from exc
@@ -219,7 +219,7 @@ class MemberChange(ABC):
         """Return the patches of the nodes; without a status for failures if the request expired."""
         patches: dict[str, NodePatch] = {}
         for node in plan.nodes:
-            if node.id in plan.not_removed:
+            if node.id in plan.unchanged:
                 data = self.state.node_data(node)
             else:
                 data = self.data_after(node, plan)
