@@ -34,7 +34,7 @@ _UNKNOWN_ARGUMENTS = 'unrecognized arguments: '  # the beginning of argparse's e
 
 
 class LocalCommand(command.Command):
-    """A command that needs no worker."""
+    """A command with examples, whose errors end with a line and an exit status."""
 
     examples: ClassVar[Sequence[str]]  # command lines for `--help`
     epilog: ClassVar[str]  # the meaning of the exit status

@@ -61,9 +61,9 @@ WORKER = [
         default=2,
         min=1,
         max=50,
-        help='Number of deliveries that may end with the death of the process that handles the '
-        'request: after these it moves to the isolation queue, and after one more it moves to the '
-        'parking lot (see placement-policy parked). Lost connections do not count.',
+        help='Number of deaths of processes of a host with the same request in flight after which '
+        'the request moves to the isolation queue. After one more it moves to the parking lot: see '
+        'placement-policy parked. Lost connections do not count.',
     ),
     cfg.IntOpt(
         'engine_timeout_s',

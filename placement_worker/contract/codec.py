@@ -74,7 +74,7 @@ class SchemaError(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class UnknownKey:
-    """The error of a key; its text is made on demand: a request may have a million unknown keys."""
+    """A key that the contract does not list; its text is made on demand: there may be a million."""
 
     path: Path
     name: str

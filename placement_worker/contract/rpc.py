@@ -117,7 +117,7 @@ def _may_protect(value: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """`nodes_per_cluster` is for the cluster after a creation, `request_bytes` for JSON."""
+    """`nodes_per_cluster`: after a creation, at most; `request_bytes`: of JSON, at most."""
 
     nodes_per_cluster: int = 1000
     request_bytes: int = 64 * 2**20

@@ -131,7 +131,7 @@ class LoadBalancerRetried:
 
 @dataclass(frozen=True, slots=True)
 class LoadBalancerConflicted:
-    """A load balancer refused a change because of another one, awaited for `waited_s`."""
+    """A load balancer refused a change because another was pending, for `waited_s`."""
 
     waited_s: float
 

@@ -3,7 +3,7 @@
 import contextlib
 import functools
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,17 +33,18 @@ class PoisonMessages:
     report_parked: Callable[[dict[str, Any], dict[str, Any], Exception], None] | None = None
 
     def exceeds_limit(self, request: LateAckRequest) -> bool:
-        # A request that was never redelivered was in flight at no death.
-        count = request.redeliveries
-        deaths = self.crashes.deaths(_identity(request)) if count else 0
-        return bool(count > REDELIVERIES or deaths >= self.limit.deaths)
+        if not request.is_redelivered:  # it was in flight at no death
+            return False
+        deaths = self.crashes.deaths(_identity(request))
+        return bool(request.redeliveries > REDELIVERIES or deaths >= self.limit.deaths)
 
-    def handling(self, request: LateAckRequest) -> Any:
-        """Record a request while it is handled; an isolated one waits for moves."""
-        isolated, redelivered = self.limit.parks, request.redeliveries > 0
-        with self.crashes.moving if isolated else contextlib.nullcontext():
-            pass  # a request that is being moved is acknowledged now
-        return self.crashes.handling(_identity(request), isolated=isolated, redelivered=redelivered)
+    @contextlib.contextmanager
+    def handling(self, request: LateAckRequest) -> Iterator[None]:
+        """Wait for a turn, and record a request while it is handled."""
+        with self.crashes.handling(_identity(request), isolated=self.limit.parks):
+            with self.crashes.moving if self.limit.parks else contextlib.nullcontext():
+                pass  # a request that is being moved is acknowledged now
+            yield
 
     def divert(self, request: LateAckRequest) -> None:
         """Move a request to the queue of the limit, and report it if that is the parking lot.

@@ -36,7 +36,7 @@ class Redeliver(BaseException):
     """
 
     def __init__(self, cause: object, *, counted: bool = False) -> None:
-        """`counted`: whether the delivery counts towards the delivery limit as a crash does."""
+        """`counted`: whether the delivery counts towards the broker's delivery limit."""
         super().__init__(cause)
         self.counted = counted
 
@@ -129,6 +129,7 @@ class LateAckRequest(amqpdriver.AMQPIncomingMessage):
         self.delivery = delivery
         self.key = key
         self.properties: dict[str, str] = delivery._raw_message.properties
+        self.is_redelivered = bool(delivery._raw_message.delivery_info.get('redelivered'))
         self.redeliveries = delivery_count(delivery._raw_message)
         self.is_logged = False
         self._claim = threading.Lock()  # acquired once, by a thread that begins it or at a stop
@@ -222,11 +223,7 @@ class LateAckRequest(amqpdriver.AMQPIncomingMessage):
 
 
 def nack(delivery: Any) -> None:
-    """Return a delivery to its queue; py-amqp has no method for it.
-
-    RabbitMQ 4.3 counts a rejected message as one more crash, so a few polite restarts would isolate
-    an innocent request; it does not count a nacked one.
-    """
+    """Nack, for which py-amqp has no method: RabbitMQ 4.3 counts a reject towards its limit."""
     raw = delivery._raw_message
     raw.channel.send_method(spec.Basic.Nack, 'Lbb', (raw.delivery_tag, False, True))
 

@@ -99,15 +99,17 @@ class LateAckServer(rpc_server.RPCServer):
         self.dispatcher.serializer.deserialize_context(request.ctxt)
         if not isinstance(request, LateAckRequest):
             super()._process_incoming(incoming)
-        elif not request.begin():
             return
-        elif request.properties.get('reply_to') and not request.orig_msg_id:
-            self._refuse_without_envelope(request)
+        handle, turn = self._handle, contextlib.ExitStack()
+        if request.properties.get('reply_to') and not request.orig_msg_id:
+            handle = self._refuse_without_envelope
         elif self._poison and self._poison.exceeds_limit(request):
-            self._poison.divert(request)
-        else:
-            with self._poison.handling(request) if self._poison else contextlib.nullcontext():
-                self._handle(request)
+            handle = self._poison.divert
+        elif self._poison:
+            turn.enter_context(self._poison.handling(request))
+        with turn:
+            if request.begin():  # a stop returns a request that waits for its turn
+                handle(request)
 
     def _handle(self, request: LateAckRequest) -> None:
         settle: Callable[[], object] = request.finish

@@ -21,7 +21,7 @@ class CrashTable:
         self._deaths = multiprocessing.RawArray('q', MAX_DEATHS)
         self._next_death = 0  # only the parent uses it
         self._own = range(0)  # the cells of this process
-        self._flags: dict[int, tuple[bool, bool]] = {}  # isolated and redelivered, per own cell
+        self._isolated = 0  # requests of this process that wait to be handled alone, or are
         self._changed = threading.Condition()
         self.moving = threading.Lock()  # held until a moved request is acknowledged
 
@@ -39,32 +39,27 @@ class CrashTable:
                 self._cells[cell] = 0
 
     @contextlib.contextmanager
-    def handling(self, request: int, *, isolated: bool, redelivered: bool) -> Iterator[None]:
-        """Record a request while it is handled.
+    def handling(self, request: int, *, isolated: bool) -> Iterator[None]:
+        """Wait for a turn, and record a request while it is handled.
 
-        An isolated request is never handled beside one that is redelivered or was in flight at a
-        death: if that one crashed the process, the isolated one would be parked for it.
+        An isolated request is handled alone in its process: if another one crashed the process, the
+        isolated one would be parked for it. Requests that arrive meanwhile wait.
         """
         with self._changed:
-            self._changed.wait_for(lambda: not self._must_wait(isolated, redelivered))
+            self._isolated += isolated
+            self._changed.wait_for(self._is_idle if isolated else lambda: not self._isolated)
             cell = next(cell for cell in self._own if not self._cells[cell])
             self._cells[cell] = request
-            self._flags[cell] = isolated, redelivered
         try:
             yield
         finally:
             with self._changed:
                 self._cells[cell] = 0
-                del self._flags[cell]
+                self._isolated -= isolated
                 self._changed.notify_all()
 
-    def _must_wait(self, isolated: bool, redelivered: bool) -> bool:
-        if isolated:
-            return any(
-                is_redelivered or self.deaths(self._cells[cell])
-                for cell, (_, is_redelivered) in self._flags.items()
-            )
-        return redelivered and any(is_isolated for is_isolated, _ in self._flags.values())
+    def _is_idle(self) -> bool:
+        return not any(self._cells[cell] for cell in self._own)
 
     def deaths(self, request: int) -> int:
         # The parent, which may pause for 5 s before it creates a process, learns of a death late.
@@ -79,5 +74,7 @@ def _has_ended(pid: int) -> bool:
     try:
         with open(f'/proc/{pid}/stat', 'rb') as status:
             return status.read().rpartition(b') ')[2].startswith((b'Z', b'X'))
-    except OSError:
-        return True
+    except (FileNotFoundError, ProcessLookupError):
+        return os.path.exists('/proc/self/stat')
+    except OSError:  # no file descriptor is left
+        return False

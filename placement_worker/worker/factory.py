@@ -146,7 +146,7 @@ class ServerFactory:
     def create(self, process_number: int, stopping: threading.Event) -> Servers:
         """Return the servers of a process, which are not started.
 
-        :param stopping: set when the process stops; it ends every wait.
+        :param stopping: set when the process stops; it ends the waits for the broker and the cloud.
         """
         queues = consumed_queues(self.conf)
         topics = [queue.topic for queue in queues]

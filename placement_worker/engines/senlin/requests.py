@@ -54,7 +54,8 @@ def _cause(action: Any) -> str:
 
     No policy decides on CLUSTER_RECOVER, so each of its nodes has a check of its own.
     """
-    return str(consts.CAUSE_RPC if action.action == consts.NODE_RECOVER else action.cause)
+    cause: str = consts.CAUSE_RPC if action.action == consts.NODE_RECOVER else action.cause
+    return cause
 
 
 def bind_request(context: Any, cluster_id: str, policy: Binding) -> BindRequest:

@@ -15,11 +15,12 @@ import pytest
 TOPIC, ISOLATION, LOT = 'topic', 'isolation queue', 'parking lot'
 LATE, EARLY = ('confirm', 'acknowledge'), ('acknowledge', 'confirm')  # after the reply is sent
 MOVED, HANDLED = ('move', 'report'), ('crash', *LATE)  # steps of requests above and below the limit
-# `holder`: the process that has not settled the message. `redelivered`, of a run: its first copy.
+POISON = {'poison': 'a'}
+# `holder`: the process that has not settled the message.
 # `deaths`: host, queue, request. `settled`: the requests whose callers have the reply or gave up.
-Protocol = namedtuple('Protocol', 'poison hosts order', defaults=('', 1, LATE))
-Copy = namedtuple('Copy', 'request queue redelivered holder', defaults=(False, 0))
-Run = namedtuple('Run', 'process queue request redelivered step', defaults=('begin',))
+Protocol = namedtuple('Protocol', 'poison isolated hosts order', defaults=('', '', 1, LATE))
+Copy = namedtuple('Copy', 'request queue holder', defaults=(0,))
+Run = namedtuple('Run', 'process queue request step', defaults=('begin',))
 State = namedtuple('State', 'losses copies runs deaths settled')
 
 
@@ -43,7 +44,7 @@ def deliveries(state, copy):
         held = any((other.queue, other.holder) == (ISOLATION, process) for other in state.copies)
         if not held or copy.queue == TOPIC:  # the isolation queue has a prefetch of 1
             key = (process, copy.queue, copy.request)
-            new = [] if any(run[:3] == key for run in state.runs) else [Run(*key, copy.redelivered)]
+            new = [] if any(run[:3] == key for run in state.runs) else [Run(*key)]
             copies = (*rest, copy._replace(holder=process))
             yield 'deliver', state._replace(copies=copies, runs=(*state.runs, *new))
 
@@ -79,14 +80,13 @@ def first_step(state, run, protocol):
     others = [o for o in state.runs if o.process == run.process and o.step != 'begin']
     is_moving = any(other.step in MOVED for other in others)  # under a lock
     handled = [other for other in others if other.step in HANDLED]
-    suspects = [o for o in handled if o.redelivered or death(o, protocol) in state.deaths]
     isolated = [other for other in handled if other.queue == ISOLATION]
     if run.queue == ISOLATION and any(other.queue == ISOLATION for other in others):
         return  # the isolation queue has one thread
     if death(run, protocol) in state.deaths:  # the lowest `max_deliveries` is 1
         yield from () if is_moving else ('move',)
-    elif not (is_moving or suspects if run.queue == ISOLATION else run.redelivered and isolated):
-        yield 'crash' if run.request == protocol.poison else protocol.order[0]
+    elif not (is_moving or handled if run.queue == ISOLATION else isolated):  # it runs alone
+        yield 'crash' if run.request in protocol.poison else protocol.order[0]
 
 
 def death(run, protocol):
@@ -97,7 +97,7 @@ def interrupted(state, processes):
     """Yield the states after processes lose their connections, before their next steps."""
     flying = [r for r in state.runs if r.process in processes and r.step in ('move', 'confirm')]
     kept = [c for c in state.copies if c.holder not in processes]
-    lost = [c._replace(redelivered=True, holder=0) for c in state.copies if c not in kept]
+    lost = [c._replace(holder=0) for c in state.copies if c not in kept]
     runs = tuple(run for run in state.runs if run not in flying or run.step != 'move')
     for arrived in product((False, True), repeat=len(flying)):
         sent = [run for run, has_arrived in zip(flying, arrived, strict=True) if has_arrived]
@@ -124,13 +124,14 @@ def canonical(state):
 def first_harm(losses=0, **protocol):
     """Return the first harm in breadth first order and the steps to it, or None."""
     protocol = Protocol(**protocol)
-    start = State(losses, (Copy('a', TOPIC), Copy('b', TOPIC)), (), frozenset(), frozenset())
+    copies = tuple(Copy(name, ISOLATION if name in protocol.isolated else TOPIC) for name in 'ab')
+    start = State(losses, copies, (), frozenset(), frozenset())
     waiting, seen = deque([(start, ())]), set()
     while waiting:
         state, steps = waiting.popleft()
         after = [(step, canonical(s)) for step, s in successors(state, protocol)]
         queued = {copy.request for copy in state.copies if copy.queue != LOT}
-        if {c.request for c in state.copies if c.queue == LOT} - {protocol.poison}:
+        if {c.request for c in state.copies if c.queue == LOT} - {*protocol.poison}:
             return 'an innocent request is parked', steps
         if {'a', 'b'} - state.settled - queued - {run.request for run in state.runs}:
             return 'a request or its reply is lost', steps
@@ -142,7 +143,7 @@ def first_harm(losses=0, **protocol):
 
 
 @pytest.mark.parametrize(
-    'scenario', [{}, {'losses': 1}, {'poison': 'a'}, {'poison': 'a', 'hosts': 2}], ids=str
+    'scenario', [{}, {'losses': 1}, POISON, {**POISON, 'hosts': 2}, {**POISON, 'isolated': 'b'}]
 )
 def test_protocol_loses_no_request_and_no_reply_and_parks_no_innocent_request(scenario):
     """Neither a loss of the broker nor a request that crashes its processes does harm."""
