@@ -244,7 +244,7 @@ class Places:
     def _shortages(
         self, listed: PlacementProperties | None, *, by_region: bool, by_zone: bool = True
     ) -> dict[Location, Shortage]:
-        """Return shortages by region and zone; without `by_region` or `by_zone`, that is None."""
+        """Return shortages by region and zone, with None for what `by_...` leaves out."""
         backoff = backoff_of(listed) if listed else None
         if backoff is None:
             return {}
