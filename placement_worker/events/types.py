@@ -159,7 +159,7 @@ class MessageRedelivered:
 
 @dataclass(frozen=True, slots=True)
 class MessageMoved:
-    """A message that exceeded its delivery limit was parked, or moved to the isolation queue."""
+    """A request that was in flight when processes died was parked, or moved to isolation."""
 
     topic: str
     parked: bool

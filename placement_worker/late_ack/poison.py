@@ -20,10 +20,10 @@ REDELIVERIES = 50  # the limit of requests that crash the parent too, which eras
 class PoisonMessages:
     """Moves the requests of a server that exceed its limit.
 
-    `crashes`: `deaths` of processes that handled a request, and `handling`, which records one; both
-    take an integer. The lock `moving` is held until a moved request is acknowledged. Without it, a
-    process could receive the request from the isolation queue and crash before the acknowledgement;
-    the request would be moved twice. `report_parked`: takes message, context and error of a cast.
+    `crashes`: a table with `deaths(request)` and `handling(request, isolated=...)`, where a request
+    is an integer. Its lock `moving` is held until a moved request is acknowledged; otherwise, a
+    process could receive the request from the isolation queue and crash before that, and the
+    request would be moved twice. `report_parked`: takes message, context and error of a cast.
     """
 
     limit: DeathLimit

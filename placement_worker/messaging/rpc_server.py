@@ -132,7 +132,7 @@ def late_ack_server(
 
 def parked_error(parking_lot: str) -> errors.RequestParked:
     return errors.RequestParked(
-        f'The request exceeded its delivery limit and is parked in {parking_lot}; '
+        f'The request was in flight when processes died, and is parked in {parking_lot}; '
         'run placement-policy parked list --config-file FILE'
     )
 

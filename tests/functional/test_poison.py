@@ -96,7 +96,7 @@ def test_poison_message_is_reported_to_its_caller_and_harms_no_other_request(poi
     worker, answers, _ = poisoned
 
     assert answers.pop(10) == (
-        f'The request exceeded its delivery limit and is parked in {worker.topic}-parked; '
+        f'The request was in flight when processes died, and is parked in {worker.topic}-parked; '
         'run placement-policy parked list --config-file FILE'
     )
     assert answers == ['OK'] * 50
@@ -193,7 +193,7 @@ def test_parked_cast_gets_the_error_as_its_reply(poisoned, tmp_path):
 
     assert json.loads(engine.received['request-cast'])['error'] == {
         'type': 'RequestParked',
-        'message': 'The request exceeded its delivery limit and is parked in '
+        'message': 'The request was in flight when processes died, and is parked in '
         f'{worker.topic}-parked; run placement-policy parked list --config-file FILE',
     }
     (parked_cast,) = wait_for(lambda: parked_messages(worker))

@@ -4,6 +4,7 @@ import contextlib
 import functools
 import logging
 import threading
+from types import SimpleNamespace
 
 import oslo_messaging
 import pytest
@@ -87,6 +88,58 @@ def test_isolated_request_waits_until_moves_of_its_process_are_acknowledged(hand
     isolated.join()
 
     assert log == ['acknowledged', 'handled']
+
+
+def test_request_that_waits_for_its_turn_is_not_in_flight_and_returns_at_a_stop(connection, log):
+    """A wait for an isolated request makes no worker seem stuck, and no stop wait for its turn."""
+    waits, may_begin = threading.Event(), threading.Event()
+
+    class Busy(Crashes):
+        @contextlib.contextmanager
+        def handling(self, request, **_):
+            waits.set()
+            assert may_begin.wait(10)
+            yield
+
+    limit = DeathLimit(2, 'isolation', parks=False)
+    messages = PoisonMessages(limit, lambda *_: None, ValueError, Busy())
+    target = oslo_messaging.Target(topic='t', server='s')
+    methods = RPCDispatcher([Endpoint(log)], ContextSerializer())
+    server = LateAckServer(Transport(), target, methods, poison=messages)
+    hooks = Hooks(on_event=lambda event, _: log.append(event))
+    listener, delivery = LateAckListener(Driver(), connection, hooks=hooks), Delivery('u1')
+    deliver(listener, delivery)
+    thread = threading.Thread(target=server._process_incoming, args=(listener.poll(),))
+    thread.start()
+    assert waits.wait(10)
+    assert listener.in_flight.oldest() is None
+    listener.stop()
+    listener.poll()
+    may_begin.set()
+    thread.join()
+
+    assert (delivery.settled, log) == (['given back'], [])
+
+
+@pytest.mark.parametrize(
+    ('redelivered', 'count', 'deaths', 'exceeds'),
+    [(False, 99, 9, False), (True, 0, 1, False), (True, 0, 2, True), (True, 51, 0, True)],
+)
+def test_limit_counts_deaths_of_requests_that_the_broker_redelivered(
+    connection, redelivered, count, deaths, exceeds
+):
+    """A publisher's count isolates no fresh request; deaths count without the broker's count."""
+    delivery = Delivery('u1', redelivered=redelivered)
+    delivery._raw_message.headers['x-delivery-count'] = count
+    listener = LateAckListener(Driver(), connection)
+    deliver(listener, delivery)
+    (request,) = listener.poll()
+    table = SimpleNamespace(deaths=lambda _: deaths)
+    limit = DeathLimit(2, 'isolation', parks=False)
+
+    messages = PoisonMessages(limit, lambda *_: None, ValueError, table)
+
+    assert messages.exceeds_limit(request) is exceeds
 
 
 @pytest.fixture
