@@ -114,49 +114,34 @@ class Loader(_BASE):  # type: ignore[misc]  # which of the two it is depends on 
 def _check_aliases(root: Any) -> None:
     """Check that aliases add at most `MAX_EXPANSION` to a document, in time linear in its text.
 
-    :raises ConstructorError: they add more; the error names the line of the list or map.
+    :raises ConstructorError: they add more, or one refers to a node that contains it; the error
+        names the line of the list or map.
     """
-    nodes = _bottom_up(root)
-    most = sum(map(_own_size, nodes)) + MAX_EXPANSION
-    sizes: dict[int, int] = {}
-    for node in nodes:
-        size = sizes[id(node)] = _own_size(node) + sum(sizes[id(item)] for item in _items(node))
-        if size > most:
+    sizes: dict[int, int] = {}  # with aliases written out; 0 while a node is being measured
+    written = 0
+
+    def measure(node: Any) -> None:
+        nonlocal written
+        sizes[id(node)] = 0
+        size = NODE_SIZE + (len(node.value) if isinstance(node, yaml.ScalarNode) else 0)
+        written += size
+        for item in _items(node):
+            if id(item) not in sizes:
+                measure(item)
+            elif not sizes[id(item)]:
+                raise _refused(node, 'found an alias that refers to a node around it')
+            size += sizes[id(item)]
+        if size > written + MAX_EXPANSION:
             raise _refused(node, f'found aliases that add more than {MAX_EXPANSION} characters')
+        sizes[id(node)] = size
 
-
-def _bottom_up(root: Any) -> list[Any]:
-    """Return each node of a document once, children before parents.
-
-    :raises ConstructorError: an alias refers to a node that contains it.
-    """
-    done: dict[int, bool] = {}  # False while the children are being visited
-    ordered: list[Any] = []
-    left = [root]
-    while left:
-        node = left[-1]
-        if id(node) not in done:
-            done[id(node)] = False
-            for item in _items(node):
-                if done.get(id(item)) is False:
-                    raise _refused(node, 'found an alias that refers to a node around it')
-                left.append(item)
-            continue
-        left.pop()
-        if not done[id(node)]:
-            done[id(node)] = True
-            ordered.append(node)
-    return ordered
+    measure(root)
 
 
 def _items(node: Any) -> Iterable[Any]:
     if isinstance(node, yaml.MappingNode):
         return itertools.chain.from_iterable(node.value)
     return node.value if isinstance(node, yaml.SequenceNode) else ()
-
-
-def _own_size(node: Any) -> int:
-    return NODE_SIZE + (len(node.value) if isinstance(node, yaml.ScalarNode) else 0)
 
 
 def _refused(node: Any, found: str) -> Exception:
