@@ -14,7 +14,7 @@ from typing import Any
 
 from placement_worker.cloud.ports import ApiError, Kind, Resource
 from placement_worker.errors import InvalidInput, LoadBalancerFailed, LoadBalancerGone
-from placement_worker.octavia.updater import NOT_FOUND, Change, Updater, is_unsupported
+from placement_worker.octavia.updater import NOT_FOUND, Change, Updater, refuses_nested_creation
 
 # The precision of Octavia's `created_at`. A load balancer that is older by a tick stays selected: a
 # worker that listed the tagged ones before it existed creates a younger one.
@@ -71,7 +71,7 @@ def find_load_balancer(updater: Updater, name_or_id: str) -> Resource | None:
     by_id = find_object(updater, 'loadbalancer', name_or_id)
     if by_id is not None:
         return by_id
-    named = updater.calls.read(updater.octavia.find, 'loadbalancer', name=name_or_id)
+    named = updater.read(updater.octavia.find, 'loadbalancer', name=name_or_id)
     if len(named) > 1:
         raise InvalidInput(
             f'{len(named)} load balancers have the name {name_or_id}: name one by its id.'
@@ -81,7 +81,7 @@ def find_load_balancer(updater: Updater, name_or_id: str) -> Resource | None:
 
 def find_object(updater: Updater, kind: Kind, object_id: str) -> Resource | None:
     try:
-        return updater.calls.read(updater.octavia.show, kind, object_id)
+        return updater.read(updater.octavia.show, kind, object_id)
     except ApiError as exc:
         if exc.status != NOT_FOUND:
             raise
@@ -113,7 +113,7 @@ class OwnLoadBalancers:
 
     def confirm(self, balancer: LoadBalancer) -> None:
         """Raise `LoadBalancerGone` if another worker replaced it; after this, no worker can."""
-        self.updater.calls.wait_until(balancer.found_at + _CREATION_TICK_S)
+        self.updater.wait_until(balancer.found_at + _CREATION_TICK_S)
         if self._elect() != balancer.id:
             raise LoadBalancerGone(f'Another worker replaced load balancer {balancer.id}')
 
@@ -162,7 +162,7 @@ class OwnLoadBalancers:
         try:
             self._create_balancer(self._nested(layout))
         except ApiError as exc:
-            if not is_unsupported(exc):
+            if not refuses_nested_creation(exc):
                 raise
             self._create_balancer(self._marked(layout, layout.load_balancer))
         selected = self._elect()
@@ -230,7 +230,7 @@ class OwnLoadBalancers:
         return [known] if known else []
 
     def _listed(self, kind: Kind) -> list[Resource]:
-        listed = self.updater.calls.read(self.updater.octavia.find, kind, tags=list(self.tags))
+        listed = self.updater.read(self.updater.octavia.find, kind, tags=list(self.tags))
         return [resource for resource in listed if has_tags(resource, self.tags)]
 
     def _ranked(self) -> list[Resource]:

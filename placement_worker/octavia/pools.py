@@ -280,7 +280,7 @@ class Pool:
         return min(count, 1) if self.updater.settings.batch_members and is_sole_writer else count
 
     def _existing_members(self) -> Members:
-        return self.members_of(self.updater.calls.read(self.updater.octavia.members, self.pool_id))
+        return self.members_of(self.updater.read(self.updater.octavia.members, self.pool_id))
 
     def _remaining(self) -> Members:
         return self._existing_members().remaining()
@@ -338,7 +338,7 @@ class Pool:
         removed = set(member_ids)
 
         def send() -> None:
-            members = self.updater.calls.once(self.updater.octavia.members, self.pool_id)
+            members = self.updater.once(self.updater.octavia.members, self.pool_id)
             self.updater.check_time()  # the listing may have taken long
             kept = [
                 {name: member[name] for name in _ATTRIBUTES if name in member}

@@ -9,6 +9,7 @@ second load balancer, or fail as a duplicate.
 """
 
 import random
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -18,12 +19,11 @@ import tenacity
 
 from placement_worker.cloud.ports import ApiError, Octavia, OctaviaSettings, Resource
 from placement_worker.cloud.time_budget import (
-    BoundedCalls,
-    CallStatistics,
     TimeBudget,
     has_unknown_outcome,
     is_transient,
     stop_before_budget_end,
+    until,
     wait_growing,
     wait_retry_after,
 )
@@ -37,6 +37,7 @@ from placement_worker.events.types import (
 P = ParamSpec('P')
 T = TypeVar('T')
 BAD_REQUEST, NOT_FOUND, CONFLICT, NOT_IMPLEMENTED = 400, 404, 409, 501
+_LAST_CALL_S = 5.0  # the limit of a call after the end of the budget, to read the final state
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,9 @@ class Change:
 
 
 @dataclass(slots=True)
-class Statistics(CallStatistics):
+class Statistics:
+    calls: int = 0
+    waited_s: float = 0  # between calls
     writes: int = 0
     updates: int = 0
 
@@ -73,16 +76,30 @@ class Updater:
     def __post_init__(self) -> None:
         settings = self.settings
         jitter = random.Random(self.seed)  # noqa: S311
-        self.calls = BoundedCalls(
-            self.budget,
-            self.statistics,
-            max_attempts=settings.max_attempts,
-            wait=wait_retry_after(
-                wait_growing(settings.poll_initial_s, settings.poll_max_s, jitter)
-            ),
-            sleep=settings.sleep,
-            on_retry=lambda: settings.events.handle(LoadBalancerRetried()),
+        growing = wait_growing(settings.poll_initial_s, settings.poll_max_s, jitter)
+        # Runs use copies: tenacity keeps the state of a run in the object, and an attempt of a
+        # change may read with retries.
+        self._retrying = tenacity.Retrying(
+            retry=tenacity.retry_if_exception(is_transient),
+            wait=wait_retry_after(growing),
+            stop=tenacity.stop_after_attempt(settings.max_attempts)
+            | stop_before_budget_end(self.budget),
+            sleep=self._wait,
+            before_sleep=lambda _: settings.events.handle(LoadBalancerRetried()),
+            retry_error_callback=lambda state: state.outcome and state.outcome.result(),
         )
+
+    def read(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Make a call that changes nothing, with retries."""
+        return self._retry(self._retrying, lambda: self.once(call, *args, **kwargs))
+
+    def once(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        self.statistics.calls += 1
+        with until(time.monotonic() + max(self.budget.left_s(), _LAST_CALL_S)):
+            return call(*args, **kwargs)
+
+    def wait_until(self, moment: float) -> None:
+        self._wait(max(0, min(moment - self.budget.clock(), self.budget.left_s())))
 
     def update(self, lb_id: str, change: Change) -> None:
         """Change a load balancer and wait until it is ACTIVE again.
@@ -91,22 +108,22 @@ class Updater:
         :raises RequestExpired: the request expired before the change.
         :raises ApiError: Octavia refused the change.
         """
-        self.calls.retry(self.calls.retrying, lambda: self._attempt(change, lb_id))
+        self._retry(self._retrying, lambda: self._attempt(change, lb_id))
         self._count_update()
         self.wait_active(lb_id)
 
     def create(self, change: Change) -> None:
         """Send the change that creates a load balancer, without a wait; raises as `update`."""
-        self.calls.retry(self.calls.retrying, lambda: self._attempt(change))
+        self._retry(self._retrying, lambda: self._attempt(change))
         self._count_update()
 
     def delete_load_balancer(self, lb_id: str) -> None:
-        deleting = self.calls.retrying.copy(
+        deleting = self._retrying.copy(
             retry=tenacity.retry_if_exception(lambda exc: is_transient(exc) or _is_immutable(exc))
             | tenacity.retry_if_result(bool)
         )
         try:
-            left = self.calls.retry(deleting, lambda: self._delete(lb_id))
+            left = self._retry(deleting, lambda: self._delete(lb_id))
         except ApiError as exc:
             text = f'Load balancer {lb_id} cannot be deleted: {cause(exc)}'
             raise LoadBalancerFailed(text) from exc
@@ -135,6 +152,21 @@ class Updater:
                 f'Load balancer changes exceeded lb_status_timeout ({self.budget.seconds:.0f} s)'
             )
 
+    def _retry(self, retrying: tenacity.Retrying, call: Callable[[], T]) -> T:
+        """Make a call with retries; the error of the last attempt tells how many failed."""
+        run, waited_s = retrying.copy(), self.statistics.waited_s
+        try:
+            result: T = run(call)
+        except ApiError as exc:
+            exc.attempts = max(exc.attempts, int(run.statistics['attempt_number']))
+            exc.waited_s = max(exc.waited_s, self.statistics.waited_s - waited_s)
+            raise
+        return result
+
+    def _wait(self, seconds: float) -> None:
+        self.settings.sleep(seconds)
+        self.statistics.waited_s += seconds
+
     def _attempt(self, change: Change, lb_id: str | None = None) -> None:
         try:
             self._send(change, lb_id)
@@ -155,7 +187,7 @@ class Updater:
 
     def _wait_for_conflict(self, lb_id: str, refusal: ApiError) -> None:
         with self._conflict():
-            self.calls.wait(min(self.settings.poll_initial_s, self.budget.left_s()))
+            self._wait(min(self.settings.poll_initial_s, self.budget.left_s()))
             self.wait_active(lb_id)
         if not self.budget.left_s():
             raise LoadBalancerFailed(
@@ -180,7 +212,7 @@ class Updater:
     def _write(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         self.check_time()
         self.statistics.writes += 1
-        return self.calls.once(call, *args, **kwargs)
+        return self.once(call, *args, **kwargs)
 
     def _count_update(self) -> None:
         self.statistics.updates += 1
@@ -198,14 +230,14 @@ class Updater:
 
     def _wait_settled(self, lb_id: str) -> Resource | None:
         """Wait until no change is pending; return the load balancer, or None if it is gone."""
-        polling = self.calls.retrying.copy(
+        polling = self._retrying.copy(
             retry=tenacity.retry_if_result(_is_pending) | tenacity.retry_if_exception(is_transient),
             stop=stop_before_budget_end(self.budget),
             before_sleep=None,
             retry_error_callback=lambda state: self._fail_pending(lb_id, state),
         )
         try:
-            balancer: Resource = polling(self.calls.once, self.octavia.show, 'loadbalancer', lb_id)
+            balancer: Resource = polling(self.once, self.octavia.show, 'loadbalancer', lb_id)
         except ApiError as exc:
             if exc.status == NOT_FOUND:
                 return None
@@ -232,7 +264,8 @@ def cause(exc: Exception) -> str:
     return f'Octavia {verb}: {exc}' + (waited if exc.attempts > 1 else '')
 
 
-def is_unsupported(exc: ApiError) -> bool:
+def refuses_nested_creation(exc: ApiError) -> bool:
+    """Return whether Octavia or the provider cannot create a load balancer with its parts."""
     return exc.status == NOT_IMPLEMENTED or (
         exc.status == BAD_REQUEST and 'unknown argument' in str(exc).lower()
     )

@@ -7,6 +7,7 @@ socket at the deadline.
 
 import contextlib
 import logging
+import math
 import socket
 import threading
 from contextvars import ContextVar
@@ -98,8 +99,8 @@ class _Adapter(TCPKeepAliveAdapter):
     def send(
         self, request: Any, stream: bool = False, timeout: Any = None, *args: Any, **kwargs: Any
     ) -> Any:
-        budget_s = time_budget.left_s(timeout)
-        if budget_s is None:
+        budget_s = time_budget.left_s(math.inf if timeout is None else timeout)
+        if budget_s == math.inf:
             return super().send(request, stream, timeout, *args, **kwargs)
         if budget_s <= 0:
             raise requests.exceptions.ConnectTimeout(request=request)

@@ -1,14 +1,16 @@
 """Changes of load balancers: retried, looked up, waited for, within a time budget."""
 
+import time
 from contextlib import nullcontext
 from functools import partial
 
 import pytest
 
+from placement_worker.cloud import time_budget
 from placement_worker.cloud.ports import ApiError, OctaviaSettings
 from placement_worker.cloud.time_budget import TimeBudget
 from placement_worker.errors import LoadBalancerFailed, LoadBalancerGone, RequestExpired
-from placement_worker.octavia.updater import Updater, is_unsupported
+from placement_worker.octavia.updater import Updater, refuses_nested_creation
 from tests.simulated_octavia import Clock
 
 IMMUTABLE = ApiError('Load Balancer lb is immutable and cannot be updated.', 409)
@@ -127,6 +129,37 @@ def test_update_without_time_left_is_not_sent(updater, limits, error, message):
     assert change.attempts == 0
 
 
+def test_call_ends_with_the_budget_or_after_five_seconds(updater, clock, monkeypatch):
+    """A call must end within the budget; after the budget it has five seconds."""
+    monkeypatch.setattr(time, 'monotonic', lambda: 100.0)
+    calling = updater('ACTIVE', timeout_s=40)
+
+    clock.sleep(10)
+    assert calling.once(time_budget.left_s) == 30
+    clock.sleep(300)
+    assert calling.once(time_budget.left_s) == 5
+
+
+def test_read_after_transient_errors_returns_result(updater, clock):
+    """A call that fails with transient errors is made again, and each attempt is counted."""
+    reading = updater(ApiError('busy', 503), ApiError('?'), 'ACTIVE')
+
+    assert reading.read(reading.octavia.show, 'pool', 'p')['id'] == 'p'
+
+    assert (reading.statistics.calls, len(clock.slept)) == (3, 2)
+    assert reading.statistics.waited_s == sum(clock.slept)
+
+
+def test_wait_until_later_moment_ends_with_the_budget(updater, clock):
+    """A wait lasts until the moment, but not beyond the budget, and never goes back."""
+    began, waiting = clock(), updater('ACTIVE', timeout_s=40)
+
+    for moment in (2, 0, 100):
+        waiting.wait_until(began + moment)
+
+    assert clock.slept == [2, 0, 38]
+
+
 def test_wait_active_while_pending_polls_ever_less_often(updater, clock):
     """The delay between polls grows from half a second to five, with a jitter of a quarter."""
     updater(*['PENDING_UPDATE'] * 30, 'ACTIVE').wait_active('lb')
@@ -205,6 +238,6 @@ def test_wait_active_with_final_state_fails_without_a_wait(updater, clock, state
         (None, '', False),
     ],
 )
-def test_is_unsupported_recognizes_missing_features(status, text, expected):
+def test_refusal_of_a_nested_creation_is_recognized(status, text, expected):
     """Status 501 and unknown arguments stand for a feature that Octavia lacks."""
-    assert is_unsupported(ApiError(text, status)) is expected
+    assert refuses_nested_creation(ApiError(text, status)) is expected

@@ -155,10 +155,10 @@ def test_lookup_budget_counts_time_inside_blocks_only(monkeypatch):
         monkeypatch.setattr(module, 'time', clock)
     budget = LookupBudget(10)
     with budget.spending():
-        first = time_budget.left_s(None)
+        first = time_budget.left_s()
         clock.now += 2
     clock.now += 3
     with budget.spending():
-        second = time_budget.left_s(None)
+        second = time_budget.left_s()
 
     assert (first, second) == (10, 8)
