@@ -56,7 +56,7 @@ class CordonCommand(LocalCommand):
             raise ConfigurationError(f'{args.config_file}: [placement] cordon_file is not set')
         return str(path)
 
-    def edit(self, args: argparse.Namespace, change: cordon_file.Change) -> None:
+    def edit(self, args: argparse.Namespace, change: cordon_file.Edit) -> None:
         path = self.path_of(args)
         if cordon_file.edit(path, change):
             self.write_error(f'{path}: comments after the first cordon were not kept')
@@ -242,7 +242,7 @@ def _now() -> datetime.datetime:
 
 def _of_place(cordons: Sequence[Cordon], args: argparse.Namespace) -> list[Cordon]:
     place = (args.zone, args.region)
-    return [cordon for cordon in cordons if (cordon.zone, cordon.region) == place]
+    return [cordon for cordon in cordons if cordon.key == place]
 
 
 def _row(cordon: Cordon, is_in_force: bool) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from placement_worker.cmd.output import Paint
 from placement_worker.formats.text import counted, escaped
 from placement_worker.policies.registry import Registry
 from placement_worker.simulation.history import History
-from placement_worker.simulation.run import PlayedStep, Record, played_steps
+from placement_worker.simulation.run import PlayedStep, StepRecord, played_steps
 from placement_worker.simulation.scenario import Scenario, load_scenario
 
 UNEXPECTED = 1
@@ -166,7 +166,7 @@ def _step_lines(step: PlayedStep, paint: Paint) -> Iterator[str]:
     yield ''
 
 
-def _totals(record: Record) -> str:
+def _totals(record: StepRecord) -> str:
     failed = f', {record.failed} of them failed' if record.failed else ''
     protected = f', {record.protected} protected' if record.protected else ''
     measures = f'{record.misplaced:.1f} off their ideal, skew {record.skew:.1f}'

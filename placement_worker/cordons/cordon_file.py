@@ -36,7 +36,7 @@ _NO_CORDONS = 'write [] for no cordons'
 # The worker, which runs as another user, has to read a new file.
 _MODE = 0o644
 
-Change = Callable[[list[Cordon]], Sequence[Cordon]]
+Edit = Callable[[list[Cordon]], Sequence[Cordon]]
 
 
 class InvalidCordonFile(PlacementWorkerError):
@@ -68,7 +68,7 @@ def parse(source: Source) -> list[Cordon]:
         raise _invalid(str(exc) if source.name in str(exc) else f'{source.name}: {exc}') from exc
 
 
-def edit(path: str, change: Change) -> bool:
+def edit(path: str, change: Edit) -> bool:
     """Replace the cordons of a file; a missing file has none.
 
     The new file keeps the mode and the owner of the old one, and a symbolic link stays. A lock on

@@ -30,7 +30,7 @@ COLUMNS = 5
 _NEVER_SERVED = -math.inf  # when a process that has not served yet ended to serve
 
 
-class Heartbeat(NamedTuple):
+class ServerState(NamedTuple):
     """The state of one server, on the monotonic clock.
 
     `polled_at`: its last poll. `begun_at`: the start of its oldest request in flight; None
@@ -87,7 +87,7 @@ class HeartbeatTable:
         self._cells[start + 3] = self._cells[start + 3] or self._cells[start + 1]
         self._cells[start + 2] = self._cells[start + 4] = 0
 
-    def publish(self, number: int, heartbeats: Sequence[Heartbeat | None], now: float) -> None:
+    def publish(self, number: int, heartbeats: Sequence[ServerState | None], now: float) -> None:
         """`heartbeats`: one per server; None for a server that still waits for its broker."""
         present = [beat for beat in heartbeats if beat is not None]
         begun = [beat.begun_at for beat in present if beat.begun_at is not None]

@@ -14,7 +14,7 @@ from typing import Any
 
 from placement_worker.cloud.ports import ApiError, Kind, Resource
 from placement_worker.errors import InvalidInput, LoadBalancerFailed, LoadBalancerGone
-from placement_worker.octavia.updater import NOT_FOUND, Change, Updater, refuses_nested_creation
+from placement_worker.octavia.updater import NOT_FOUND, Updater, Write, refuses_nested_creation
 
 # The precision of Octavia's `created_at`. A load balancer that is older by a tick stays selected: a
 # worker that listed the tagged ones before it existed creates a younger one.
@@ -172,7 +172,7 @@ class OwnLoadBalancers:
 
     def _create_balancer(self, body: Resource) -> None:
         self.updater.create(
-            Change(
+            Write(
                 lambda: self.updater.octavia.create('loadbalancer', body),
                 lambda: bool(self._ranked()),
             )
@@ -203,7 +203,7 @@ class OwnLoadBalancers:
         if part is None:
             self.updater.update(
                 lb_id,
-                Change(
+                Write(
                     lambda: self.updater.octavia.create(kind, marked),
                     lambda: self._find_part(kind, parent) is not None,
                 ),

@@ -25,8 +25,8 @@ from placement_worker.octavia.updater import (
     BAD_REQUEST,
     NOT_FOUND,
     NOT_IMPLEMENTED,
-    Change,
     Updater,
+    Write,
     cause,
 )
 
@@ -319,22 +319,22 @@ class Pool:
         others = [tag for tag in kept.get('tags') or () if not tag.startswith(TAG_PREFIX)]
         return {**body, **kept, 'tags': [*others, *tags]}
 
-    def _batch_addition(self, wanted: Sequence[Member], bodies: Mapping[Key, Resource]) -> Change:
+    def _batch_addition(self, wanted: Sequence[Member], bodies: Mapping[Key, Resource]) -> Write:
         octavia = self.updater.octavia
-        return Change(
+        return Write(
             lambda: octavia.update_members(self.pool_id, list(bodies.values()), additive_only=True),
             lambda: not self._remaining().additions(wanted, {}).failed,
         )
 
-    def _replacement(self, member: Member, body: Resource) -> list[Change]:
+    def _replacement(self, member: Member, body: Resource) -> list[Write]:
         removal = [self._removal(member_id) for member_id in member.replaced]
-        addition = Change(
+        addition = Write(
             lambda: self.updater.octavia.create_member(self.pool_id, body),
             lambda: member.key in self._remaining().by_key,
         )
         return [*removal, addition]
 
-    def _batch_removal(self, member_ids: Sequence[str]) -> Change:
+    def _batch_removal(self, member_ids: Sequence[str]) -> Write:
         removed = set(member_ids)
 
         def send() -> None:
@@ -347,9 +347,9 @@ class Pool:
             ]
             self.updater.octavia.update_members(self.pool_id, kept, additive_only=False)
 
-        return Change(send, lambda: self._remaining().by_id.keys().isdisjoint(removed))
+        return Write(send, lambda: self._remaining().by_id.keys().isdisjoint(removed))
 
-    def _removal(self, member_id: str) -> Change:
+    def _removal(self, member_id: str) -> Write:
         def send() -> None:
             try:
                 self.updater.octavia.delete_member(self.pool_id, member_id)
@@ -357,9 +357,9 @@ class Pool:
                 if exc.status != NOT_FOUND:
                     raise
 
-        return Change(send, lambda: member_id not in self._remaining().by_id)
+        return Write(send, lambda: member_id not in self._remaining().by_id)
 
-    def _together(self, change: Change, names: Iterable[K]) -> dict[K, Exception] | None:
+    def _together(self, change: Write, names: Iterable[K]) -> dict[K, Exception] | None:
         """Send one change for all names; return causes, or None if Octavia refuses the batch."""
         try:
             self.updater.update(self.lb_id, change)
@@ -369,7 +369,7 @@ class Pool:
             return dict.fromkeys(names, exc)
         return {}
 
-    def _one_by_one(self, changes: Mapping[K, Sequence[Change]]) -> dict[K, Exception]:
+    def _one_by_one(self, changes: Mapping[K, Sequence[Write]]) -> dict[K, Exception]:
         """Send the changes of each name; return the causes of those that failed or were not sent.
 
         Continue with the next name after a refused change; stop if the load balancer fails.

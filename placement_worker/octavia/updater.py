@@ -41,8 +41,8 @@ _LAST_CALL_S = 5.0  # the limit of a call after the end of the budget, to read t
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """A change of a load balancer or its parts.
+class Write:
+    """A call that changes a load balancer or its parts.
 
     :ivar is_done: returns whether an earlier attempt took effect.
     """
@@ -101,7 +101,7 @@ class Updater:
     def wait_until(self, moment: float) -> None:
         self._wait(max(0, min(moment - self.budget.clock(), self.budget.left_s())))
 
-    def update(self, lb_id: str, change: Change) -> None:
+    def update(self, lb_id: str, change: Write) -> None:
         """Change a load balancer and wait until it is ACTIVE again.
 
         :raises LoadBalancerFailed: the load balancer is in ERROR, or pending for too long.
@@ -112,7 +112,7 @@ class Updater:
         self._count_update()
         self.wait_active(lb_id)
 
-    def create(self, change: Change) -> None:
+    def create(self, change: Write) -> None:
         """Send the change that creates a load balancer, without a wait; raises as `update`."""
         self._retry(self._retrying, lambda: self._attempt(change))
         self._count_update()
@@ -167,7 +167,7 @@ class Updater:
         self.settings.sleep(seconds)
         self.statistics.waited_s += seconds
 
-    def _attempt(self, change: Change, lb_id: str | None = None) -> None:
+    def _attempt(self, change: Write, lb_id: str | None = None) -> None:
         try:
             self._send(change, lb_id)
         except ApiError as exc:
@@ -175,7 +175,7 @@ class Updater:
             if not (is_known or has_unknown_outcome(exc)) or not change.is_done():
                 raise
 
-    def _send(self, change: Change, lb_id: str | None) -> None:
+    def _send(self, change: Write, lb_id: str | None) -> None:
         while True:
             try:
                 self._write(change.send)

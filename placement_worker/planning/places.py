@@ -59,6 +59,11 @@ class Cordon(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
         return f'{self.place} is {self.note}'
 
     @property
+    def key(self) -> tuple[str | None, str | None]:
+        """Zone and region, which are the same in all cordons of one place."""
+        return self.zone, self.region
+
+    @property
     def place(self) -> str:
         """The place in words, e.g. "zone az1 of region RegionOne"."""
         zone = f'zone {shortened(self.zone)}' if self.zone else ''

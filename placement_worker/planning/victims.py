@@ -24,8 +24,8 @@ from placement_worker.formats.text import counted, day_or_time, listed, shortene
 from placement_worker.planning.places import NO_PLACE
 
 Criteria = Literal['RANDOM', 'OLDEST_FIRST', 'OLDEST_PROFILE_FIRST', 'YOUNGEST_FIRST']
-Location = tuple[str, ...]  # a zone, a region, or both as (region, zone)
-UNKNOWN: Location = ()  # the location of nodes whose place is unknown
+PlannedPlace = tuple[str, ...]  # a zone, a region, or both as (region, zone)
+UNKNOWN: PlannedPlace = ()  # the location of nodes whose place is unknown
 FAILING = frozenset({'ERROR', 'WARNING'})
 PROTECTED = 'protected'  # the key in the metadata and in the data of a node
 ALL_PROTECTED = 'All nodes are protected.'
@@ -131,7 +131,7 @@ class RemovalCounts:
     region, one without usable zones, it stands for all of its nodes.
     """
 
-    by_location: Mapping[Location, int] | None
+    by_location: Mapping[PlannedPlace, int] | None
     by_region: bool = False
     by_zone: bool = False
     undivided: frozenset[str] = frozenset()
@@ -168,7 +168,7 @@ class RemovalCounts:
         for (region, _), count in divided.items():
             if region in regions:
                 left[region] -= count
-        by_location: dict[Location, int] = {
+        by_location: dict[PlannedPlace, int] = {
             (region,): count for region, count in left.items() if count > 0
         }
         by_location.update(divided.items())
@@ -176,14 +176,14 @@ class RemovalCounts:
         return cls(by_location, by_region=True, by_zone=True, undivided=undivided)
 
     @property
-    def unknown(self) -> frozenset[Location]:
+    def unknown(self) -> frozenset[PlannedPlace]:
         """The locations of nodes whose region, or whose zone within a region, is unknown."""
         if not (self.by_region and self.by_zone):
             return frozenset({UNKNOWN})
         regions = (place for place in self.by_location or () if len(place) == 1)
         return frozenset({UNKNOWN, *(place for place in regions if place[0] not in self.undivided)})
 
-    def location(self, region: str | None, zone: str | None) -> Location:
+    def location(self, region: str | None, zone: str | None) -> PlannedPlace:
         if self.by_region and self.by_zone:
             if region is None:
                 return UNKNOWN
@@ -209,7 +209,7 @@ def choose(
     free: Sequence[Node],
     count: int,
     counts: RemovalCounts,
-    locations: Mapping[str, Location],
+    locations: Mapping[str, PlannedPlace],
     protected: Mapping[str, 'Protection'],
 ) -> Choice:
     """Choose the first `count` nodes, from each location as many as its removal count says.
@@ -224,7 +224,7 @@ def choose(
     """
     if counts.by_location is None:
         return Choice(free[:count], free[count:], protected=protected)
-    held: defaultdict[Location, list[Node]] = defaultdict(list)
+    held: defaultdict[PlannedPlace, list[Node]] = defaultdict(list)
     for node in free:
         held[locations[node.id]].append(node)
     planned = {UNKNOWN: max(0, count - sum(counts.by_location.values())), **counts.by_location}
@@ -244,7 +244,7 @@ def choose(
     return Choice(chosen, [node for node in free if node.id not in ids], unplaced, protected)
 
 
-def _too_few_nodes(location: Location, leaving: int, held: int) -> NoFeasiblePlan:
+def _too_few_nodes(location: PlannedPlace, leaving: int, held: int) -> NoFeasiblePlan:
     name = ' / '.join(map(shortened, location)) if location else NO_PLACE
     return NoFeasiblePlan(
         f'{counted(leaving, "node")} {"is" if leaving == 1 else "are"} to leave {name}, which '
@@ -253,7 +253,7 @@ def _too_few_nodes(location: Location, leaving: int, held: int) -> NoFeasiblePla
 
 
 def _in_rounds(
-    leaving: Mapping[Location, Sequence[Node]], unknown: Collection[Location]
+    leaving: Mapping[PlannedPlace, Sequence[Node]], unknown: Collection[PlannedPlace]
 ) -> list[Node]:
     """Order the victims by group, and within a group take one place after the other.
 

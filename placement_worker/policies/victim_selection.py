@@ -77,7 +77,7 @@ def _check_unprotected(candidates: object, request: CheckRequest, state: State) 
 
 def choose(
     request: CheckRequest, state: State, count: int, kept: Sequence[Node]
-) -> tuple[victims.Choice, Mapping[str, victims.Location]]:
+) -> tuple[victims.Choice, Mapping[str, victims.PlannedPlace]]:
     """Protected nodes are not chosen, so the victims may be fewer than `count`.
 
     :param count: the number of victims, `kept` included.
@@ -88,7 +88,7 @@ def choose(
     places = state.cloud.by_place(
         request.cluster.nodes, by_region=counts.by_region, by_zone=counts.by_zone
     )
-    locations: dict[str, victims.Location] = {}
+    locations: dict[str, victims.PlannedPlace] = {}
     for place, nodes in places.items():
         locations |= dict.fromkeys([node.id for node in nodes], counts.location(*place))
     if kept and counts.by_location is not None:
@@ -173,9 +173,11 @@ def warnings(
 
 
 def _rest(
-    planned: Mapping[victims.Location, int], kept: Mapping[victims.Location, int], count: int
-) -> dict[victims.Location, int]:
-    rest: dict[victims.Location, int] = {}
+    planned: Mapping[victims.PlannedPlace, int],
+    kept: Mapping[victims.PlannedPlace, int],
+    count: int,
+) -> dict[victims.PlannedPlace, int]:
+    rest: dict[victims.PlannedPlace, int] = {}
     for location in sorted(planned):
         rest[location] = min(max(planned[location] - kept.get(location, 0), 0), count)
         count -= rest[location]
@@ -193,7 +195,7 @@ class VictimRows:
     kept: Sequence[Node]
     kept_reason: str
     choice: victims.Choice
-    locations: Mapping[str, victims.Location]
+    locations: Mapping[str, victims.PlannedPlace]
 
     def of_choice(self, is_full: bool) -> dict[str, Any]:
         of_kept = {self.kept_reason: len(self.kept)} if self.kept else {}

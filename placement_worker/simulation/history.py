@@ -3,7 +3,7 @@
 from msgspec import Struct, structs
 
 from placement_worker.simulation.measures import Evenness
-from placement_worker.simulation.run import PlayedStep, Record
+from placement_worker.simulation.run import PlayedStep, StepRecord
 
 MOST_MARKS = 80  # flags or outages that a chart and its legend can show
 POINTS = 600  # columns of a chart
@@ -60,7 +60,7 @@ class History:
         return [pool.policy for pool in self.steps[-1].worker.pools]
 
 
-def _bare(record: Record) -> Record:
+def _bare(record: StepRecord) -> StepRecord:
     return structs.replace(record, checks=[])
 
 
@@ -78,7 +78,7 @@ class Totals(Struct):
     worst: float = 0.0
     misplaced: float = 0.0
 
-    def add(self, record: Record) -> None:
+    def add(self, record: StepRecord) -> None:
         self.steps += record.number > 0
         self.checks += len(record.checks)
         self.errors += record.status == 'ERROR'
@@ -119,7 +119,7 @@ class Timeline:
         self.flag_count = 0
         self._lasting: dict[tuple[str, bool], Outage] = {}
 
-    def add(self, record: Record) -> None:
+    def add(self, record: StepRecord) -> None:
         if record.changes_world:
             self.flag_count += 1
             if len(self.flags) < MOST_MARKS:

@@ -20,7 +20,7 @@ from placement_worker.formats import text as details
 from placement_worker.formats.text import counted
 from placement_worker.simulation.drawing import svg_of
 from placement_worker.simulation.history import History
-from placement_worker.simulation.run import PlayedStep, Record
+from placement_worker.simulation.run import PlayedStep, StepRecord
 from placement_worker.simulation.run_charts import (
     GREEDY,
     WORKER,
@@ -121,13 +121,13 @@ def _data(steps: Sequence[PlayedStep]) -> markupsafe.Markup:
     return markupsafe.Markup(msgspec.json.encode(sentences).decode().replace('<', '\\u003c'))  # noqa: S704
 
 
-def _labeled(step: PlayedStep) -> list[tuple[str, Record]]:
+def _labeled(step: PlayedStep) -> list[tuple[str, StepRecord]]:
     if not step.other:
         return [('', step.worker)]
     return [(f'{WORKER}: ', step.worker), (f'{GREEDY}: ', step.other)]
 
 
-def _sentence(record: Record) -> str:
+def _sentence(record: StepRecord) -> str:
     places = ', '.join(
         f'{place.name} {place.nodes}'
         + (f' ({place.deviation:+.1f})' if place.ideal is not None else '')
@@ -164,7 +164,7 @@ def _columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     return list(dict.fromkeys(column for row in rows for column in row))
 
 
-def _held(record: Record) -> dict[str, int]:
+def _held(record: StepRecord) -> dict[str, int]:
     return {place.name: place.nodes for place in record.standings}
 
 

@@ -23,7 +23,7 @@ from placement_worker.simulation.steps import Taken, take
 from placement_worker.simulation.world import PoolState, World
 
 
-class Record(Struct, frozen=True):
+class StepRecord(Struct, frozen=True):
     """The checks of a step, and the distribution of the nodes afterwards; number 0 is the start.
 
     :ivar status: ERROR if a check ended in ERROR, empty if the step needed no check.
@@ -59,22 +59,22 @@ class PlayedStep(Struct, frozen=True):
     JSON names the worker's record `ours`, as in earlier releases.
     """
 
-    worker: Record = field(name='ours')
-    other: Record | None = None
+    worker: StepRecord = field(name='ours')
+    other: StepRecord | None = None
 
 
 def played_steps(
     scenario: Scenario, registry: Registry, explained: int, *, compared: bool
 ) -> Iterator[PlayedStep]:
     """Yield each step, played by the worker's policies and, if `compared`, by the greedy rule."""
-    others: Iterable[Record | None] = itertools.repeat(None)
+    others: Iterable[StepRecord | None] = itertools.repeat(None)
     if compared:
         others = play(scenario, greedy_registry(registry), explained)
     for record, other in zip(play(scenario, registry, explained), others, strict=False):
         yield PlayedStep(record, other)
 
 
-def play(scenario: Scenario, registry: Registry, explained: int) -> Iterator[Record]:
+def play(scenario: Scenario, registry: Registry, explained: int) -> Iterator[StepRecord]:
     """Yield the record of the start, then of each step.
 
     :param explained: the number of steps whose decisions are explained in full.
@@ -102,13 +102,13 @@ def _failures_named(part: str) -> Iterator[None]:
         raise WorkerFailed(f'{part} failed: {with_notes(exc)}') from exc
 
 
-def _record(world: World, number: int, taken: Taken, note: str, expected: str) -> Record:
+def _record(world: World, number: int, taken: Taken, note: str, expected: str) -> StepRecord:
     cluster = world.cluster
     without_evacuated_places = without_evacuated(world.cloud.inventory, world.cordons)
     standings = measures.standings(cluster, world.policies, without_evacuated_places)
     has_error = any(check.status != 'OK' for check in taken.checks)
     status: Literal['OK', 'ERROR', ''] = 'ERROR' if has_error else 'OK' if taken.checks else ''
-    return Record(
+    return StepRecord(
         number=number,
         what=taken.what,
         note=note,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 
 from placement_worker.simulation.history import History, Timeline
-from placement_worker.simulation.run import Record
+from placement_worker.simulation.run import StepRecord
 
 WORKER, GREEDY = 'placement-worker', "Senlin's greedy rule"
 _HEIGHT, _SMALL_HEIGHT = 264, 144
@@ -114,7 +114,7 @@ def _nodes_by_place(history: History) -> Iterator[Chart]:
         yield Chart(heading, 'How many nodes each place holds after each step.', [panel], legend)
 
 
-def _areas(places: Sequence[str], records: Sequence[Record]) -> list[Series]:
+def _areas(places: Sequence[str], records: Sequence[StepRecord]) -> list[Series]:
     counts = [{place.name: place.nodes for place in record.standings} for record in records]
     return [
         Series(name, [sum(count.get(member, 0) for member in members) for count in counts], look)
@@ -185,13 +185,13 @@ def _small(
     return Panel(panel_id, title, described, ticks, areas, lines, small=True)
 
 
-def _sides(history: History) -> Mapping[str, Sequence[Record]]:
+def _sides(history: History) -> Mapping[str, Sequence[StepRecord]]:
     worker = [step.worker for step in history.steps]
     others = [step.other for step in history.steps if step.other]
     return {WORKER: worker} | ({GREEDY: others} if others else {})
 
 
-def _lines(history: History, value: Callable[[Record], float]) -> list[Series]:
+def _lines(history: History, value: Callable[[StepRecord], float]) -> list[Series]:
     """Return a value of each rule; the last line is drawn over the others, thinner and dashed."""
     return [
         Series(rule, [value(record) for record in records], look)
@@ -218,8 +218,8 @@ def _looks(kind: str) -> list[str]:
     return [f'{kind}{color}' for color in range(1, _COLORS + 1)]
 
 
-def _deviation(name: str) -> Callable[[Record], float]:
-    def value(record: Record) -> float:
+def _deviation(name: str) -> Callable[[StepRecord], float]:
+    def value(record: StepRecord) -> float:
         return next((place.deviation for place in record.standings if place.name == name), 0.0)
 
     return value
@@ -261,7 +261,7 @@ def _flag_legend(history: History) -> list[tuple[str, str]]:
     return [('flag', text) for text in named + [f'and {more} more'] * bool(more)]
 
 
-def _last(heading: str, record: Record) -> str:
+def _last(heading: str, record: StepRecord) -> str:
     places = ', '.join(f'{place.name} {place.nodes}' for place in record.standings)
     return f'{heading}. After the last step {record.size} nodes: {places}'
 

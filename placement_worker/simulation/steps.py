@@ -13,6 +13,7 @@ from placement_worker.contract import actions
 from placement_worker.contract.model import RebalanceStep
 from placement_worker.contract.rpc import POLICY_REBALANCE
 from placement_worker.formats.text import counted
+from placement_worker.planning.places import Cordon
 from placement_worker.policies.base import BEFORE
 from placement_worker.simulation.engine import Check, Engine
 from placement_worker.simulation.scenario import (
@@ -159,9 +160,7 @@ def _cordon(engine: Engine, which: Cordoning, _: str) -> Taken:
 
 def _uncordon(engine: Engine, which: CordonedPlace, _: str) -> Taken:
     engine.world.uncordon(which)
-    place = ' of '.join(
-        f'{kind} {name}' for kind, name in (('zone', which.zone), ('region', which.region)) if name
-    )
+    place = Cordon(zone=which.zone, region=which.region, until=engine.world.now).place
     return Taken(f'{place} is open again', changes_world=True)
 
 

@@ -164,9 +164,7 @@ class World:
 
     def uncordon(self, place: CordonedPlace) -> None:
         self._cordons = [
-            cordon
-            for cordon in self.cordons
-            if (cordon.zone, cordon.region) != (place.zone, place.region)
+            cordon for cordon in self.cordons if cordon.key != (place.zone, place.region)
         ]
 
     @property

@@ -7,7 +7,7 @@ import pytest
 from placement_worker.simulation.engine import Check
 from placement_worker.simulation.history import History
 from placement_worker.simulation.measures import Standing
-from placement_worker.simulation.run import Record, play, played_steps
+from placement_worker.simulation.run import StepRecord, play, played_steps
 from placement_worker.simulation.scenario import load_scenario
 from tests.factories import deletion_policy, region_policy, zone_policy
 
@@ -90,7 +90,7 @@ def record(number, **more):
         **dict.fromkeys(('misplaced', 'skew'), 0.0),
         **dict.fromkeys(('outages', 'cordons', 'pools'), ()),
     }
-    return Record(**{**fields, **more})
+    return StepRecord(**{**fields, **more})
 
 
 def held(record):
