@@ -22,9 +22,8 @@ from cliff import command
 from typing_extensions import override
 
 from placement_worker import errors
-from placement_worker.cmd import cli, file_errors, output, targets
+from placement_worker.cmd import cli, file_errors, output
 from placement_worker.cmd.output import Paint
-from placement_worker.contract.caller import Caller
 from placement_worker.formats.documents import DocumentError
 from placement_worker.formats.text import did_you_mean, escaped, escaped_lines
 
@@ -39,7 +38,13 @@ class LocalCommand(command.Command):
     examples: ClassVar[Sequence[str]]  # command lines for `--help`
     epilog: ClassVar[str]  # the meaning of the exit status
     error_status: ClassVar[int] = INVALID  # if the command cannot run
+    status = OK  # of a command that returns rows and no exit status
+    conflict_handler = 'error'  # argparse's; cliff's own would drop an option silently
     _parser: argparse.ArgumentParser | None = None
+
+    @functools.cached_property
+    def _results(self) -> list[object]:
+        return []
 
     @functools.cached_property
     def progress(self) -> 'Progress':
@@ -76,7 +81,7 @@ class LocalCommand(command.Command):
                 self.progress if self._may_wait(parsed_args) else contextlib.nullcontext(),
                 contextlib.redirect_stdout(self.app.stderr),
             ):
-                return int(super().run(parsed_args))
+                return int(super().run(parsed_args)) or self.status
         except BrokenPipeError:
             # The reader has closed the pipe; the flush at exit must not fail a second time.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -97,9 +102,17 @@ class LocalCommand(command.Command):
         with self.progress.hidden():
             print(text, file=self.app.stdout, flush=True)
 
-    def write_result(self, form: str, data: object, lines: Iterable[str]) -> None:
-        """Print the lines as the table of a format, or else the data."""
-        self.write('\n'.join(lines) if form == 'table' else output.document(data, form))
+    def write_result(self, form: str, data: object, lines: Iterable[str] = ()) -> None:
+        """Print the lines as the table of a format, or else the data; keep those for JSON."""
+        if form == 'json':
+            self._results.append(data)
+        else:
+            self.write('\n'.join(lines) if form == 'table' else output.document(data, form))
+
+    def write_kept(self, *, as_array: bool) -> None:
+        """Print what was kept for JSON: one text, which programs read at once."""
+        if self._results:
+            self.write(output.document(self._results if as_array else self._results[0], 'json'))
 
     def write_error(self, message: str) -> int:
         with self.progress.hidden():
@@ -128,22 +141,6 @@ class LocalCommand(command.Command):
         words = [word.strip('[]') for word in self._parser.format_usage().split()]
         known = [word for word in words if word.startswith('--')]
         return did_you_mean(name, known, '')
-
-
-class Command(LocalCommand):
-    @override
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        targets.add_arguments(parser)
-        return parser
-
-    @override
-    def take_action(self, parsed_args: argparse.Namespace) -> int:
-        with targets.open_caller(parsed_args) as caller:
-            return self.run_with(caller, parsed_args)
-
-    @abstractmethod
-    def run_with(self, caller: Caller, args: argparse.Namespace) -> int: ...
 
 
 _CLEAR = '\r\x1b[K'

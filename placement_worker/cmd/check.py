@@ -84,8 +84,7 @@ class Check(FilesCommand):
         self.note_misspellings(request, document)
         reply = decided(caller, request)
         self.write_result(args.format, reply, output.check_lines(reply, request, self.paint))
-        if args.format == 'table':
-            self.note_shipped_cloud(args, document)
+        self.note_shipped_cloud(args, document)
         return _status(reply)
 
     def _check_lines(self, caller: Caller, args: argparse.Namespace) -> Iterator[int]:

@@ -9,17 +9,16 @@ import contextlib
 import datetime
 import functools
 import re
-import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import msgspec
 from oslo_config import cfg
 from typing_extensions import override
 
 from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.cmd import output, threading_backend
+from placement_worker.cmd import threading_backend
 from placement_worker.cmd.base import OK, LocalCommand
+from placement_worker.cmd.listing import Lister, row_of
 from placement_worker.cordons import cordon_file
 from placement_worker.errors import ConfigurationError, InvalidInventory
 from placement_worker.formats.text import day_or_time, did_you_mean, escaped, listed
@@ -27,7 +26,6 @@ from placement_worker.planning.places import MAX_NAME, MAX_REASON, Cordon, cordo
 
 DURATION = re.compile('([1-9][0-9]{0,8})([mhd])')
 UNITS = {'m': 'minutes', 'h': 'hours', 'd': 'days'}  # keywords of timedelta
-PLACE_WIDTH, REASON_WIDTH = 20, 18  # of columns of the list, which then fits into 80 columns
 EXIT_STATUS = 'Exit status: 0 success, 2 the cordon file cannot be used, or wrong arguments.'
 REWRITES = (
     'The command rewrites the file. It keeps mode and owner, but of the comments only those before '
@@ -62,25 +60,27 @@ class CordonCommand(LocalCommand):
             self.write_error(f'{path}: comments after the first cordon were not kept')
 
 
-class CordonList(CordonCommand):
+class CordonList(CordonCommand, Lister):
     examples = ('placement-policy cordon list --cordon-file cordons.yaml',)
 
-    @override
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        super().add_arguments(parser)
-        output.add_format_argument(parser)
+    nothing = 'No cordons.'
+    has_more = True
 
     @override
-    def take_action(self, parsed_args: argparse.Namespace) -> int:
-        cordons = cordon_file.read(self.path_of(parsed_args))
+    def rows(self, args: argparse.Namespace) -> Iterator[Mapping[str, Any]]:
+        cordons = cordon_file.read(self.path_of(args))
         in_force = cordons_in_force(cordons, _now())
-        data = [
-            {**msgspec.to_builtins(cordon), 'in_force': cordon in in_force} for cordon in cordons
-        ]
-        rows = [_row(cordon, cordon in in_force) for cordon in cordons]
-        text = output.table(rows) if rows else 'No cordons.'
-        self.write_result(parsed_args.format, data, [text])
-        return OK
+        for cordon in cordons:
+            if self.is_long(args):
+                yield {**row_of(cordon), 'in_force': cordon in in_force}
+            else:
+                state = 'evacuated' if cordon.evacuate else 'closed'
+                yield {
+                    'place': cordon.place,
+                    'until': day_or_time(cordon.until),
+                    'state': state if cordon in in_force else 'ended',
+                    'reason': cordon.reason,
+                }
 
 
 class CordonAdd(CordonCommand):
@@ -243,16 +243,6 @@ def _now() -> datetime.datetime:
 def _of_place(cordons: Sequence[Cordon], args: argparse.Namespace) -> list[Cordon]:
     place = (args.zone, args.region)
     return [cordon for cordon in cordons if cordon.key == place]
-
-
-def _row(cordon: Cordon, is_in_force: bool) -> dict[str, Any]:
-    state = 'evacuated' if cordon.evacuate else 'closed'
-    return {
-        'place': textwrap.wrap(escaped(cordon.place), PLACE_WIDTH),
-        'until': day_or_time(cordon.until).replace('T', ' '),
-        'state': state if is_in_force else 'ended',
-        'reason': textwrap.wrap(escaped(cordon.reason), REASON_WIDTH),
-    }
 
 
 def _unknown_place(cordon: Cordon, conf: cfg.ConfigOpts) -> str | None:

@@ -10,23 +10,25 @@ import shlex
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import metadata
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeAlias, TypeVar
 
 import msgspec
 from typing_extensions import override
 
 from placement_worker.cloud.snapshot import Location, counts_in_words, place_in_words
 from placement_worker.cmd import output
-from placement_worker.cmd.base import INVALID, OK, SOME_ERROR, LocalCommand
+from placement_worker.cmd.base import INVALID, SOME_ERROR
+from placement_worker.cmd.listing import Lister, row_of
 from placement_worker.cmd.output import Paint
 from placement_worker.decisions import cluster_history, node_history, records, replay
 from placement_worker.decisions.cluster_history import Check, LatestCluster, Summary
 from placement_worker.decisions.node_history import Event
 from placement_worker.decisions.records import Entry, InvalidLine
-from placement_worker.formats.text import counted, escaped, listed, shortened
+from placement_worker.formats.text import counted, escaped, escaped_lines, listed, shortened
 from placement_worker.policies.registry import Registry
 
 T = TypeVar('T')
+Row: TypeAlias = Mapping[str, Any]
 MAX_SKIPPED = 5  # skipped lines that have a message of their own
 MAX_LATEST = 20  # decisions about a cluster in a table
 MAX_VALUE_LENGTH = 100  # characters
@@ -37,7 +39,7 @@ _NOT_FOUND = (
 )
 
 
-class _LogCommand(LocalCommand):
+class _LogCommand(Lister):
     _skipped = 0
 
     def add_log_argument(self, parser: argparse.ArgumentParser) -> None:
@@ -61,18 +63,21 @@ class _LogCommand(LocalCommand):
                 where = f'{item.path}, line {item.number}'
                 self.write_error(f'{where}: {item.error.rstrip()}; skipped the line')
 
-    def write_rows(self, form: str, rows: Iterable[object], table: Iterable[str]) -> None:
-        if form == 'table':
-            self.write('\n'.join(table))
-        for row in rows if form == 'jsonl' else ():
-            self.write(output.document(row, form))
+    def told(
+        self, args: argparse.Namespace, rows: Iterable[Row], lines: Iterable[str]
+    ) -> Iterator[Row]:
+        """Write the lines at once in place of a table; yield the rows for other formats."""
+        if args.formatter == 'table':
+            self.write('\n'.join(lines))
+        else:
+            yield from rows
 
-    def end(self, status: int) -> int:
-        """Report the lines that have no message of their own, and return the exit status."""
+    def end(self, *, failed: bool) -> None:
+        """Report the lines that have no message of their own, and set the exit status."""
         if self._skipped > MAX_SKIPPED:
             more = counted(self._skipped - MAX_SKIPPED, 'more line')
             self.write_error(f'Skipped {more}; check that the file is a decision log')
-        return INVALID if self._skipped else status
+        self.status = INVALID if self._skipped else SOME_ERROR * failed
 
 
 class Replay(_LogCommand):
@@ -100,59 +105,55 @@ class Replay(_LogCommand):
             help='print the requests with this id as YAML for check and rebalance, without a '
             'replay; checks become dry runs',
         )
-        output.add_format_argument(parser, ('table', 'jsonl'))
 
     @override
-    def take_action(self, parsed_args: argparse.Namespace) -> int:
-        if parsed_args.request:
-            return self._print_requests(parsed_args.logs, parsed_args.request)
+    def rows(self, args: argparse.Namespace) -> Iterator[Row]:
+        if args.request:
+            yield from self._requests(args)
+            return
         registry = Registry.installed()
         replayed = different = 0
-        for where, entry in self.valid(_entries(parsed_args.logs)):
+        for where, entry in self.valid(_entries(args.logs)):
             replayed += 1
             if differences := replay.differences(entry, registry):
                 different += 1
-                self._show(where, entry, differences, parsed_args.format)
-        status = self.end(SOME_ERROR if different else OK)
-        if parsed_args.format == 'table':
+                about = {
+                    'line': where,
+                    'request_id': entry.request_id,
+                    'version': entry.version,
+                    'packages': entry.packages,
+                }
+                rows = ({**about, **row_of(difference)} for difference in differences)
+                yield from self.told(args, rows, self._lines(where, entry, differences))
+        self.end(failed=bool(different))
+        if args.formatter == 'table':
             version = metadata.version('placement-worker')
             result = self.paint('all the same', 'green') if replayed else 'nothing to compare'
             if different:
                 replies = counted(different, 'different reply', 'different replies')
                 result = self.paint(replies, 'red')
             self.write(f'{counted(replayed, "decision")} replayed with {version}: {result}')
-        return status
 
-    def _print_requests(self, logs: Sequence[str], request_id: str) -> int:
-        is_printed = False
-        for where, entry in self.valid(_entries(logs, msgspec.json.encode(request_id))):
-            if entry.request_id == request_id:
-                is_printed = True
-                self.write(escaped(f'# {where}: {_subject(entry)}'))
-                self.write(output.document(_repeatable(entry), 'yaml'))
-        status = self.end(OK if is_printed else SOME_ERROR)
-        if status == SOME_ERROR:
-            self.write_error(f'No request {request_id} in the logs; {_NOT_FOUND}')
-        return status
+    def _requests(self, args: argparse.Namespace) -> Iterator[Row]:
+        is_found = False
+        for where, entry in self.valid(_entries(args.logs, msgspec.json.encode(args.request))):
+            if entry.request_id == args.request:
+                is_found = True
+                request = _repeatable(entry)
+                lines = [f'# {where}: {_subject(entry)}', output.document(request, 'yaml')]
+                yield from self.told(args, [request], map(escaped_lines, lines))
+        self.end(failed=not is_found)
+        if self.status == SOME_ERROR:
+            self.write_error(f'No request {args.request} in the logs; {_NOT_FOUND}')
 
-    def _show(
-        self, where: str, entry: Entry, differences: list[replay.Difference], form: str
-    ) -> None:
-        if form == 'jsonl':
-            about: dict[str, Any] = {
-                'line': where,
-                'request_id': entry.request_id,
-                'version': entry.version,
-                **({'packages': entry.packages} if entry.packages else {}),
-            }
-            for difference in differences:
-                self.write(output.document({**about, **msgspec.to_builtins(difference)}, form))
-            return
-        self.write(self.paint(f'{where}: {_subject(entry)}', 'bold'))
+    def _lines(
+        self, where: str, entry: Entry, differences: list[replay.Difference]
+    ) -> Iterator[str]:
+        yield self.paint(f'{where}: {_subject(entry)}', 'bold')
         for difference in differences:
-            self.write(escaped(f'  {difference.at}'))
-            self.write(self.paint(f'    - {_short_value(difference.was)}', 'red'))
-            self.write(self.paint(f'    + {_short_value(difference.now)}', 'green'))
+            yield escaped(f'  {difference.at}')
+            yield self.paint(f'    - {_short_value(difference.was)}', 'red')
+            yield self.paint(f'    + {_short_value(difference.now)}', 'green')
 
 
 class Why(_LogCommand):
@@ -172,33 +173,31 @@ class Why(_LogCommand):
     @override
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         # argparse would show NAME last, where it takes the name for a file of --log.
-        parser.usage = '%(prog)s [-h] NAME --log FILE [FILE ...] [-f {table,jsonl}]'
+        parser.usage = '%(prog)s NAME --log FILE [FILE ...] [options]'
         parser.add_argument(
             'name', metavar='NAME', help='id or name of a node or a cluster, or id of an action'
         )
         self.add_log_argument(parser)
-        output.add_format_argument(parser, ('table', 'jsonl'))
 
     @override
-    def take_action(self, parsed_args: argparse.Namespace) -> int:
-        logs, name, form = parsed_args.logs, parsed_args.name, parsed_args.format
+    def rows(self, args: argparse.Namespace) -> Iterator[Row]:
+        logs, name = args.logs, args.name
         has_decisions = False
         for event in self.valid(node_history.events_of_node(logs, name, Registry.installed())):
             has_decisions = True
-            self.write_result(form, event, _event_lines(event, self.paint))
-        has_decisions = has_decisions or self._show_decisions(logs, name, form)
-        status = self.end(OK if has_decisions else SOME_ERROR)
-        if status == SOME_ERROR:
+            yield from self.told(args, [row_of(event)], _event_lines(event, self.paint))
+        if not has_decisions:
+            checks, of_cluster = cluster_history.decisions_about(logs, name)
+            has_decisions = bool(checks or of_cluster)
+            for check in checks:
+                yield from self.told(args, [row_of(check.summary)], _check_lines(check, self.paint))
+            if of_cluster and not checks:
+                yield from self.told(
+                    args, map(row_of, of_cluster), _cluster_lines(of_cluster, logs)
+                )
+        self.end(failed=not has_decisions)
+        if self.status == SOME_ERROR:
             self.write_error(_no_decision(logs, name))
-        return status
-
-    def _show_decisions(self, logs: Sequence[str], name: str, form: str) -> bool:
-        checks, of_cluster = cluster_history.decisions_about(logs, name)
-        for check in checks:
-            self.write_result(form, check.summary, _check_lines(check, self.paint))
-        if of_cluster and not checks:
-            self.write_rows(form, of_cluster, _cluster_lines(of_cluster, logs))
-        return bool(checks or of_cluster)
 
     @override
     def _refuse(self, prog_name: str, message: str) -> NoReturn:
@@ -207,6 +206,7 @@ class Why(_LogCommand):
 
 
 class Clusters(_LogCommand):
+    has_more = True
     examples = (
         'placement-policy clusters --log /var/log/placement-worker/decisions.jsonl --zone az1',
         'placement-policy clusters --log host1.jsonl host2.jsonl --cluster web -f yaml > web.yaml',
@@ -224,22 +224,26 @@ class Clusters(_LogCommand):
         parser.add_argument('--cluster', metavar='NAME', help='only clusters with this id or name')
         parser.add_argument('--zone', help='only clusters with old or new nodes in this zone')
         parser.add_argument('--region', help='only clusters with old or new nodes in this region')
-        output.add_format_argument(parser, ('table', 'yaml', 'jsonl'))
 
     @override
-    def take_action(self, parsed_args: argparse.Namespace) -> int:
-        clusters = list(self.valid(cluster_history.latest_clusters(parsed_args.logs)))
-        chosen = [cluster for cluster in clusters if _is_chosen(cluster, parsed_args)]
-        status = self.end(OK if chosen else SOME_ERROR)
+    def rows(self, args: argparse.Namespace) -> Iterable[Row]:
+        clusters = list(self.valid(cluster_history.latest_clusters(args.logs)))
+        chosen = [cluster for cluster in clusters if _is_chosen(cluster, args)]
+        self.end(failed=not chosen)
         if not chosen:
-            self.write_error(_no_cluster(clusters, parsed_args))
-        elif parsed_args.format == 'yaml':
+            self.write_error(_no_cluster(clusters, args))
+        if args.formatter == 'yaml':
             for cluster in chosen:
                 self._write_file(cluster)
-        else:
-            table = output.table(list(map(_cluster_row, chosen)))
-            self.write_rows(parsed_args.format, map(_cluster_summary, chosen), [table])
-        return status
+        return map(_cluster_summary if self.is_long(args) else _cluster_row, chosen)
+
+    @override
+    def produce_output(
+        self, parsed_args: argparse.Namespace, column_names: Sequence[str], data: Any
+    ) -> int:
+        if parsed_args.formatter == 'yaml':  # `rows` has written files
+            return 0
+        return super().produce_output(parsed_args, column_names, data)
 
     def _write_file(self, cluster: LatestCluster) -> None:
         new, gone = cluster.new_places, cluster.unnamed_victims
@@ -407,7 +411,7 @@ def _cluster_summary(cluster: LatestCluster) -> dict[str, Any]:
         'places': _place_rows(cluster.places),
         'to_create': _place_rows(cluster.new_places),
         'to_delete': _place_rows(cluster.unnamed_victims),
-        'at': cluster.entry.at,
+        'at': msgspec.to_builtins(cluster.entry.at),
         'action': cluster.action,
         'request_id': cluster.entry.request_id,
     }

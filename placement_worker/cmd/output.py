@@ -5,6 +5,7 @@ could control the terminal of an operator.
 """
 
 import argparse
+import json
 import os
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal, TextIO
@@ -166,15 +167,22 @@ def table(rows: Sequence[Mapping[str, Any]], hidden: Collection[str] = ()) -> st
     for title, column in zip(drawn.field_names, columns, strict=True):
         drawn.align[title] = 'r' if all(details.is_number(row.get(column)) for row in rows) else 'l'
     for row in rows:
-        drawn.add_row([_cell(column, row.get(column)) for column in columns])
+        drawn.add_row([_cell_of_plan(column, row.get(column)) for column in columns])
     return str(drawn.get_string())
 
 
-def _cell(column: str, value: Any) -> Any:
+def _cell_of_plan(column: str, value: Any) -> Any:
+    return cell(None if column == 'cap' and details.is_number(value) and value < 0 else value)
+
+
+def cell(value: Any, separator: str = '\n') -> Any:
+    """Return a number for its alignment, or escaped text, in which items are separated."""
     if isinstance(value, bool):
         return 'yes' if value else 'no'
-    if value is None or (column == 'cap' and value < 0):
+    if value is None:
         return '-'
     if details.is_number(value):
         return value
-    return '\n'.join(escaped(str(item)) for item in (value if isinstance(value, list) else [value]))
+    items = value if isinstance(value, list) else [value]
+    texts = (json.dumps(item) if isinstance(item, Mapping) else str(item) for item in items)
+    return separator.join(map(escaped, texts))

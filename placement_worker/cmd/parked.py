@@ -6,21 +6,22 @@ decision log. A retry may do harm after its caller has given up, and is refused 
 """
 
 import argparse
+import contextlib
 import datetime
 import json
-from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from typing_extensions import override
 
 from placement_worker import errors
-from placement_worker.cmd import output, targets, threading_backend
+from placement_worker.cmd import targets, threading_backend
 from placement_worker.cmd.base import OK, LocalCommand
+from placement_worker.cmd.listing import Lister, ShowOne
 from placement_worker.contract import rpc
 from placement_worker.contract.model import in_utc
 from placement_worker.decisions import masking
-from placement_worker.formats.text import escaped, escaped_lines
+from placement_worker.formats.text import escaped
 
 MAX_PARKED = 1000  # parked requests to read
 _CONTEXT = '_context_'  # the prefix of the caller's context in a message of oslo.messaging
@@ -30,76 +31,77 @@ class ParkedCommand(LocalCommand):
     epilog = 'Exit status: 0 success, 2 failure.'
 
     @override
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        parser.add_argument(
-            '--transport',
-            metavar='URL',
-            help='URL of the broker; default: transport_url in the file of --config-file',
-        )
-        parser.add_argument(
-            '--config-file',
-            metavar='FILE',
-            help='configuration of the operators; without this option, no file is read',
-        )
-        return parser
-
-    @override
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument('id', metavar='ID', help='an ID from parked list')
+        _add_broker(parser)
 
-    @override
-    def take_action(self, parsed_args: argparse.Namespace) -> int:
-        args = parsed_args
+    @contextlib.contextmanager
+    def found(self, args: argparse.Namespace) -> Iterator[tuple[Any, Any]]:
+        """Yield a connection and the parked request with the id of an argument."""
+        with self.parked(args) as (connection, requests):
+            for request in requests:
+                if request.id == args.id:
+                    yield connection, request
+                    return
+            raise errors.InvalidRequest(
+                f'No parked request {args.id}; run "placement-policy parked list" for the parked '
+                'requests'
+            )
+
+    @contextlib.contextmanager
+    def parked(self, args: argparse.Namespace) -> Iterator[tuple[Any, Iterator[Any]]]:
         targets.require_broker(args, str(self.cmd_name))
         threading_backend.choose()
         from placement_worker.cmd import remote  # noqa: PLC0415  # slow: imports oslo.messaging
 
-        with remote.parked(args.transport, args.config_file, MAX_PARKED) as (connection, parked):
-            return self.run_with(connection, parked, args)
-
-    @abstractmethod
-    def run_with(self, connection: Any, parked: Iterator[Any], args: argparse.Namespace) -> int: ...
+        with remote.parked(args.transport, args.config_file, MAX_PARKED) as opened:
+            yield opened
 
 
-class ParkedList(ParkedCommand):
-    examples = ('placement-policy parked list --config-file /etc/placement-worker/operator.conf',)
+class ParkedList(ParkedCommand, Lister):
+    examples = (
+        'placement-policy parked list --config-file /etc/placement-worker/operator.conf',
+        'placement-policy parked list --long --sort-column cluster '
+        '--transport rabbit://user:password@host/',
+    )
+    nothing = 'No parked requests.'
+    has_more = True
 
     @override
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        output.add_format_argument(parser)
+        _add_broker(parser)
 
     @override
-    def run_with(self, connection: Any, parked: Iterator[Any], args: argparse.Namespace) -> int:
-        rows = [_row(request) for request in parked]
-        columns = [  # the others would not fit on a screen
-            {
-                'id': row['id'],
-                'parked_at': row['parked_at'] or '(not parked by a worker)',
-                'request': row['action'] or row['method'],
-                'cluster': row['clusters'] or None,
-            }
-            for row in rows
-        ]
-        text = output.table(columns) if columns else 'No parked requests.'
-        self.write_result(args.format, rows, [text])
-        return OK
+    def rows(self, args: argparse.Namespace) -> Iterator[Mapping[str, Any]]:
+        with self.parked(args) as (_, requests):
+            for row in map(_row, requests):
+                if self.is_long(args):
+                    yield row
+                else:
+                    yield {
+                        'id': row['id'],
+                        'parked_at': row['parked_at'] or '(not parked by a worker)',
+                        'request': row['action'] or row['method'],
+                        'cluster': row['clusters'] or None,
+                    }
 
 
-class ParkedShow(ParkedCommand):
+class ParkedShow(ParkedCommand, ShowOne):
     examples = ('placement-policy parked show ID --transport rabbit://user:password@host/',)
+    formatter_default = 'json'
 
     @override
-    def run_with(self, connection: Any, parked: Iterator[Any], args: argparse.Namespace) -> int:
+    def fields(self, args: argparse.Namespace) -> Mapping[str, Any]:
         try:
-            text = json.dumps(_without_secrets(_find(parked, args.id).body), indent=2)
+            with self.found(args) as (_, request):
+                message = _without_secrets(request.body)
+            json.dumps(message)  # the output raises the same error, too late
         except RecursionError:
             raise errors.InvalidRequest(
                 f'Request {args.id} is nested too deeply to show; run "placement-policy parked '
                 f'drop {args.id}" to delete it'
             ) from None
-        self.write(escaped_lines(text))
-        return OK
+        return message if isinstance(message, dict) else {'body': message}
 
 
 class ParkedRetry(ParkedCommand):
@@ -115,23 +117,23 @@ class ParkedRetry(ParkedCommand):
         )
 
     @override
-    def run_with(self, connection: Any, parked: Iterator[Any], args: argparse.Namespace) -> int:
-        from placement_worker.late_ack import parking  # noqa: PLC0415  # imports oslo.messaging
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        with self.found(parsed_args) as (connection, request):
+            from placement_worker.late_ack import parking  # noqa: PLC0415  # oslo.messaging
 
-        request = _find(parked, args.id)
-        if warning := _retry_warning(_decoded(request.body)):
-            self.write_error(f'Warning: {warning}')
-            if not args.force:
-                return self.write_error(
-                    f'Did not send {request.id}; to send it all the same, add --force'
-                )
-        try:
-            parking.retry(connection, request)
-        except ValueError as exc:
-            raise errors.InvalidRequest(
-                f'{exc}; run "placement-policy parked show {request.id}", then publish it again or '
-                'drop it'
-            ) from exc
+            if warning := _retry_warning(_decoded(request.body)):
+                self.write_error(f'Warning: {warning}')
+                if not parsed_args.force:
+                    return self.write_error(
+                        f'Did not send {request.id}; to send it all the same, add --force'
+                    )
+            try:
+                parking.retry(connection, request)
+            except ValueError as exc:
+                raise errors.InvalidRequest(
+                    f'{exc}; run "placement-policy parked show {request.id}", then publish it '
+                    'again or drop it'
+                ) from exc
         self.write(
             escaped(f'Sent {request.id} to {request.topic}; if it is parked again, its ID changes.')
         )
@@ -144,18 +146,23 @@ class ParkedDrop(ParkedCommand):
     )
 
     @override
-    def run_with(self, connection: Any, parked: Iterator[Any], args: argparse.Namespace) -> int:
-        _find(parked, args.id).message.ack()
-        self.write(escaped(f'Deleted {args.id}.'))
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        with self.found(parsed_args) as (_, request):
+            request.message.ack()
+        self.write(escaped(f'Deleted {parsed_args.id}.'))
         return OK
 
 
-def _find(parked: Iterator[Any], wanted: str) -> Any:
-    for request in parked:
-        if request.id == wanted:
-            return request
-    raise errors.InvalidRequest(
-        f'No parked request {wanted}; run "placement-policy parked list" for the parked requests'
+def _add_broker(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        '--transport',
+        metavar='URL',
+        help='URL of the broker; default: transport_url in the file of --config-file',
+    )
+    parser.add_argument(
+        '--config-file',
+        metavar='FILE',
+        help='configuration of the operators; without this option, no file is read',
     )
 
 
@@ -187,9 +194,7 @@ def _request(message: Any) -> Any:
 
 
 def _value(data: Any, key: str) -> Any:
-    """Return an item of a map, or None; escape lone surrogates, which UTF-8 cannot encode."""
-    value = data.get(key) if isinstance(data, dict) else None
-    return value.encode(errors='backslashreplace').decode() if isinstance(value, str) else value
+    return data.get(key) if isinstance(data, dict) else None
 
 
 def _decoded(body: Any) -> Any:

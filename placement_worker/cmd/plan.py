@@ -45,8 +45,7 @@ class Plan(FilesCommand):
         request = msgspec.structs.replace(request, dry_run=True)
         changes = plan_changes.compare(request, decided(caller, request))
         self.write_result(args.format, changes, plan_lines(changes, self.paint))
-        if args.format == 'table':
-            self.note_shipped_cloud(args, document)
+        self.note_shipped_cloud(args, document)
         if changes.status != 'OK':
             return FAILED
         return CHANGED if changes.any else UNCHANGED

@@ -68,8 +68,7 @@ class Rebalance(FilesCommand):
         request = request_of(_with_options(_of_check(document.data), args), RebalanceRequest)
         reply = caller.policy_rebalance(request)
         self.write_result(args.format, reply, _rebalance_lines(reply, request, self.paint))
-        if args.format == 'table':
-            self.note_shipped_cloud(args, document)
+        self.note_shipped_cloud(args, document)
         if reply.status == 'OK':
             return OK
         if args.cloud and (names := reply.details.get('unknown_regions')):

@@ -16,7 +16,7 @@ from typing_extensions import override
 
 from placement_worker import errors
 from placement_worker.cmd import file_errors, output, targets
-from placement_worker.cmd.base import INVALID, OK, SOME_ERROR, Command
+from placement_worker.cmd.base import INVALID, OK, SOME_ERROR, LocalCommand
 from placement_worker.contract import actions, codec, document_kinds, inputs
 from placement_worker.contract.caller import Caller
 from placement_worker.contract.model import CheckReply, CheckRequest, ProfileContext
@@ -31,8 +31,8 @@ T = TypeVar('T')
 CAUSES = ('RPC Request', actions.DERIVED, 'Derived Action with Lifecycle Hook')
 
 
-class FilesCommand(Command):
-    """A command that handles each document of its files."""
+class FilesCommand(LocalCommand):
+    """A command that handles each document of its files, here or in running workers."""
 
     request_type: ClassVar[type]  # what a document must describe
     files_metavar: ClassVar[str] = 'FILE'
@@ -48,14 +48,27 @@ class FilesCommand(Command):
         output.add_format_argument(parser, self.formats)
 
     @override
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        targets.add_arguments(parser)
+        return parser
+
+    @override
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        with targets.open_caller(parsed_args) as caller:
+            return self.run_with(caller, parsed_args)
+
     def run_with(self, caller: Caller, args: argparse.Namespace) -> int:
         self._is_local = isinstance(caller, InProcessCaller)
-        statuses = []
-        for document in itertools.chain.from_iterable(map(documents.read, args.files)):
-            try:
-                statuses.append(self.handle(caller, document, args))
-            except errors.Refused as exc:
-                statuses.append(self.write_refusal(exc, document, str(exc)))
+        statuses: list[int] = []
+        try:
+            for document in itertools.chain.from_iterable(map(documents.read, args.files)):
+                try:
+                    statuses.append(self.handle(caller, document, args))
+                except errors.Refused as exc:
+                    statuses.append(self.write_refusal(exc, document, str(exc)))
+        finally:  # an unreadable file does not hide the results of those before it
+            self.write_kept(as_array=len(statuses) > 1)
         return max(statuses, key=self.severity.index)
 
     @abstractmethod
@@ -73,8 +86,13 @@ class FilesCommand(Command):
         return self.error_status
 
     def note_shipped_cloud(self, args: argparse.Namespace, document: Document) -> None:
-        """Note once that the reply is about the shipped cloud, unless the user chose a cloud."""
-        if not self._cloud_noted and targets.uses_shipped_cloud(args, document.source):
+        """Note once that the text is about the shipped cloud, unless the user chose a cloud."""
+        is_for_people = args.format == self.formats[0]
+        if (
+            is_for_people
+            and not self._cloud_noted
+            and targets.uses_shipped_cloud(args, document.source)
+        ):
             self.write_error(
                 'This decision is for the shipped cloud of the examples; use --cloud FILE for '
                 'another cloud'

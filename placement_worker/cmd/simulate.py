@@ -34,7 +34,7 @@ class Simulate(LocalCommand):
         'placement-policy simulate zone-outage --compare greedy --report report.html '
         '--plot plot.svg',
         'placement-policy simulate scenario.yaml --every 1000',
-        'placement-policy simulate scenario.yaml -f jsonl    # one line of JSON per step',
+        'placement-policy simulate scenario.yaml -f json    # with jsonl, one line per step',
     )
     epilog = (
         'Exit status: 0 every step ended as the scenario expects, 1 some step did not, 2 the '
@@ -46,7 +46,7 @@ class Simulate(LocalCommand):
         parser.add_argument(
             'scenario', metavar='SCENARIO', help='YAML or JSON, or the name of a shipped scenario'
         )
-        output.add_format_argument(parser, ('table', 'jsonl'))
+        output.add_format_argument(parser, (*output.FORMATS, 'jsonl'))
         parser.add_argument(
             '--every',
             metavar='N',
@@ -93,6 +93,7 @@ class Simulate(LocalCommand):
                 raise self._broken_pipe
         if args.format == 'table':
             self.write('\n'.join(_summary_lines(history, self.paint)))
+        self.write_kept(as_array=True)
         self._write_files(scenario, history, args)
         if self._broken_pipe:
             raise self._broken_pipe

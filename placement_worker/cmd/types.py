@@ -5,8 +5,10 @@ Policy types depend on the packages of the worker that replies, schemas on this 
 
 import argparse
 import functools
+import itertools
 import json
 import time
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import resources
 from pathlib import PurePath
 from typing import Any
@@ -14,8 +16,9 @@ from typing import Any
 from typing_extensions import override
 
 from placement_worker import errors
-from placement_worker.cmd import file_errors, output, targets
-from placement_worker.cmd.base import OK, Command, LocalCommand
+from placement_worker.cmd import listing, targets
+from placement_worker.cmd.base import OK, LocalCommand
+from placement_worker.cmd.listing import Lister, ShowOne
 from placement_worker.cmd.request_files import FilesCommand
 from placement_worker.contract import codec, document_kinds
 from placement_worker.contract.caller import Caller
@@ -62,7 +65,7 @@ class Validate(FilesCommand):
         except (errors.Refused, errors.Rejected) as exc:
             text = str(exc).replace('`$.spec', '`$')  # the file is the spec
             return self.write_refusal(exc, document, text)
-        self.write(output.document(spec, args.format))
+        self.write_result(args.format, spec)
         if note := self._note_of(spec.type_name):
             self.write_error(f'{document.source.name}: {note}')
         if args.check_resources:
@@ -70,9 +73,10 @@ class Validate(FilesCommand):
         return OK
 
 
-class TypeList(Command):
+class TypeList(Lister):
     examples = (
         'placement-policy type list',
+        'placement-policy type list --long --sort-column priority',
         'placement-policy type list -f json --transport rabbit://user:password@host/',
         'placement-policy type list --config-file /etc/placement-worker/operator.conf '
         '--server HOST',
@@ -82,19 +86,23 @@ class TypeList(Command):
         'no worker replied.'
     )
 
+    has_more = True
+
     @override
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         targets.add_server_argument(parser)
-        output.add_format_argument(parser)
+        targets.add_arguments(parser)
 
     @override
-    def run_with(self, caller: Caller, args: argparse.Namespace) -> int:
-        types = caller.policy_type_list()
-        self.write_result(args.format, types, [output.table(list(map(_row, types)))])
-        return OK
+    def rows(self, args: argparse.Namespace) -> Iterable[Mapping[str, Any]]:
+        with targets.open_caller(args) as caller:
+            types = caller.policy_type_list()
+        if args.formatter in listing.DATA:
+            return map(listing.row_of, types)
+        return map(_details, types) if args.long else _summaries(types)
 
 
-class TypeShow(Command):
+class TypeShow(ShowOne):
     examples = (
         'placement-policy type show senlin.policy.zone_placement-1.0 -f json',
         'placement-policy type show my.policy.pause-1.0 --server HOST '
@@ -113,17 +121,19 @@ class TypeShow(Command):
             help='e.g. senlin.policy.deletion-1.1; without a version, the newest one',
         )
         targets.add_server_argument(parser)
-        output.add_format_argument(parser, ('yaml', 'json'))
+        targets.add_arguments(parser)
+
+    formatter_default = 'yaml'
 
     @override
-    def run_with(self, caller: Caller, args: argparse.Namespace) -> int:
-        try:
-            policy_type = _newest(caller, args.type_name)
-        except errors.PolicyTypeNotFound as exc:
-            # The type is an argument here, so the path in the request means nothing to the user.
-            return self.write_error(file_errors.with_hint(exc).replace(' - at `$.type_name`', ''))
-        self.write(output.document(policy_type, args.format))
-        return OK
+    def fields(self, args: argparse.Namespace) -> Mapping[str, Any]:
+        with targets.open_caller(args) as caller:
+            try:
+                return listing.row_of(_newest(caller, args.type_name))
+            except errors.PolicyTypeNotFound as exc:
+                # The type is an argument, so the path in the request means nothing to the user.
+                text = str(exc).replace(' - at `$.type_name`', '')
+                raise errors.PolicyTypeNotFound(text) from None
 
 
 class Schema(LocalCommand):
@@ -159,7 +169,7 @@ class Schema(LocalCommand):
         )
 
 
-class Ping(LocalCommand):
+class Ping(ShowOne):
     examples = (
         'placement-policy ping --transport rabbit://user:password@host/',
         'placement-policy ping --config-file /etc/placement-worker/operator.conf '
@@ -170,17 +180,16 @@ class Ping(LocalCommand):
     @override
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         targets.add_server_argument(parser)
-        output.add_format_argument(parser)
         targets.add_remote_arguments(parser, calls_may_be_slow=False)
 
     @override
-    def take_action(self, parsed_args: argparse.Namespace) -> int:
-        targets.require_broker(parsed_args, 'ping')
-        with targets.open_caller(parsed_args) as caller:
+    def fields(self, args: argparse.Namespace) -> Mapping[str, Any]:
+        targets.require_broker(args, 'ping')
+        with targets.open_caller(args) as caller:
             began = time.monotonic()  # the first call includes the connection to the broker
             worker = caller.get_capabilities()
             elapsed_ms = round((time.monotonic() - began) * 1000, 1)
-        row = {
+        return {
             'host': worker.host,
             'hostname': worker.hostname,
             'pid': worker.pid,
@@ -188,8 +197,6 @@ class Ping(LocalCommand):
             'started_at': worker.started_at.isoformat(timespec='seconds'),
             'elapsed_ms': elapsed_ms,
         }
-        self.write_result(parsed_args.format, row, [output.table([row])])
-        return OK
 
 
 def message_names() -> list[str]:
@@ -221,14 +228,29 @@ def _deprecation_note(caller: Caller, type_name: str) -> str | None:
     return registry.deprecation_warning(type_name, statuses)
 
 
-def _row(policy_type: PolicyType) -> dict[str, Any]:
+def _summaries(types: Iterable[PolicyType]) -> Iterator[dict[str, Any]]:
+    """Yield a row per name; the types come in the order of their names and versions."""
+    for name, versions in itertools.groupby(types, lambda named: named.name.rpartition('-')[0]):
+        rows = [(named.name.rpartition('-')[2], _statuses(named)) for named in versions]
+        yield {
+            'name': name,
+            'versions': [version for version, _ in rows],
+            'status': [', '.join(statuses) for _, statuses in rows],
+        }
+
+
+def _details(policy_type: PolicyType) -> dict[str, Any]:
     package = policy_type.package
-    statuses = policy_type.support_status.get(policy_type.name.rpartition('-')[2], [])
-    about = [f'{package.name} {package.version}'] if package else []
-    about += [f'{status.status} since {status.since}' for status in statuses]
-    about += policy_type.profile_types or ['any profile']
     return {
-        'policy type': [policy_type.name, *(f'  {line}' for line in about)],
+        'name': policy_type.name,
         'priority': policy_type.priority,
+        'status': _statuses(policy_type),
+        'package': f'{package.name} {package.version}' if package else None,
+        'profile_types': policy_type.profile_types or 'any',
         'triggers': [f'{trigger.phase} {trigger.action}' for trigger in policy_type.triggers],
     }
+
+
+def _statuses(policy_type: PolicyType) -> list[str]:
+    statuses = policy_type.support_status.get(policy_type.name.rpartition('-')[2], [])
+    return [f'{status.status} since {status.since}' for status in statuses]

@@ -110,7 +110,7 @@ def test_ping_prints_the_process_that_replied_and_the_duration(start):
         assert answer['hostname'] == socket.gethostname()
         assert 0 < answer['elapsed_ms'] < 20000
     assert table.returncode == 0
-    assert f'| {pid} |' in table.stdout
+    assert f'| {pid} ' in table.stdout
 
 
 def test_reply_queue_of_a_command_expires_a_minute_after_the_command(start, own_broker):

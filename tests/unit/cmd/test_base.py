@@ -120,8 +120,12 @@ def test_command_with_an_error_prints_a_line_with_a_hint(program, arguments):
 
 @pytest.mark.parametrize(
     ('line', 'status', 'count'),
-    [('check --lines lines | head -n 1; exit ${PIPESTATUS[0]}', 141, 1), ('type list >&-', 0, 0)],
-    ids=['pipe', 'output'],
+    [
+        ('check --lines lines | head -n 1; exit ${PIPESTATUS[0]}', 141, 1),
+        ('type list --long | (exec <&-; sleep 3); exit ${PIPESTATUS[0]}', 141, 0),
+        ('type list >&-', 0, 0),
+    ],
+    ids=['pipe', 'table', 'output'],
 )
 def test_command_with_a_closed_pipe_or_output_ends_silently(tmp_path, line, status, count):
     """A reader that closes the pipe early, or a closed output, causes no error message."""

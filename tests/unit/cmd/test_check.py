@@ -100,9 +100,12 @@ def test_check_with_explain_full_shows_victims_and_reasons(run):
 def test_check_of_several_documents_exits_with_the_worst_status(run, asked, status):
     """An invalid request stops no other request; replies keep the order of the requests."""
     code, out, err = run('check', 'f', '-f', 'yaml', f=yaml.safe_dump_all(asked))
+    _, text, _ = run('check', 'f', '-f', 'json')
 
     replies = [reply['action']['data']['status'] for reply in yaml.safe_load_all(out)]
     assert (code, replies) == (status, ['ERROR'] * bool(status) + ['OK'])
+    array = json.loads(text) if len(asked) > 1 else [json.loads(text)]
+    assert [reply['action']['data']['status'] for reply in array] == replies
     if status == 2:
         assert err.startswith(
             'placement-policy check: f:23:1: Object missing required field `target` - at `$`'

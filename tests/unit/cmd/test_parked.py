@@ -150,7 +150,7 @@ def test_parked_with_a_hostile_message_shows_what_was_sent_escaped(look, how):
     assert (status, err, hostile_requests.raw(out)) == (0, '', [])
     assert 'evil\\n\\r\\t' in out
     assert (surrogate[0], hostile_requests.raw(surrogate[1])) == (0, [])
-    assert '\\ud800' in surrogate[1]
+    assert '\\ud800' in surrogate[1].lower()
 
 
 PAST, LATER = '2000-01-01T00:00:00', '2999-01-01T00:00:00Z'

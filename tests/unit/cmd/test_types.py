@@ -1,5 +1,6 @@
 """The commands `placement-policy validate`, `type list` and `type show`."""
 
+import csv
 import datetime
 import json
 from pathlib import Path
@@ -147,21 +148,25 @@ def test_type_of_a_server_asks_that_worker(run, monkeypatch, command):
     assert '--server names a running worker; add --transport or --config-file; ' in err
 
 
-def test_type_list_prints_a_table_or_data(run):
-    """The policy types are listed as a table and as JSON."""
+def test_type_list_has_a_row_per_type_and_with_long_a_row_per_version(run):
+    """A table names the versions and their statuses; --long and JSON describe each version."""
     _, table, _ = run('type', 'list')
+    _, long, _ = run('type', 'list', '--long', '-f', 'csv', '--sort-column', 'priority')
     _, data, _ = run('type', 'list', '-f', 'json')
 
-    lines = table.splitlines()
-    assert lines[7:10] == [
-        '| senlin.policy.deletion-1.1         |      400 | BEFORE CLUSTER_DEL_NODES     |',
-        '|   SUPPORTED since 2018.01          |          | BEFORE CLUSTER_RESIZE        |',
-        '|   any profile                      |          | BEFORE CLUSTER_SCALE_IN      |',
+    assert table.splitlines()[3:5] == [
+        '| senlin.policy.deletion         | 1.0      | SUPPORTED since 2016.04'
+        '                             |',
+        '|                                | 1.1      | SUPPORTED since 2018.01'
+        '                             |',
     ]
-    assert max(map(len, lines)) <= 80
-    priorities = {one['name']: one['priority'] for one in json.loads(data)}
-    assert priorities['senlin.policy.deletion-1.1'] == 400
-    assert priorities['senlin.policy.zone_placement-1.0'] == 300
+    rows = list(csv.DictReader(long.splitlines()))
+    assert rows[-1]['name'] == 'senlin.policy.loadbalance-1.4'
+    assert rows[-6]['triggers'].startswith('BEFORE CLUSTER_DEL_NODES, ')
+    assert (rows[0]['priority'], rows[0]['package']) == ('200', '-')
+    triggers = {one['name']: one['triggers'][0] for one in json.loads(data)}
+    first = {'phase': 'BEFORE', 'action': 'CLUSTER_DEL_NODES'}
+    assert triggers['senlin.policy.deletion-1.1'] == first
 
 
 def test_type_of_a_plugin_names_its_package_and_version(run, monkeypatch):
@@ -170,7 +175,7 @@ def test_type_of_a_plugin_names_its_package_and_version(run, monkeypatch):
     registry.packages = {'test.good-1.0': Package('acme-rails', '1.1')}
     monkeypatch.setattr(Registry, 'installed', lambda: registry)
 
-    assert '|   acme-rails 1.1 ' in run('type', 'list')[1]
+    assert '| acme-rails 1.1 ' in run('type', 'list', '--long')[1]
     text = run('type', 'show', 'test.good-1.0')[1]
     assert "package:\n  name: acme-rails\n  version: '1.1'\n" in text
 
@@ -299,7 +304,7 @@ def test_ping_of_a_worker_prints_its_identity_and_the_elapsed_time(program, monk
     client.assert_called_with('rabbit://x/', None, None, 'w1')
     assert (status, reply.pop('elapsed_ms') >= 0) == (0, True)
     assert reply == {**about, 'started_at': '2026-01-02T03:04:05+00:00'}
-    assert '| w1   | h        |   7 | 1.1     | 2026-01-02T03:04:05+00:00 |' in table
+    assert '| started at | 2026-01-02T03:04:05+00:00 |' in table
     assert 'default: 60\n' in program('ping', '--help')[1], 'a ping waits for no load balancer'
 
 
