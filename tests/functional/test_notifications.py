@@ -7,7 +7,7 @@ import time
 from contextlib import closing
 
 import pytest
-from amqp.exceptions import NotFound
+from amqp.exceptions import InternalError, NotFound
 
 from tests.cluster import Cluster
 from tests.factories import request, zone_policy
@@ -26,7 +26,9 @@ class Audit:
 
     def ends(self):
         """Return the ids of the checks whose end has been notified, one for each time."""
-        with amqp(self.url) as connection, contextlib.suppress(NotFound):  # not declared yet
+        # A queue that is being declared is not found, or has no process on the broker yet.
+        not_declared = contextlib.suppress(NotFound, InternalError)
+        with not_declared, amqp(self.url) as connection:
             channel = connection.default_channel
             while (message := channel.basic_get(self.queue, no_ack=True)) is not None:
                 content = json.loads(json.loads(message.body)['oslo.message'])
