@@ -12,7 +12,7 @@ import platform
 from collections.abc import Callable, Iterator, Sequence
 from importlib import metadata
 from threading import Thread
-from typing import Any, Protocol
+from typing import Protocol
 from wsgiref.simple_server import WSGIServer
 
 from prometheus_client import (
@@ -61,27 +61,43 @@ class Metrics(Listener):
         self._create_cloud_metrics()
         self._create_delivery_metrics()
         self._start_at_zero(topics)
-        self._handlers: dict[type[Any], Callable[[Any], None]] = {
-            types.CheckEnded: self._check_ended,
-            types.PolicyConsulted: self._policy_consulted,
-            types.BindingEnded: self._binding_ended,
-            types.RequestFailed: self._request_failed,
-            types.CloudCalled: self._cloud_called,
-            types.LoadBalancerUpdated: lambda _: self._updates.inc(),
-            types.LoadBalancerRetried: lambda _: self._retries.inc(),
-            types.LoadBalancerConflicted: lambda event: self._conflicts.observe(event.waited_s),
-            types.MessageTaken: lambda event: self._in_flight.labels(event.topic).inc(),
-            types.MessageSettled: self._message_settled,
-            types.MessageRedelivered: lambda event: self._redelivered.labels(event.topic).inc(),
-            types.MessageMoved: self._message_moved,
-            types.NotificationDropped: lambda _: self._notifications_dropped.inc(),
-        }
 
     @override
     def handle(self, event: Event) -> None:
-        handler = self._handlers.get(type(event))
-        if handler:
-            handler(event)
+        match event:
+            case types.CheckEnded(request, reply, elapsed_s):
+                labels = request.target, request.action.action, reply.action.data['status']
+                self._checks.labels(*labels).observe(elapsed_s)
+            case types.PolicyConsulted(policy_type, outcome, elapsed_s):
+                self._policies.labels(policy_type, outcome).observe(elapsed_s)
+            case types.BindingEnded(method, _, reply, _, policy_type, elapsed_s):
+                self._bindings.labels(method, policy_type, reply.status).observe(elapsed_s)
+            case types.RequestFailed(method, error):
+                self._failures.labels(method, error_object(error)['error']['type']).inc()
+            case types.CloudCalled(service, operation, outcome, elapsed_s):
+                self._calls.labels(service, operation, outcome).observe(elapsed_s)
+            case types.LoadBalancerUpdated():
+                self._updates.inc()
+            case types.LoadBalancerRetried():
+                self._retries.inc()
+            case types.LoadBalancerConflicted(waited_s):
+                self._conflicts.observe(waited_s)
+            case _:
+                self._handle_delivery(event)
+
+    def _handle_delivery(self, event: Event) -> None:
+        match event:
+            case types.MessageTaken(topic):
+                self._in_flight.labels(topic).inc()
+            case types.MessageSettled(topic):
+                self._in_flight.labels(topic).dec()
+                self._settled.labels(topic).inc()
+            case types.MessageRedelivered(topic):
+                self._redelivered.labels(topic).inc()
+            case types.MessageMoved(parked=parked):
+                self._moved.labels(PARKED if parked else ISOLATED).inc()
+            case types.NotificationDropped():
+                self._notifications_dropped.inc()
 
     def _create_request_metrics(self) -> None:
         self._checks = self._histogram(
@@ -167,32 +183,6 @@ class Metrics(Listener):
 
     def _counter(self, name: str, text: str, labels: tuple[str, ...]) -> Counter:
         return Counter(f'placement_worker_{name}_total', text, labels, registry=self._registry)
-
-    def _check_ended(self, event: types.CheckEnded) -> None:
-        request, status = event.request, event.reply.action.data['status']
-        self._checks.labels(request.target, request.action.action, status).observe(event.elapsed_s)
-
-    def _policy_consulted(self, event: types.PolicyConsulted) -> None:
-        self._policies.labels(event.policy_type, event.outcome).observe(event.elapsed_s)
-
-    def _binding_ended(self, event: types.BindingEnded) -> None:
-        labels = event.method, event.policy_type, event.reply.status
-        self._bindings.labels(*labels).observe(event.elapsed_s)
-
-    def _request_failed(self, event: types.RequestFailed) -> None:
-        error = error_object(event.error)['error']['type']
-        self._failures.labels(event.method, error).inc()
-
-    def _cloud_called(self, event: types.CloudCalled) -> None:
-        labels = event.service, event.operation, event.outcome
-        self._calls.labels(*labels).observe(event.elapsed_s)
-
-    def _message_settled(self, event: types.MessageSettled) -> None:
-        self._in_flight.labels(event.topic).dec()
-        self._settled.labels(event.topic).inc()
-
-    def _message_moved(self, event: types.MessageMoved) -> None:
-        self._moved.labels(PARKED if event.parked else ISOLATED).inc()
 
 
 class Cordons(Protocol):
