@@ -1,5 +1,5 @@
 """OpenStack's services behind the interfaces of `cloud.ports`.
 
 Only `worker` imports this package. Read `project_cloud` first: each lookup goes from there through
-`api_reader`, `retry_policy` and `sessions` to `http`.
+`sessions` and `retry_policy` to `http`.
 """

@@ -14,7 +14,6 @@ from msgspec import Struct, field
 from typing_extensions import override
 
 from placement_worker.cloud import time_budget
-from placement_worker.cloud.openstack.api_reader import ApiReader
 from placement_worker.cloud.openstack.retry_policy import LookupBudget, RetryPolicy, Service
 from placement_worker.cloud.openstack.sessions import Access, Session, Sessions
 from placement_worker.cloud.ports import Cloud, Clouds, Network, Octavia, Subnet
@@ -141,26 +140,19 @@ class OpenStackClouds(Clouds):
 
     def _cloud(self, trust_id: str | None, project: str | None) -> 'ProjectCloud':
         session = self.sessions.session_of(trust_id or None)
-        return ProjectCloud(self.access, self.sessions, session, project, self.validity_ttl_s)
+        return ProjectCloud(self.sessions, session, project, self.validity_ttl_s)
 
 
 class ProjectCloud(Cloud):
     """The cloud of one project during one check; its lookups share one time budget."""
 
     def __init__(
-        self,
-        access: Access,
-        sessions: Sessions,
-        session: Session,
-        project: str | None,
-        validity_ttl_s: float,
+        self, sessions: Sessions, session: Session, project: str | None, validity_ttl_s: float
     ) -> None:
-        self._access = access
         self._sessions = sessions
         self._session = session
         self._project = project
         self._validity_ttl_s = validity_ttl_s
-        self._api = ApiReader(session, access, sessions.retry_policy)
         self._lookup_budget = LookupBudget(sessions.retry_policy.budget_s)
 
     @property
@@ -171,17 +163,17 @@ class ProjectCloud(Cloud):
     @property
     @override
     def home_region(self) -> str | None:
-        return self._access.region
+        return self._session.access.region
 
     @property
     @override
     def load_balancer_region(self) -> str | None:
         with self._lookup_budget.spending():
-            return self._api.home_region('load-balancer')
+            return self._session.home_region('load-balancer')
 
     @override
     def zones(self, region: str | None) -> Mapping[str, bool]:
-        key = ('zones', self._api.region_name(region))
+        key = ('zones', self._session.region_name(region))
         return self._share(key, partial(self._list_zones, region), self._validity_ttl_s)
 
     @override
@@ -217,14 +209,14 @@ class ProjectCloud(Cloud):
     def octavia(self, region: str | None) -> Octavia:
         from placement_worker.cloud.openstack.octavia_api import OctaviaApi  # noqa: PLC0415  # 13 MB that placement policies do not need
 
-        url = self._api.endpoint('load-balancer', region)
+        url = self._session.endpoint('load-balancer', region)
         if url is None:
             raise ServiceFailed(f'The catalog has no load-balancer service in region {region}')
-        name = self._api.region_name(region)
-        return OctaviaApi(self._session, name, self._access.interfaces, url)
+        name = self._session.region_name(region)
+        return OctaviaApi(self._session, name, self._session.access.interfaces, url)
 
     def _shared_servers(self, region: str | None, wanted: frozenset[str]) -> Mapping[str, _Server]:
-        key = ('servers', self._api.region_name(region))
+        key = ('servers', self._session.region_name(region))
         call = _Call(partial(self._list_servers, region, wanted))
         listed = self._share(key, call)
         missing = wanted - {server.id for server in listed.values() if server.is_complete}
@@ -256,19 +248,19 @@ class ProjectCloud(Cloud):
 
     def _list_regions(self) -> frozenset[str]:
         service = Service.lets('Identity', None, 'list regions')
-        url = f'{self._api.identity_endpoint()}/regions'
-        return frozenset(region.id for region in self._api.get(service, url, _Regions).regions)
+        url = f'{self._session.identity_endpoint}/regions'
+        return frozenset(region.id for region in self._session.read(service, url, _Regions).regions)
 
     def _list_zones(self, region: str | None) -> dict[str, bool]:
-        base = self._api.endpoint('compute', region)
+        base = self._session.endpoint('compute', region)
         if base is None:
             return {}
-        reply = self._api.get(self._compute(region), f'{base}/os-availability-zone', _Zones)
+        reply = self._session.read(self._compute(region), f'{base}/os-availability-zone', _Zones)
         return {zone.zone_name: zone.zone_state.available for zone in reply.zones}
 
     def _list_servers(self, region: str | None, wanted: frozenset[str]) -> dict[str, _Server]:
         """List servers, the newest first, up to the page that contains the last wanted one."""
-        base = self._api.endpoint('compute', region)
+        base = self._session.endpoint('compute', region)
         if base is None:
             return {}
         params = {'limit': str(_PAGE)}
@@ -278,7 +270,7 @@ class ProjectCloud(Cloud):
         seen: dict[str, _Server] = {}
         while True:
             url = f'{base}/servers/detail'
-            page = self._api.get(self._compute(region), url, _Servers, params)
+            page = self._session.read(self._compute(region), url, _Servers, params)
             news = {server.id: server for server in page.servers if server.id not in seen}
             seen.update(news)
             has_more = any(link.rel == 'next' for link in page.links)
@@ -287,22 +279,22 @@ class ProjectCloud(Cloud):
             params['marker'] = page.servers[-1].id
 
     def _compute(self, region: str | None) -> Service:
-        name = self._api.region_name(region)
+        name = self._session.region_name(region)
         return Service.lets('Compute', name, 'list availability zones and servers')
 
     def _find(
         self, region: str | None, collection: str, rows_type: type[_Rows[T]], name_or_id: str
     ) -> T | None:
         rows: Sequence[T] = []
-        name = self._api.region_name(region)
+        name = self._session.region_name(region)
         service = Service.lets('Network', name, 'list networks and subnets')
         with self._lookup_budget.spending():
-            base = self._api.endpoint('network', region)
+            base = self._session.endpoint('network', region)
             if base is None:
                 return None
             url = f'{base.removesuffix("/v2.0")}/v2.0/{collection}'
             for key in ('id', 'name') if _is_id(name_or_id) else ('name', 'id'):
-                rows = rows or self._api.get(service, url, rows_type, {key: name_or_id}).rows
+                rows = rows or self._session.read(service, url, rows_type, {key: name_or_id}).rows
         if len(rows) > 1:
             raise InvalidInput(
                 f'{len(rows)} {collection} have the name `{name_or_id}`{service.where}: '

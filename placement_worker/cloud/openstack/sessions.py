@@ -1,4 +1,4 @@
-"""Keystone sessions with the rights of a trust's owner or of the service user.
+"""Keystone sessions of a trust or of the service user: their tokens, endpoints and requests.
 
 Sessions are cached, so that a check usually needs no new token. A token may be refused at any time,
 and many threads notice it at once: they must get one new token together, and no thread may discard
@@ -11,18 +11,30 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from http import HTTPStatus
+from typing import Any, TypeVar
 
 from keystoneauth1 import session as keystone
 from keystoneauth1.access import AccessInfo
+from keystoneauth1.discover import EndpointData
+from keystoneauth1.exceptions import CatalogException
 from keystoneauth1.identity import BaseIdentityPlugin
 from typing_extensions import override
 
 from placement_worker.cloud import time_budget
 from placement_worker.cloud.openstack import error_translation, http
-from placement_worker.cloud.openstack.retry_policy import TRUST_LOGIN, USER_LOGIN, RetryPolicy
+from placement_worker.cloud.openstack.retry_policy import (
+    TRUST_LOGIN,
+    USER_LOGIN,
+    RetryPolicy,
+    Service,
+)
 from placement_worker.cloud.ports import ApiError, current_request_id
 from placement_worker.cloud.single_flight import SingleFlight
+from placement_worker.contract.codec import decoder
+from placement_worker.errors import ServiceFailed
+
+T = TypeVar('T')
 
 # A logger that writes complete token bodies, including trust ids, at level DEBUG.
 _TRUST_LOGGER = 'keystoneauth.identity.v3.base'
@@ -64,6 +76,7 @@ class Session(keystone.Session):
             app_name='placement-worker',
             **access.connection,
         )
+        self.access = access
         self.trust_id = trust_id
         self._shared = shared
         self._service = TRUST_LOGIN if trust_id else USER_LOGIN
@@ -93,6 +106,73 @@ class Session(keystone.Session):
         # A login that began before a token was discarded may return that token.
         key = ('token', self.trust_id, self._discarded)
         return self._shared.single_flight.do(key, call, wait_s=left_s)
+
+    def region_name(self, region: str | None) -> str | None:
+        return region or self.access.region
+
+    def endpoint(self, service_type: str, region: str | None) -> str | None:
+        """Return the URL of a service without a slash at its end, or None if the region lacks it.
+
+        :raises ServiceFailed: Keystone issues no token, or the configured region lacks it.
+        """
+        entry = self._entry(service_type, region)
+        return entry.url.rstrip('/') if entry and entry.url else None
+
+    def home_region(self, service_type: str) -> str | None:
+        """Return the configured region, or else the region of a service's first endpoint.
+
+        :raises ServiceFailed: Keystone issues no token, or the catalog has no such service.
+        """
+        if self.access.region:
+            return self.access.region
+        entry = self._entry(service_type, None)
+        return entry.region_name if entry else None
+
+    def _entry(self, service_type: str, region: str | None) -> EndpointData | None:
+        wanted = self.region_name(region)
+        catalog = self.log_in().service_catalog
+        try:
+            return catalog.endpoint_data_for(
+                service_type=service_type,
+                interface=list(self.access.interfaces),
+                region_name=wanted,
+            )
+        except CatalogException as exc:
+            if region is not None and region != self.access.region:
+                return None
+            interfaces = ' or '.join(self.access.interfaces)
+            where = f' in region {wanted}' if wanted else ''
+            raise ServiceFailed(
+                f'The catalog has no {interfaces} endpoint of {service_type}{where}; '
+                'check region_name and valid_interfaces in [service_auth], or region_name and '
+                'interface in clouds.yaml; openstack catalog list shows the endpoints'
+            ) from exc
+
+    @property
+    def identity_endpoint(self) -> str:
+        url = (self.plugin.auth_url or '').rstrip('/')
+        return url if url.endswith('/v3') else f'{url}/v3'
+
+    def read(
+        self, service: Service, url: str, kind: type[T], params: Mapping[str, str] | None = None
+    ) -> T:
+        """Send a GET request and decode the response; raises as `RetryPolicy.call`."""
+
+        def request() -> T:
+            try:
+                response = self.get(
+                    url,
+                    params=dict(params or {}),
+                    raise_exc=False,
+                    headers={'Accept': 'application/json'},
+                )
+                if response.status_code < HTTPStatus.MULTIPLE_CHOICES:
+                    return decoder(kind).decode(response.content)
+            except error_translation.LIBRARY_ERRORS as exc:
+                raise error_translation.translate(exc, url) from exc
+            raise error_translation.from_response(response)
+
+        return self._shared.retry_policy.call(service, request)
 
     @override
     def request(self, *args: Any, **kwargs: Any) -> Any:
