@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 from msgspec import Struct, structs
 
 from placement_worker.cloud.snapshot import Location, stated_place
-from placement_worker.contract import actions, codec, rpc
+from placement_worker.contract import actions, rpc
 from placement_worker.contract.action_data import CREATION, ActionData, Placement
 from placement_worker.contract.model import (
     Action,
@@ -22,7 +22,6 @@ from placement_worker.contract.model import (
     CheckRequest,
     Cluster,
     Decision,
-    ForeignExcerpt,
     in_utc,
 )
 from placement_worker.decisions import records
@@ -65,18 +64,18 @@ def latest_clusters(paths: Sequence[str]) -> Iterator[LatestCluster | InvalidLin
     Deleted clusters are left out. Dry runs do not count: their nodes may be invented. Errors of
     reading are those of `records.entries`.
     """
-    latest: dict[str, _Line] = {}
+    latest: dict[str, tuple[datetime.datetime, LatestCluster | None]] = {}
     for path, number, line in records.lines_with(paths, [rpc.POLICY_CHECK.name]):
         try:
-            _keep_latest(latest, _Line(path, number, records.valid(line)))
+            record = records.decoded(line)
+            if not isinstance(record, CheckRecord) or record.request.dry_run:
+                continue
+            cluster_id, at = record.request.cluster.id, in_utc(record.entry.at)
+            if cluster_id not in latest or latest[cluster_id][0] <= at:
+                latest[cluster_id] = (at, _existing(record))
         except MALFORMED as exc:
             yield InvalidLine(path, number, str(exc))
-    clusters: list[LatestCluster] = []
-    for path, number, entry in latest.values():
-        try:
-            clusters += _existing(records.check_of(entry))
-        except MALFORMED as exc:
-            yield InvalidLine(path, number, str(exc))
+    clusters = [cluster for _, cluster in latest.values() if cluster]
     yield from sorted(clusters, key=lambda latest: (latest.cluster.name or '', latest.cluster.id))
 
 
@@ -144,42 +143,15 @@ def decisions_about(paths: Sequence[str], name: str) -> DecisionsAbout:
     return about
 
 
-class _ClusterId(ForeignExcerpt, frozen=True):
-    id: str
-
-
-class _Head(ForeignExcerpt, frozen=True):
-    """The part of a request that decides whether to decode the others, which takes longer."""
-
-    cluster: _ClusterId
-    dry_run: bool = False
-
-
-class _Line(NamedTuple):
-    path: str
-    number: int
-    entry: Entry
-
-
-def _keep_latest(latest: dict[str, _Line], line: _Line) -> None:
-    """Keep the line if it has a check, and no later one of its cluster is known."""
-    if line.entry.method != rpc.POLICY_CHECK.name:
-        return
-    head = codec.decode_encoded(bytes(line.entry.request), _Head)
-    known = latest.get(head.cluster.id)
-    if not head.dry_run and (known is None or in_utc(known.entry.at) <= in_utc(line.entry.at)):
-        latest[head.cluster.id] = line
-
-
-def _existing(check: CheckRecord) -> Iterator[LatestCluster]:
-    """Yield the cluster of a check, unless the check is that of its deletion."""
+def _existing(check: CheckRecord) -> LatestCluster | None:
+    """Return the cluster of a check, unless the check is that of its deletion."""
     request = check.request
     goes_on = request.target == BEFORE and check.data['status'] == 'OK'
     if request.action.action == actions.CLUSTER_DELETE and goes_on:
-        return
+        return None
     data = check.data if goes_on else {}
     leaving = set(_victims(request.action, data)) if goes_on else set()
-    yield LatestCluster(
+    return LatestCluster(
         check.entry,
         request.action.action,
         structs.replace(

@@ -211,32 +211,23 @@ def lines_with(
                 yield path, number, entry
 
 
-def valid(entry: Entry | InvalidRequest) -> Entry:
-    if isinstance(entry, InvalidRequest):
-        raise entry
-    return entry
-
-
-def decoded(line: Entry | InvalidRequest) -> CheckRecord | BindingRecord:
+def decoded(entry: Entry | InvalidRequest) -> CheckRecord | BindingRecord:
     """Decode request and reply.
 
     :raises InvalidRequest: they are not valid any more, or the line is no record.
     """
-    entry = valid(line)
+    if isinstance(entry, InvalidRequest):
+        raise entry
+    request = bytes(entry.request)
     if entry.method == rpc.POLICY_CHECK.name:
-        return check_of(entry)
+        reply = codec.decode(entry.reply, CheckReply, at='$.reply')
+        codec.decode(reply.action.data, _Outcome, at='$.reply.action.data')
+        return CheckRecord(entry, codec.decode_encoded(request, CheckRequest), reply)
     return BindingRecord(
         entry,
-        codec.decode_encoded(bytes(entry.request), BindRequest),
+        codec.decode_encoded(request, BindRequest),
         codec.decode(entry.reply, BindReply, at='$.reply'),
     )
-
-
-def check_of(entry: Entry) -> CheckRecord:
-    """Decode request and reply of a check; see `decoded`."""
-    reply = codec.decode(entry.reply, CheckReply, at='$.reply')
-    codec.decode(reply.action.data, _Outcome, at='$.reply.action.data')
-    return CheckRecord(entry, codec.decode_encoded(bytes(entry.request), CheckRequest), reply)
 
 
 def circumstances(record: CheckRecord | BindingRecord) -> dict[str, Any]:
