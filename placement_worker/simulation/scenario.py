@@ -267,19 +267,13 @@ def _unknown_places(scenario: Scenario) -> Iterator[SchemaError]:
     """Yield an error per place in a step that neither the cloud nor the policies contain."""
     regions = regions_of(scenario.inventory)
     zones, hints = _zones(scenario, regions)
+    known: Mapping[str, Collection[str]] = {'zone': zones, 'region': regions}
     listed = set(_listed(scenario))
     for path, step in _steps(scenario.steps, ('steps',)):
-        for key in ('lose_zone', 'exhaust', 'restore_zone'):
-            zone = getattr(step, key)
-            if zone is not None and zone not in zones:
-                text = hints.get(zone) or unknown_names('zone', [zone], zones)
-                yield SchemaError((*path, key), text)
-        for key in ('lose_region', 'restore_region'):
-            region = getattr(step, key)
-            if region is not None and region not in regions:
-                text = unknown_names('region', [region], regions)
-                yield SchemaError((*path, key), text)
-        yield from _unknown_cordoned_places(step, path, zones, regions)
+        for at, kind, name in _named_places(step):
+            if name is not None and name not in known[kind]:
+                text = hints.get(name) or unknown_names(kind, [name], known[kind])
+                yield SchemaError((*path, *at), text)
         for key in ('weights', 'caps'):
             for name in getattr(step, key) or {}:
                 if name not in listed:
@@ -287,15 +281,13 @@ def _unknown_places(scenario: Scenario) -> Iterator[SchemaError]:
                     yield SchemaError((*path, key, name), text, of_key=True)
 
 
-def _unknown_cordoned_places(
-    step: Step, path: paths.Path, zones: Collection[str], regions: Collection[str]
-) -> Iterator[SchemaError]:
+def _named_places(step: Step) -> Iterator[tuple[paths.Path, str, str | None]]:
+    """Yield path, kind and name of each zone and region that a step may name."""
+    for key in ('lose_zone', 'exhaust', 'restore_zone', 'lose_region', 'restore_region'):
+        yield (key,), 'region' if key.endswith('region') else 'zone', getattr(step, key)
     for key in ('cordon', 'uncordon'):
-        for kind, known in (('zone', zones), ('region', regions)):
-            name = getattr(getattr(step, key), kind, None)
-            if name is not None and name not in known:
-                text = unknown_names(kind, [name], known)
-                yield SchemaError((*path, key, kind), text)
+        for kind in ('zone', 'region'):
+            yield (key, kind), kind, getattr(getattr(step, key), kind, None)
 
 
 def _zones(scenario: Scenario, regions: Mapping[str, Region]) -> tuple[set[str], Mapping[str, str]]:
