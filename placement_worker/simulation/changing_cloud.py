@@ -13,7 +13,6 @@ from placement_worker.cloud.embedded.octavia_simulator import OperatingStatus
 from placement_worker.cloud.ports import Cloud, Clouds
 from placement_worker.contract.model import Credentials
 from placement_worker.planning.places import Cordon
-from placement_worker.simulation.scenario import regions_of
 
 
 class ChangingCloud(Clouds):
@@ -51,16 +50,12 @@ class ChangingCloud(Clouds):
     def set_zone(self, name: str, available: bool) -> None:
         """Set whether Nova reports `az1` of all regions, or `RegionOne/az1`, as available."""
         whole = self._whole
-        regions = whole.region_map
-        if isinstance(regions, dict):
-            regions = {
-                key: structs.replace(
-                    region, zones=_with_zone(region.zones, name.removeprefix(f'{key}/'), available)
-                )
-                if region.zones
-                else region
-                for key, region in regions.items()
-            }
+        regions = {
+            key: Region(
+                region.zones and _with_zone(region.zones, name.removeprefix(f'{key}/'), available)
+            )
+            for key, region in whole.described_regions.items()
+        }
         zones = _with_zone(whole.zone_list, name, available)
         self._show(whole.changed(zone_list=zones, region_map=regions))
 
@@ -76,19 +71,18 @@ class ChangingCloud(Clouds):
     def _show(self, whole: Inventory) -> None:
         self._whole = whole
         self._ever_available |= _available(whole)
-        regions, lost = whole.region_map, self._lost_regions
-        if isinstance(regions, dict):
-            regions = {name: region for name, region in regions.items() if name not in lost}
-        else:
-            regions = [name for name in regions if name not in lost]
-        self.inventory = whole.changed(region_map=regions)
+        described = whole.described_regions
+        regions = {name: described[name] for name in described if name not in self._lost_regions}
+        # A cloud without regions would have its zones in any region.
+        zones = {} if described and not regions else whole.zone_list
+        self.inventory = whole.changed(zone_list=zones, region_map=regions)
 
 
 def _available(inventory: Inventory) -> set[str]:
     """Return the names of the available zones; zones of one region include its name."""
     of_regions = {
         f'{name}/{zone}': available
-        for name, region in regions_of(inventory).items()
+        for name, region in inventory.described_regions.items()
         for zone, available in (region.zones or {}).items()
     }
     zones = {**inventory.zone_list, **of_regions}
@@ -107,7 +101,7 @@ def without_evacuated(inventory: Inventory, cordons: Sequence[Cordon]) -> Invent
     shared = inventory.zone_list
     opened = {
         name: Region(_open(shared if region.zones is None else region.zones, name, cordons))
-        for name, region in regions_of(inventory).items()
+        for name, region in inventory.described_regions.items()
         if not any(cordon.covers(name, None) for cordon in cordons)
     }
     zones = _open(shared, inventory.home_region, cordons)

@@ -246,12 +246,6 @@ def _path_of(name: str) -> Path | str:
     )
 
 
-def regions_of(inventory: Inventory) -> Mapping[str, Region]:
-    """Return the regions of a cloud by name; a region without own zones has those of the cloud."""
-    known = inventory.region_map
-    return known if isinstance(known, dict) else {name: Region() for name in known}
-
-
 def _decoded(document: Document, name: str) -> Scenario:
     other = document_kinds.other_kind(document.data, document_kinds.SCENARIO)
     if other:
@@ -265,7 +259,7 @@ def _decoded(document: Document, name: str) -> Scenario:
 
 def _unknown_places(scenario: Scenario) -> Iterator[SchemaError]:
     """Yield an error per place in a step that neither the cloud nor the policies contain."""
-    regions = regions_of(scenario.inventory)
+    regions = scenario.inventory.described_regions
     zones, hints = _zones(scenario, regions)
     known: Mapping[str, Collection[str]] = {'zone': zones, 'region': regions}
     listed = set(_listed(scenario))

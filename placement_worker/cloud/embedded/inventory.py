@@ -139,23 +139,27 @@ class Inventory(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
             self.load_balancer, self.__dict__['_store'], subnets, name
         )
 
+    @property
+    def described_regions(self) -> Mapping[str, Region]:
+        """The regions by name; one without zones of its own has those of the cloud."""
+        described = self.region_map
+        return described if isinstance(described, dict) else {name: Region() for name in described}
+
     def zones(self, region: str | None) -> Mapping[str, bool]:
         """Return the zones of a region; None stands for the home region, or else the whole cloud.
 
-        A cloud without zones of its own shows those of its first region.
+        A cloud without zones of its own shows those of its first region, and one without regions
+        has the same zones in any region.
         """
-        region = region or self.home_region
-        if not isinstance(self.region_map, dict):
-            is_known = region is None or not self.region_map or region in self.region_map
-            return self.zone_list if is_known else {}
-        if region is None:
-            if self.zone_list:
-                return self.zone_list
-            region = next(iter(self.region_map), None)
-        known = self.region_map.get(region) if region else None
-        if known is None:
+        region, regions = region or self.home_region, self.described_regions
+        if region is None and not self.zone_list:
+            region = next(iter(regions), None)
+        if region is None or not regions:
+            return self.zone_list
+        if region not in regions:
             return {}
-        return self.zone_list if known.zones is None else known.zones
+        own = regions[region].zones
+        return self.zone_list if own is None else own
 
     def regions(self) -> Collection[str]:
         return frozenset(self.region_map)
