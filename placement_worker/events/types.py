@@ -6,9 +6,9 @@ A message that holds no valid request therefore has no `CheckStarted`.
 """
 
 import logging
-from dataclasses import dataclass
 from typing import Protocol
 
+from msgspec import Struct
 from typing_extensions import override
 
 from placement_worker.contract.model import (
@@ -23,16 +23,18 @@ from placement_worker.contract.model import (
 LOG = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class CheckStarted:
+class Event(Struct, frozen=True):
+    """Something that a listener may count, measure or report."""
+
+
+class CheckStarted(Event, frozen=True):
     """A request for a check was decoded and validated; the decision begins."""
 
     request: CheckRequest
     request_id: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class PolicyConsulted:
+class PolicyConsulted(Event, frozen=True):
     """A check consulted a policy; its type includes the version."""
 
     policy_type: str
@@ -40,24 +42,21 @@ class PolicyConsulted:
     elapsed_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class CheckEnded:
+class CheckEnded(Event, frozen=True):
     request: CheckRequest
     reply: CheckReply
     elapsed_s: float
     request_id: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class CordonUnknown:
+class CordonUnknown(Event, frozen=True):
     """A check found a cordon of a place that the cloud does not know; `text` is for operators."""
 
     cordon: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class BindingStarted:
+class BindingStarted(Event, frozen=True):
     """A policy is about to be attached or detached; `method` is the one of the contract."""
 
     method: str
@@ -65,8 +64,7 @@ class BindingStarted:
     request_id: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class BindingEnded:
+class BindingEnded(Event, frozen=True):
     """The request to attach or detach a policy has a reply.
 
     :ivar policy_name: the name of the policy type.
@@ -82,8 +80,7 @@ class BindingEnded:
     request_id: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class RebalancePlanned:
+class RebalancePlanned(Event, frozen=True):
     """A request for a rebalance has a reply; nothing was changed."""
 
     request: RebalanceRequest
@@ -91,8 +88,7 @@ class RebalancePlanned:
     elapsed_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class RequestFailed:
+class RequestFailed(Event, frozen=True):
     """A request of any method ends with an error, not with a reply.
 
     :ivar subject: the action and the cluster as the beginning of a line; empty if unknown.
@@ -104,8 +100,7 @@ class RequestFailed:
     subject: str = ''
 
 
-@dataclass(frozen=True, slots=True)
-class CloudCalled:
+class CloudCalled(Event, frozen=True):
     """A call to the cloud returned.
 
     :ivar service: for example compute.
@@ -119,76 +114,47 @@ class CloudCalled:
     elapsed_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class LoadBalancerUpdated:
+class LoadBalancerUpdated(Event, frozen=True):
     """Octavia accepted a change of a load balancer."""
 
 
-@dataclass(frozen=True, slots=True)
-class LoadBalancerRetried:
+class LoadBalancerRetried(Event, frozen=True):
     """An operation on a load balancer is about to be retried."""
 
 
-@dataclass(frozen=True, slots=True)
-class LoadBalancerConflicted:
+class LoadBalancerConflicted(Event, frozen=True):
     """A load balancer refused a change because another was pending, for `waited_s`."""
 
     waited_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class MessageTaken:
+class MessageTaken(Event, frozen=True):
     """A thread took a message of a topic: its request, not decoded yet, is in flight."""
 
     topic: str
 
 
-@dataclass(frozen=True, slots=True)
-class MessageSettled:
+class MessageSettled(Event, frozen=True):
     """The thread of a message is about to settle it: its request is no longer in flight."""
 
     topic: str
 
 
-@dataclass(frozen=True, slots=True)
-class MessageRedelivered:
+class MessageRedelivered(Event, frozen=True):
     """The broker delivered a message that it had delivered before."""
 
     topic: str
 
 
-@dataclass(frozen=True, slots=True)
-class MessageMoved:
+class MessageMoved(Event, frozen=True):
     """A request that was in flight when processes died was parked, or moved to isolation."""
 
     topic: str
     parked: bool
 
 
-@dataclass(frozen=True, slots=True)
-class NotificationDropped:
+class NotificationDropped(Event, frozen=True):
     """A notification was dropped, because the queue of notifications is full."""
-
-
-Event = (
-    CheckStarted
-    | PolicyConsulted
-    | CheckEnded
-    | CordonUnknown
-    | BindingStarted
-    | BindingEnded
-    | RebalancePlanned
-    | RequestFailed
-    | CloudCalled
-    | LoadBalancerUpdated
-    | LoadBalancerRetried
-    | LoadBalancerConflicted
-    | MessageTaken
-    | MessageSettled
-    | MessageRedelivered
-    | MessageMoved
-    | NotificationDropped
-)
 
 
 class Listener(Protocol):

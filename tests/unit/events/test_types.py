@@ -19,7 +19,7 @@ from placement_worker.events.types import (
     RequestFailed,
 )
 from placement_worker.handlers.service import Endpoints, WorkerSettings
-from placement_worker.octavia.updater import Change, Updater
+from placement_worker.octavia.updater import Updater, Write
 from tests.events import Events, SteppingClock
 from tests.factories import deletion_policy, node, request, zone_policy
 
@@ -143,7 +143,7 @@ def updater(events, api):
 
 def adding(api, pool_id):
     """Return the change that adds a member."""
-    return Change(lambda: api.create_member(pool_id, MEMBER), lambda: False)
+    return Write(lambda: api.create_member(pool_id, MEMBER), lambda: False)
 
 
 def test_load_balancer_operations_report_updates_and_retries(events):
