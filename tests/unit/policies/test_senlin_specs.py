@@ -1,7 +1,7 @@
 """Specs that Senlin 16 accepts or refuses are treated alike, except as the manual documents.
 
-`tests/senlin/spec_table.py` generated the table with Senlin's code. `tests/senlin/test_specs.py`
-checks it against Senlin.
+`tests/senlin/spec_table.py` asks Senlin's code about each spec of the table.
+`tests/senlin/test_specs.py` checks the table against Senlin.
 """
 
 import json
