@@ -24,7 +24,7 @@ def described(command: LocalCommand, prog_name: str) -> argparse.ArgumentParser:
     command.cmd_name = prog_name.partition(' ')[2]
     parser = get_parser(command, prog_name)
     for action in parser._actions:  # noqa: SLF001  # argparse has no public list
-        if action.nargs != 0 and action.metavar is None:
+        if action.nargs != 0 and action.metavar in (None, '<integer>'):
             values = ','.join(action.choices or ())
             action.metavar = f'{{{values}}}' if values else action.dest.upper()
     return parser

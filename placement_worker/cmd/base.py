@@ -98,9 +98,18 @@ class LocalCommand(command.Command):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
 
     def write(self, text: str) -> None:
-        """Print at once; a script may wait for this line before it writes the next request."""
+        with self.printing():
+            print(text, file=self.app.stdout)
+
+    @contextlib.contextmanager
+    def printing(self) -> Iterator[None]:
+        """Flush at the end: a script may wait for a line, and a closed pipe fails here.
+
+        At the exit of the program, Python would report the pipe.
+        """
         with self.progress.hidden():
-            print(text, file=self.app.stdout, flush=True)
+            yield
+            self.app.stdout.flush()
 
     def write_result(self, form: str, data: object, lines: Iterable[str] = ()) -> None:
         """Print the lines as the table of a format, or else the data; keep those for JSON."""

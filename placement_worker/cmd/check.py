@@ -56,14 +56,13 @@ class Check(FilesCommand):
 
     @override
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument('files', metavar='FILE', nargs='+', help=self.files_help)
+        super().add_arguments(parser)
         parser.add_argument(
             '--lines',
             action='store_true',
             help='read JSON lines, and write one compact JSON reply per line; duplicate keys are '
             'found in lines of up to 64 KiB',
         )
-        output.add_format_argument(parser)
         parser.add_argument(
             '--explain',
             choices=['none', 'summary', 'full'],
@@ -81,7 +80,6 @@ class Check(FilesCommand):
     @override
     def handle(self, caller: Caller, document: Document, args: argparse.Namespace) -> int:
         request = check_request_of(caller, document.data, args.explain)
-        self.note_misspellings(request, document)
         reply = decided(caller, request)
         self.write_result(args.format, reply, output.check_lines(reply, request, self.paint))
         self.note_shipped_cloud(args, document)

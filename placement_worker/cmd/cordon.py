@@ -16,7 +16,7 @@ from oslo_config import cfg
 from typing_extensions import override
 
 from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.cmd import threading_backend
+from placement_worker.cmd import targets
 from placement_worker.cmd.base import OK, LocalCommand
 from placement_worker.cmd.listing import Lister, row_of
 from placement_worker.cordons import cordon_file
@@ -49,7 +49,7 @@ class CordonCommand(LocalCommand):
     def path_of(self, args: argparse.Namespace) -> str:
         if args.cordon_file:
             return str(args.cordon_file)
-        path = _configured(args).placement.cordon_file
+        path = targets.messaging().configured(args.config_file).placement.cordon_file
         if not path:
             raise ConfigurationError(f'{args.config_file}: [placement] cordon_file is not set')
         return str(path)
@@ -137,9 +137,10 @@ class CordonAdd(CordonCommand):
 
         self.edit(args, added)
         self.write(escaped(f'{new}{", and evacuated" if new.evacuate else ""}'))
-        note = _unknown_place(new, _configured(args)) if args.config_file else None
-        if note:
-            self.write_error(note)
+        if args.config_file:
+            conf = targets.messaging().configured(args.config_file)
+            if note := _unknown_place(new, conf):
+                self.write_error(note)
         return OK
 
 
@@ -187,13 +188,6 @@ class CordonRemove(CordonCommand):
         if not removed:
             self.write('No cordon has ended.')
         return OK
-
-
-def _configured(args: argparse.Namespace) -> cfg.ConfigOpts:
-    threading_backend.choose()
-    from placement_worker.cmd import remote  # noqa: PLC0415  # slow: imports oslo.messaging
-
-    return remote.configured(args.config_file)
 
 
 def _add_place(parser: argparse.ArgumentParser) -> None:

@@ -5,10 +5,9 @@ Text of the other formats is escaped, as in `output`; JSON and YAML escape by th
 """
 
 import argparse
-import contextlib
 import json
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, TextIO
 
 import msgspec
@@ -50,21 +49,6 @@ class _JsonLines(ListFormatter):
 
 
 class _Display(LocalCommand, display.DisplayCommandBase[Any]):
-    @override
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        for action in parser._actions:  # noqa: SLF001  # argparse has no public list
-            if action.metavar == '<integer>':
-                action.metavar = 'INTEGER'
-        return parser
-
-    @contextlib.contextmanager
-    def flushed(self) -> Iterator[None]:
-        """Let a closed pipe fail here; at the exit of the program it would be reported."""
-        with self.progress.hidden():
-            yield
-            self.app.stdout.flush()
-
     def printed(
         self, names: Sequence[str], rows: Sequence[Sequence[Any]], args: argparse.Namespace
     ) -> tuple[list[str], list[list[Any]]]:
@@ -122,7 +106,7 @@ class Lister(_Display, lister.Lister):
             return 0
         titles, rows = self.printed(column_names, data, parsed_args)
         parsed_args.columns = parsed_args.columns if data else []
-        with self.flushed():
+        with self.printing():
             return super().produce_output(parsed_args, titles, rows)
 
     @override
@@ -148,5 +132,5 @@ class ShowOne(_Display, show.ShowOne):
         self, parsed_args: argparse.Namespace, column_names: Sequence[str], data: Sequence[Any]
     ) -> int:
         titles, (row,) = self.printed(column_names, [data], parsed_args)
-        with self.flushed():
+        with self.printing():
             return super().produce_output(parsed_args, titles, row)

@@ -15,7 +15,7 @@ from typing import Any
 from typing_extensions import override
 
 from placement_worker import errors
-from placement_worker.cmd import targets, threading_backend
+from placement_worker.cmd import targets
 from placement_worker.cmd.base import OK, LocalCommand
 from placement_worker.cmd.listing import Lister, ShowOne
 from placement_worker.contract import rpc
@@ -33,7 +33,7 @@ class ParkedCommand(LocalCommand):
     @override
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument('id', metavar='ID', help='an ID from parked list')
-        _add_broker(parser)
+        targets.add_broker_arguments(parser)
 
     @contextlib.contextmanager
     def found(self, args: argparse.Namespace) -> Iterator[tuple[Any, Any]]:
@@ -51,10 +51,8 @@ class ParkedCommand(LocalCommand):
     @contextlib.contextmanager
     def parked(self, args: argparse.Namespace) -> Iterator[tuple[Any, Iterator[Any]]]:
         targets.require_broker(args, str(self.cmd_name))
-        threading_backend.choose()
-        from placement_worker.cmd import remote  # noqa: PLC0415  # slow: imports oslo.messaging
-
-        with remote.parked(args.transport, args.config_file, MAX_PARKED) as opened:
+        broker = (args.transport, args.config_file)
+        with targets.messaging().parked(*broker, MAX_PARKED) as opened:
             yield opened
 
 
@@ -69,7 +67,7 @@ class ParkedList(ParkedCommand, Lister):
 
     @override
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        _add_broker(parser)
+        targets.add_broker_arguments(parser)
 
     @override
     def rows(self, args: argparse.Namespace) -> Iterator[Mapping[str, Any]]:
@@ -151,19 +149,6 @@ class ParkedDrop(ParkedCommand):
             request.message.ack()
         self.write(escaped(f'Deleted {parsed_args.id}.'))
         return OK
-
-
-def _add_broker(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        '--transport',
-        metavar='URL',
-        help='URL of the broker; default: transport_url in the file of --config-file',
-    )
-    parser.add_argument(
-        '--config-file',
-        metavar='FILE',
-        help='configuration of the operators; without this option, no file is read',
-    )
 
 
 def _row(parked: Any) -> dict[str, Any]:

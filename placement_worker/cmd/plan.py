@@ -41,7 +41,6 @@ class Plan(FilesCommand):
     @override
     def handle(self, caller: Caller, document: Document, args: argparse.Namespace) -> int:
         request = check_request_of(caller, document.data, 'full')
-        self.note_misspellings(request, document)
         request = msgspec.structs.replace(request, dry_run=True)
         changes = plan_changes.compare(request, decided(caller, request))
         self.write_result(args.format, changes, plan_lines(changes, self.paint))

@@ -6,10 +6,9 @@ engine; here, it is probably a typo, and the result would look right without it.
 
 import argparse
 import itertools
-import json
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar, TypeVar
+from collections.abc import Sequence
+from typing import ClassVar, TypeVar
 
 from msgspec import structs
 from typing_extensions import override
@@ -17,18 +16,14 @@ from typing_extensions import override
 from placement_worker import errors
 from placement_worker.cmd import file_errors, output, targets
 from placement_worker.cmd.base import INVALID, OK, SOME_ERROR, LocalCommand
-from placement_worker.contract import actions, codec, document_kinds, inputs
+from placement_worker.contract import codec, document_kinds, inputs
 from placement_worker.contract.caller import Caller
-from placement_worker.contract.model import CheckReply, CheckRequest, ProfileContext
+from placement_worker.contract.model import CheckReply, CheckRequest
 from placement_worker.formats import documents, paths
 from placement_worker.formats.documents import Document
-from placement_worker.formats.text import did_you_mean, listed, nearest, shortened
 from placement_worker.handlers.in_process import InProcessCaller
-from placement_worker.handlers.request_validation import KNOWN_STATUSES, meant_status
 
 T = TypeVar('T')
-# The causes of an action: senlin/common/consts.py of Senlin 16.
-CAUSES = ('RPC Request', actions.DERIVED, 'Derived Action with Lifecycle Hook')
 
 
 class FilesCommand(LocalCommand):
@@ -99,10 +94,6 @@ class FilesCommand(LocalCommand):
             )
             self._cloud_noted = True
 
-    def note_misspellings(self, request: CheckRequest, document: Document) -> None:
-        for sentence in misspellings(request, document.data):
-            self.write_error(sentence)
-
 
 def request_of(document: object, kind: type[T]) -> T:
     document_kinds.check_kind(document, kind, 'Expected only keys of the contract')
@@ -136,59 +127,3 @@ def decided(caller: Caller, request: CheckRequest) -> CheckReply:
     if path and path[:2] == ('action', 'inputs'):
         raise errors.InvalidRequest(reason)
     return reply
-
-
-def misspellings(request: CheckRequest, document: object) -> Iterator[str]:
-    """Yield sentences about values that the contract allows, but that are probably misspelled.
-
-    The contract allows any status and cause, because engines may have their own. Policies compare
-    them with few values only: a misspelled status makes an unhealthy node healthy.
-
-    :param document: the plain data of the request; decoding drops the keys of a context.
-    """
-    # The worker itself warns of statuses that resemble ERROR and WARNING.
-    unknown = [
-        f'{status}{did_you_mean(status.upper(), KNOWN_STATUSES, "")}'
-        for status in map(shortened, dict.fromkeys(node.status for node in request.cluster.nodes))
-        if status and status not in KNOWN_STATUSES and not meant_status(status)
-    ]
-    if unknown:
-        yield (
-            f'Unknown status of nodes: {listed(unknown)}; only ERROR and WARNING are unhealthy; '
-            f'the statuses of Senlin are {", ".join(KNOWN_STATUSES)}'
-        )
-    cause = request.action.cause or ''
-    causes = {known.lower(): known for known in CAUSES}
-    near = nearest(shortened(cause).lower(), causes, cutoff=0.8)
-    if near and cause not in CAUSES:
-        yield (
-            f'Unknown cause {_quoted(cause)} (did you mean "{causes[near]}"?); it counts as '
-            f'"{CAUSES[0]}", which the policies decide'
-        )
-    known = ProfileContext.__struct_fields__
-    keys = dict.fromkeys(key for context in _contexts(document) for key in context)
-    if strange := [_quoted(str(key)) for key in keys if key not in known]:
-        yield (
-            f"Unknown key of a profile's context: {listed(strange)}; "
-            f'workers read only {", ".join(known)}'
-        )
-
-
-def _contexts(document: object) -> Iterator[dict[object, object]]:
-    """Yield the contexts of the profiles of the cluster and of nodes."""
-    cluster = _item(document, 'cluster')
-    nodes = _item(cluster, 'nodes')
-    holders = [cluster, _item(_item(document, 'action'), 'node')]
-    holders += nodes if isinstance(nodes, list) else []
-    for holder in holders:
-        context = _item(_item(_item(holder, 'profile'), 'properties'), 'context')
-        if isinstance(context, dict):
-            yield context
-
-
-def _item(container: object, key: str) -> Any:
-    return container.get(key) if isinstance(container, dict) else None
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(shortened(text), ensure_ascii=False)

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
+from types import ModuleType
 
 from placement_worker import errors
 from placement_worker.cloud.embedded.inventory import Inventory
@@ -38,6 +39,16 @@ def add_remote_arguments(
     # Slow calls wait for load balancers.
     longer = ', or 600 with load balancers' if calls_may_be_slow else ''
     parser.set_defaults(cloud=None, cordon_file=None, server=None)
+    add_broker_arguments(parser)
+    parser.add_argument(
+        '--timeout',
+        metavar='SECONDS',
+        type=functools.partial(argument_types.seconds, below=MAX_TIMEOUT_S),
+        help=f'time limit for a running worker; default: 60{longer}',
+    )
+
+
+def add_broker_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--transport',
         metavar='URL',
@@ -47,12 +58,6 @@ def add_remote_arguments(
         '--config-file',
         metavar='FILE',
         help='configuration of the operators, with transport_url and topics of running workers',
-    )
-    parser.add_argument(
-        '--timeout',
-        metavar='SECONDS',
-        type=functools.partial(argument_types.seconds, below=MAX_TIMEOUT_S),
-        help=f'time limit for a running worker; default: 60{longer}',
     )
 
 
@@ -80,6 +85,16 @@ def uses_shipped_cloud(args: argparse.Namespace, source: Source) -> bool:
         return not any(file.read_text(encoding='utf-8') == source.text for file in shipped)
 
 
+def messaging() -> ModuleType:
+    """Import oslo.messaging, which takes longer than a check, and what uses it."""
+    from placement_worker.cmd import threading_backend  # noqa: PLC0415
+
+    threading_backend.choose()
+    from placement_worker.cmd import remote  # noqa: PLC0415
+
+    return remote
+
+
 @contextlib.contextmanager
 def open_caller(args: argparse.Namespace) -> Iterator[Caller]:
     if args.transport is None and args.config_file is None:
@@ -97,13 +112,7 @@ def open_caller(args: argparse.Namespace) -> Iterator[Caller]:
         raise errors.ConfigurationError(
             '--cordon-file is for an embedded cloud; running workers use [placement] cordon_file'
         )
-    # The import of oslo.messaging takes longer than a check.
-    from placement_worker.cmd import threading_backend  # noqa: PLC0415
-
-    threading_backend.choose()
-    from placement_worker.cmd import remote  # noqa: PLC0415
-
-    client = remote.client(args.transport, args.config_file, args.timeout, args.server)
+    client = messaging().client(args.transport, args.config_file, args.timeout, args.server)
     try:
         yield client
     finally:

@@ -231,11 +231,11 @@ def _deprecation_note(caller: Caller, type_name: str) -> str | None:
 def _summaries(types: Iterable[PolicyType]) -> Iterator[dict[str, Any]]:
     """Yield a row per name; the types come in the order of their names and versions."""
     for name, versions in itertools.groupby(types, lambda named: named.name.rpartition('-')[0]):
-        rows = [(named.name.rpartition('-')[2], _statuses(named)) for named in versions]
+        rows = [(named.name.rpartition('-')[2], _statuses(named)[-1:]) for named in versions]
         yield {
             'name': name,
             'versions': [version for version, _ in rows],
-            'status': [', '.join(statuses) for _, statuses in rows],
+            'status': [''.join(statuses) for _, statuses in rows],
         }
 
 

@@ -21,7 +21,7 @@ from placement_worker.errors import WorkerFailed
 from placement_worker.handlers.in_process import InProcessCaller
 from placement_worker.policies.deletion import Deletion
 from placement_worker.policies.registry import Registry
-from tests.factories import changed, deletion_policy, node, nodes, request, zone_policy
+from tests.factories import changed, deletion_policy, nodes, request, zone_policy
 from tests.malformed_requests import GOOD, TABLE
 
 ROOT = Path(__file__).parents[3]
@@ -53,17 +53,6 @@ def test_wrong_input_is_an_error_of_the_file(program, command, failed, inputs, e
     assert (status, out) == (failed, '')
     assert re.search(rf': f:1:\d+: {re.escape(error + CORRECT)}$', first)
     assert json.dumps(inputs)[1:-1] in line
-
-
-@pytest.mark.parametrize('command', ['check', 'plan'])
-def test_request_with_an_unknown_status_of_a_node_is_decided_with_a_note(program, command):
-    """The contract allows any status, but only two of them make a node unhealthy."""
-    wrong = request('CLUSTER_SCALE_OUT', [zone_policy('a')], [node(1, 'a', status='BROKEN')])
-
-    _, out, err = program(command, 'f', '--cloud', 'c', c=CLOUD, f=wrong)
-
-    assert out
-    assert f'placement-policy {command}: Unknown status of nodes: BROKEN; only ' in err
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,9 @@ import pytest
 import yaml
 
 from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.cmd.request_files import CAUSES, check_request_of, misspellings
-from placement_worker.contract import codec
-from placement_worker.contract.model import CheckRequest
+from placement_worker.cmd.request_files import check_request_of
 from placement_worker.errors import InvalidRequest
 from placement_worker.handlers.in_process import InProcessCaller
-from placement_worker.handlers.request_validation import KNOWN_STATUSES
 from placement_worker.policies.registry import Registry
 from tests.factories import bind, node, request, zone_policy
 from tests.malformed_requests import GOOD
@@ -78,48 +75,3 @@ def test_misspelled_key_in_the_data_of_a_node_is_an_error_of_each_command(run, c
     assert 'Unknown key `placment` (did you mean `placement`?) - at `$.cluster.nodes[1].' in first
     assert line.endswith('placment:')
     assert caret.index('^') == line.index('placment')
-
-
-CAUSE = (
-    'Unknown cause "{}" (did you mean "{}"?); it counts as "RPC Request", which the policies decide'
-)
-KEY = 'Unknown key of a profile\'s context: "region"; workers read only region_name'
-STATUS = (
-    'Unknown status of nodes: {}; only ERROR and WARNING are unhealthy; the statuses of Senlin are '
-    + ', '.join(KNOWN_STATUSES)
-)
-PROFILE = {'type': 'os.nova.server-1.0', 'properties': {'context': {'region': 'R1'}}}
-
-
-def of_status(*statuses):
-    return {'members': [node(i, status=status) for i, status in enumerate(statuses, start=1)]}
-
-
-@pytest.mark.parametrize(
-    ('asked', 'sentence'),
-    [
-        *(({'cause': cause}, None) for cause in (*CAUSES, None, 'autoscaler')),
-        ({'cause': 'Derived action'}, CAUSE.format('Derived action', 'Derived Action')),
-        ({'cause': 'DerivedAction'}, CAUSE.format('DerivedAction', 'Derived Action')),
-        ({'cause': 'RPC request'}, CAUSE.format('RPC request', 'RPC Request')),
-        ({'context': {'region_name': 'R1'}}, None),
-        ({'context': {'region': 'R1'}}, KEY),
-        ({'node': node(9, profile=PROFILE)}, KEY),
-        ({'members': [node(1, profile=PROFILE)]}, KEY),
-        (of_status(*KNOWN_STATUSES), None),
-        (of_status('', 'EROR', 'warning'), None),  # the worker warns of these
-        (of_status('BROKEN'), STATUS.format('BROKEN')),
-        (of_status('ERROR', 'ACTIV', 'ACTIV'), STATUS.format('ACTIV (did you mean ACTIVE?)')),
-        (of_status('BROKEN', 'DEAD'), STATUS.format('BROKEN, DEAD')),
-    ],
-)
-def test_misspelled_values_are_named_with_the_probable_ones(asked, sentence):
-    """A misspelled cause, context or status would change a decision without a word."""
-    asked = {'node': node(9), **asked}
-    context = asked.pop('context', {})
-    sent = request('NODE_CREATE', [], asked.pop('members', ()), **asked)
-    sent['cluster']['profile']['properties'] = {'context': context}
-
-    found = list(misspellings(codec.decode(sent, CheckRequest), sent))
-
-    assert found == [sentence] * bool(sentence)

@@ -155,11 +155,10 @@ def test_type_list_has_a_row_per_type_and_with_long_a_row_per_version(run):
     _, data, _ = run('type', 'list', '-f', 'json')
 
     assert table.splitlines()[3:5] == [
-        '| senlin.policy.deletion         | 1.0      | SUPPORTED since 2016.04'
-        '                             |',
-        '|                                | 1.1      | SUPPORTED since 2018.01'
-        '                             |',
+        '| senlin.policy.deletion         | 1.0      | SUPPORTED since 2016.04 |',
+        '|                                | 1.1      | SUPPORTED since 2018.01 |',
     ]
+    assert max(map(len, table.splitlines())) <= 80
     rows = list(csv.DictReader(long.splitlines()))
     assert rows[-1]['name'] == 'senlin.policy.loadbalance-1.4'
     assert rows[-6]['triggers'].startswith('BEFORE CLUSTER_DEL_NODES, ')
