@@ -11,15 +11,9 @@ from unittest.mock import Mock
 
 import pytest
 
-from placement_worker.cmd import file_errors
 from placement_worker.cmd.base import Progress
 from placement_worker.cmd.cli import SUMMARIES, PlacementPolicy
-from tests.unit.cmd.inputs import COMMANDS, FILES, GOOD
-
-WRONG = [
-    ['--transport', 'rabbit://127.0.0.1:1/'], ['--transport', 'nonsense'],
-    ['--config-file', 'none'], ['--config-file', 'text'], ['--nonsense'],
-]  # fmt: skip
+from tests.unit.cmd.inputs import COMMANDS, GOOD
 
 
 def command_of(name):
@@ -53,71 +47,6 @@ def test_help_of_a_command_has_its_summary_valid_examples_and_the_exit_status(pr
     assert re.findall(r'``|:[a-z]+:`', out) == []
 
 
-READING = ['check', 'plan', 'attach', 'detach', 'validate']
-ASKING = {
-    'check': ['good'],
-    'plan': ['good'],
-    'attach': ['bind'],
-    'detach': ['bind'],
-    'validate': ['spec'],
-    'ping': [],
-    'type list': [],
-    'type show': ['x'],
-    'parked list': [],
-    'parked show': ['1'],
-    'parked drop': ['1'],
-    'parked retry': ['1'],
-}
-
-
-@pytest.mark.parametrize(
-    'arguments',
-    [
-        *(
-            [name, wrong]
-            for name in READING
-            for wrong in ('none', '.', 'bad', 'binary', 'empty', 'text', 'keys')
-        ),
-        *([*name.split(), *rest, *wrong] for name, rest in ASKING.items() for wrong in WRONG),
-        *(['check', 'good', '--cloud', wrong] for wrong in ('none', '.', 'bad', 'text', 'keys')),
-        *(['replay', wrong] for wrong in ('none', '.', 'text', 'keys')),
-        *(
-            ['simulate', wrong]
-            for wrong in ('none', '.', 'bad', 'binary', 'empty', 'text', 'scenario')
-        ),
-        ['ping'],
-        ['type', 'show', 'nonsense'],
-        ['check'],
-        ['nonsense'],
-        ['--nonsense'],
-        ['type', 'nonsense'],
-    ],
-    ids=' '.join,
-)
-def test_command_with_an_error_prints_a_line_with_a_hint(program, arguments):
-    """Each error is a line that ends with a hint, and then only positions and snippets."""
-    status, _, err = program(*arguments, **FILES)
-
-    what_to_do = [
-        *file_errors._HINTS.values(),
-        *(hint for _, hints in file_errors._BY_TEXT for hint in hints.values()),
-        'for the usage',
-        'for the list of commands',
-        'for the installed types',
-        'correct the file',
-        'name a file or a shipped scenario: ',
-        'skipped the line',
-        'use one document per scenario',
-    ]
-    assert status == (1 if arguments[0] == 'plan' else 2)
-    assert err.startswith('placement-policy')
-    first, *others = err.splitlines()
-    assert any(f'; {end}' in first or f' {end}' in first for end in what_to_do), err
-    assert all(re.match(r' *\d* \| |[a-z]+:\d+:\d+: ', line) for line in others), err
-    assert 'Traceback' not in err
-    assert 'Error' not in err
-
-
 @pytest.mark.parametrize(
     ('line', 'status', 'count'),
     [
@@ -137,33 +66,6 @@ def test_command_with_a_closed_pipe_or_output_ends_silently(tmp_path, line, stat
     )
 
     assert (done.returncode, done.stdout.count('\n'), done.stderr) == (status, count, '')
-
-
-def test_error_of_a_command_with_debug_has_a_traceback(program):
-    """With --debug, the traceback of an error is above the line that describes the error."""
-    status, _, err = program('--debug', 'check', '/nowhere/request.yaml')
-
-    assert (status, 'Traceback (most recent call last):' in err) == (2, True)
-    assert err.splitlines()[-1].startswith('placement-policy check: ')
-
-
-@pytest.mark.parametrize(
-    ('option', 'meant'),
-    [
-        ('--explan', ' (did you mean --explain?)'),
-        ('--explan=full', ' (did you mean --explain?)'),
-        ('--zzz', ''),
-    ],
-)
-def test_command_with_an_unknown_option_suggests_the_option_that_is_meant(program, option, meant):
-    """A misspelled option is refused with the option of the command that is most like it."""
-    status, out, err = program('check', 'f', option)
-
-    assert (status, out) == (2, '')
-    assert err == (
-        f'placement-policy check: unrecognized arguments: {option}{meant}; '
-        'run "placement-policy check --help" for the usage\n'
-    )
 
 
 TIMEOUT_S = 60

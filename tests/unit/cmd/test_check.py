@@ -1,7 +1,6 @@
 """The command `placement-policy check`."""
 
 import json
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -28,31 +27,6 @@ ROOT = Path(__file__).parents[3]
 CLOUD = {'zones': {'a': True, 'b': True}, 'regions': ['R1']}
 FAILING = request('CLUSTER_SCALE_OUT', [zone_policy('gone')])
 CORRECT = '; correct the file and try again'
-
-
-@pytest.mark.parametrize(('command', 'failed'), [('check', 2), ('plan', 1)])
-@pytest.mark.parametrize(
-    ('inputs', 'error'),
-    [
-        ({'count': 'seven'}, 'Expected `int`, got `"seven"` - at `$.action.inputs.count`'),
-        (
-            {'cuont': 3},
-            'Unknown input of CLUSTER_SCALE_OUT: "cuont" (did you mean "count"?) - at '
-            '`$.action.inputs`',
-        ),
-    ],
-    ids=['value', 'name'],
-)
-def test_wrong_input_is_an_error_of_the_file(program, command, failed, inputs, error):
-    """A value that only a policy can refuse, and a misspelled input, are shown with their line."""
-    wrong = request('CLUSTER_SCALE_OUT', [zone_policy('a')], inputs=inputs)
-
-    status, out, err = program(command, 'f', '--cloud', 'c', c=CLOUD, f=wrong)
-
-    first, line, _ = err.splitlines()
-    assert (status, out) == (failed, '')
-    assert re.search(rf': f:1:\d+: {re.escape(error + CORRECT)}$', first)
-    assert json.dumps(inputs)[1:-1] in line
 
 
 @pytest.mark.parametrize(
@@ -100,56 +74,6 @@ def test_check_of_several_documents_exits_with_the_worst_status(run, asked, stat
             'placement-policy check: f:23:1: Object missing required field `target` - at `$`'
             f'{CORRECT}\n'
         )
-
-
-@pytest.mark.parametrize(
-    ('change', 'key'),
-    [
-        (lambda r: r.update(dryrun=True), '`dryrun` (did you mean `dry_run`?) - at `$`'),
-        (
-            lambda r: r['cluster']['nodes'][1].update(zone='a'),
-            '`zone`, expected one of `id`, `name`, `physical_id`, `index`, `status` and 10 more - '
-            'at `$.cluster.nodes[1]`',
-        ),
-    ],
-)
-def test_check_with_an_unknown_key_is_refused_with_its_path(run, change, key):
-    """An unknown key is refused with its path and the key that it resembles."""
-    status, out, err = run('check', 'f', f=changed(GOOD, change))
-
-    first, snippet, caret = err.splitlines()
-    assert (status, out) == (2, '')
-    assert re.search(rf' f:1:\d+: Unknown key {re.escape(key + CORRECT)}$', first)
-    assert snippet[caret.index('^') :].startswith(f'"{key[1 : key.index("`", 1)]}"')
-
-
-def test_check_with_many_errors_shows_the_first_and_counts_the_others(run):
-    """A command shows ten errors of a file or a line, and the number of the others."""
-    asked = changed(GOOD, lambda r: r.update({f'key{i}': 1 for i in range(12)}))
-
-    _, _, err = run('check', 'f', f=yaml.safe_dump(asked))
-    _, out, _ = run('check', '--lines', 'f', f=json.dumps(asked))
-
-    lines = err.splitlines()
-    assert lines[0] == f'placement-policy check: f: 12 errors{CORRECT}'
-    assert sum(line.startswith('f:') for line in lines) == 10
-    assert lines[-1] == 'and 2 more errors'
-    error = json.loads(out)['error']
-    assert (len(error['errors']), error['more']) == (10, 2)
-
-
-SCENARIO = {'title': 't', 'cloud': {}, 'policies': [], 'steps': [], 'cluster': {'name': 'web'}}
-
-
-@pytest.mark.parametrize('command', ['attach', 'validate', 'rebalance'])
-def test_command_with_a_document_of_another_kind_names_the_right_command(run, command):
-    """A document of another kind is refused with the command that reads it."""
-    message = 'This is a scenario; run placement-policy simulate FILE'
-
-    status, out, err = run(command, 'f', f=SCENARIO)
-
-    assert (status, out) == (2, '')
-    assert err == f'placement-policy {command}: f, document 1: {message}\n'
 
 
 NOT_UTF_8 = 'Expected JSON - at `$`: '
@@ -263,31 +187,6 @@ def test_check_in_process_imports_neither_messaging_nor_openstack():
     done = subprocess.run([sys.executable, '-c', code], cwd=ROOT, capture_output=True, check=False)
 
     assert done.returncode == 0
-
-
-@pytest.mark.parametrize('step', [1, -1], ids=['missing first', 'wrong first'])
-def test_check_with_missing_types_and_wrong_properties_names_all(run, step):
-    """All errors of a request are found in one run; disabled policies do not matter."""
-    missing = [{'id': name, 'spec': {'type': name, 'version': 1}} for name in 'xyz']
-    missing[2]['enabled'] = False
-    wrong = changed(zone_policy('a'), lambda p: p['spec']['properties'].update(zones=[{'nam': 1}]))
-    policies = [*missing, wrong][::step]
-
-    status, _, err = run('check', 'f', f=request('CLUSTER_SCALE_IN', policies))
-
-    path = f'`$.policies[{policies.index(wrong)}].spec.properties.zones[0]`'
-    lines = [line for line in err.splitlines() if line.startswith('f:')]
-    found = [line.split(': ', 1)[1].partition('; ')[0] for line in lines]
-    assert (status, 'f: 4 errors' in err) == (2, True)
-    assert sorted(found) == [
-        f'Object missing required field `name` - at {path}',
-        *(
-            f'Policy type `{policy["id"]}-1.0` is not installed - at '
-            f'`$.policies[{policies.index(policy)}].spec`'
-            for policy in missing[:2]
-        ),
-        f'Unknown key `nam` (did you mean `name`?) - at {path}',
-    ]
 
 
 LINE_CLOUD = Inventory.parse({'zones': {'a': True, 'b': True}}, 'the cloud')

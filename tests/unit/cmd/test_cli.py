@@ -1,12 +1,10 @@
 """The program `placement-policy`: unknown commands, errors, locales and completion."""
 
-import errno
 import json
 import logging
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import yaml
@@ -17,52 +15,6 @@ from placement_worker.policies import plugin_checks
 from placement_worker.policies.registry import Registry
 from tests.factories import request, zone_policy
 from tests.unit.policies.good_policy import Good
-
-REAL_OPEN = open
-
-
-@pytest.mark.parametrize(
-    ('arguments', 'message'),
-    [
-        (['check', 'bad.yaml'], 'bad.yaml:2:1 is neither YAML nor JSON: did not find expected '),
-        (['check', 'text.yaml'], 'text.yaml:1:1: Expected `object`, got `str` - at `$`'),
-        (['validate', 'none.yaml'], 'none.yaml: No such file or directory'),
-        (
-            ['validate', 'f', '--cloud', 'empty.yaml'],
-            'The cloud cannot be read: empty.yaml is empty',
-        ),
-        (['validate', 'f', '--transport', ''], '[DEFAULT] transport_url is not set'),
-        (['validate', 'f', '--config-file', 'text.yaml'], 'Failed to parse '),
-        (
-            ['validate', 'f', '--transport', 'nope://x/'],
-            'The transport URL cannot be used: Failed to load transport',
-        ),
-        (
-            ['ping', '--config-file', 'locked'],
-            'locked: Permission denied; run the command as a user ',
-        ),
-        (['ping', '--transport', 'rabbit://127.0.0.1:1/'], 'No broker responded: 127.0.0.1:1: '),
-    ],
-)
-def test_command_with_wrong_input_prints_the_cause_first(run, monkeypatch, arguments, message):
-    """Each wrong input ends with exit status 2; the first line of the error has the cause."""
-    files = {'bad.yaml': 'a: [', 'text.yaml': 'hello', 'empty.yaml': '# nothing'}
-    for name, text in {**files, 'f': json.dumps(zone_policy('a')['spec'])}.items():
-        Path(name).write_text(text)
-    monkeypatch.setattr('builtins.open', _open)
-
-    status, out, err = run(*arguments)
-
-    assert (status, out) == (2, '')
-    assert err.startswith(f'placement-policy {arguments[0]}: {message}')
-    assert all(' | ' in line for line in err.splitlines()[1:])
-
-
-def _open(path, *args, **more):
-    """Open a file, but refuse one that not even root can read."""
-    if path == 'locked':
-        raise PermissionError(errno.EACCES, 'Permission denied', path)
-    return REAL_OPEN(path, *args, **more)
 
 
 @pytest.mark.parametrize('form', ['table', 'json', 'yaml'])
@@ -90,31 +42,6 @@ def test_output_with_characters_that_the_locale_lacks_is_escaped(tmp_path, form)
     else:
         (answer,) = yaml.safe_load_all(done.stdout)
         assert answer['action']['data']['creation']['zones'] == {'z\xfcrich': 1, '\u65e5\u672c': 1}
-
-
-@pytest.mark.parametrize(
-    ('arguments', 'message'),
-    [
-        (['cordon', 'ad'], 'Unknown command "cordon ad". Did you mean "cordon add"?'),
-        (['--zzz', '--help'], 'Unknown command "--zzz".'),
-        (['parked', 'd', '7'], 'Unknown command "parked d". Did you mean "parked drop"?'),
-        (['\x1b[2Jevil'], 'Unknown command "\\u001b[2Jevil". Did you mean "completion"?'),
-        (['va', 'f'], 'Unknown command "va". Did you mean "validate"?'),
-        (['help', 'va'], 'Unknown command "va". Did you mean "validate"?'),
-        (['valdate', 'f'], 'Unknown command "valdate". Did you mean "validate"?'),
-        (
-            ['parked', 'x'],
-            'Unknown command "parked x". Did you mean "parked drop" or "parked list" or '
-            '"parked retry"?',
-        ),
-    ],
-)
-def test_abbreviated_command_is_refused_with_the_command_meant(run, arguments, message):
-    """Only the exact name runs a command, so that no abbreviation changes or deletes anything."""
-    status, out, err = run(*arguments)
-
-    assert (status, out) == (2, '')
-    assert err.startswith(f'placement-policy: {message} Run ')
 
 
 @pytest.mark.parametrize(

@@ -234,13 +234,6 @@ def test_why_of_a_node_without_a_decision_names_its_cluster(run, recorded):
     )
 
 
-def test_why_with_the_node_after_the_log_names_the_order(run):
-    """argparse takes such a node for a file; the error says where to put it."""
-    status, _, err = run('why', '--log', 'log', 'n1')
-
-    assert (status, '; put NAME before --log; run ' in err) == (2, True)
-
-
 @pytest.mark.parametrize('name', ['n1', 'n9'])
 @pytest.mark.parametrize('damaged', ['{"at": ', 'garbage', '{"at": "n1'])
 def test_why_of_a_damaged_line_exits_with_2(run, shrinkage, name, damaged):

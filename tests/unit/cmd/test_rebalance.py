@@ -75,39 +75,6 @@ def test_options_of_the_command_line_replace_those_of_the_file(rebalance, option
     assert (status, len(json.loads(out)['steps'])) == (0, steps)
 
 
-@pytest.mark.parametrize(
-    ('option', 'value', 'expected'),
-    [
-        ('--max-moves', '0', 'integer >= 1'),
-        ('--max-surge', '25%', 'integer >= 1'),
-        ('--min-gain', 'nan', 'number >= 0'),
-        ('--min-gain', 'inf', 'number >= 0'),
-        ('--min-age-s', '-1', 'integer >= 0'),
-    ],
-)
-def test_options_out_of_range_are_refused_by_name(rebalance, option, value, expected):
-    """A wrong option is refused in one line that names it."""
-    status, out, err = rebalance(asked(), f'{option}={value}')
-
-    assert (status, out) == (2, '')
-    assert f'argument {option}: expected {expected}, got {value}' in err
-
-
-@pytest.mark.parametrize(
-    ('document', 'error'),
-    [
-        ([], 'Expected `object`'),
-        ({'cluster': {}, 'policies': [], 'options': 7}, 'Object missing required field'),
-        ({**CHECK, 'polices': []}, 'got `$.polices` (did you mean `policies`?)'),
-    ],
-)
-def test_malformed_document_is_refused_despite_options(rebalance, document, error):
-    """The options of the command line, or the keys of a check, do not hide errors of a file."""
-    status, out, err = rebalance(document, '--max-surge', '2')
-
-    assert (status, out, error in err) == (2, '', True)
-
-
 STEP = {
     'create': [{'region_name': 'R1', 'zone': 'b'}],
     'scale_out': False,

@@ -90,42 +90,6 @@ def test_simulate_with_plot_and_report_writes_both_files(program, tmp_path):
     assert page.count('<details id=') == 2
 
 
-@pytest.mark.parametrize(
-    ('arguments', 'message'),
-    [
-        (
-            ['none'],
-            'none: no such file; name a file or a shipped scenario: capped-regions, '
-            'growing-weights, load-balancer, zone-cordon, zone-outage, zone-shortage',
-        ),
-        (
-            ['s', '--plot', 'p.png'],
-            'p.png: unknown picture format; use a file name that ends in .svg',
-        ),
-        (['s', '--every', 'x'], 'argument --every: expected integer >= 1, got x; run '),
-        (['s', '--every', '0'], 'argument --every: expected integer >= 1, got 0; run '),
-        (['s', '--report', '/none/r.html'], '/none: No such folder'),
-        (
-            ['bad'],
-            'bad is not a scenario: Unknown key `titel` (did you mean `title`?) - at `$` '
-            '(line 1, column 2) and 1 more error; correct the file',
-        ),
-        (['policy'], 'Policy type `x-1.0` is not installed - at `$.policies[0].spec`'),
-    ],
-)
-def test_simulate_with_an_error_prints_the_cause_first(program, arguments, message):
-    """Each wrong input ends with exit status 2; the first line of the error has the cause."""
-    unknown = {'id': 'x', 'spec': {'type': 'x', 'version': 1}}
-    files = {'s': SCENARIO, 'bad': {'titel': 1}, 'policy': {**SCENARIO, 'policies': [unknown]}}
-
-    status, out, err = program('simulate', *arguments, **files)
-
-    assert (status, out) == (2, '')
-    first, *others = err.splitlines()
-    assert first.startswith(f'placement-policy simulate: {message}')
-    assert all(' | ' in line or line.startswith('bad:') for line in others)
-
-
 def test_simulate_counts_the_steps_for_a_terminal(program, monkeypatch):
     """A person who waits sees how far a long run is."""
     progress = MagicMock()

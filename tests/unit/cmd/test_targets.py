@@ -10,7 +10,7 @@ from oslo_config import cfg
 from oslo_messaging import TransportURL
 
 from placement_worker import errors
-from placement_worker.cmd import argument_types, remote
+from placement_worker.cmd import remote
 from tests.factories import request, zone_policy
 
 ROOT = Path(__file__).parents[3]
@@ -54,21 +54,6 @@ def test_cordon_file_closes_places_of_the_embedded_cloud(run):
     assert status == 0
     assert 'zones: b 1' in out
     assert 'cordoned until 2999-01-01 (fire)' in out
-
-
-@pytest.mark.parametrize(
-    ('option', 'error'),
-    [
-        ('--cordon-file', 'is for an embedded cloud; running workers use [placement] cordon_file'),
-        ('--cloud', 'describes an embedded cloud; omit it for running workers'),
-    ],
-)
-def test_file_of_an_embedded_cloud_for_running_workers_is_refused(run, option, error):
-    """Running workers have a cloud and cordons of their own."""
-    status, out, err = run('plan', 'own', '--transport', 'rabbit://', option, 'x', own={})
-
-    assert (status, out) == (1, '')
-    assert err.startswith(f'placement-policy plan: {option} {error}; ')
 
 
 @pytest.fixture(autouse=True)
@@ -118,15 +103,3 @@ def test_parked_without_permission_or_queue_names_the_remedy(monkeypatch, cause,
 
     with pytest.raises(kind, match=text), remote.parked('rabbit://u:p@h/', None, 1):
         raise cause
-
-
-@pytest.mark.parametrize('text', ['abc', '', '0', '-1', 'inf', 'nan', '86400'])
-def test_timeout_that_is_not_a_positive_number_of_seconds_names_it(program, text):
-    """A user reads which value is wrong and which values are valid."""
-    status, _, err = program('validate', 'f', f'--timeout={text}')
-
-    assert (status, argument_types.seconds('86400.5')) == (2, 86400.5)
-    assert err.startswith(
-        'placement-policy validate: argument --timeout: expected a number of seconds above 0 and '
-        f'less than 86400, got {text}; run '
-    )

@@ -73,18 +73,6 @@ def test_validate_with_an_invalid_spec_checks_the_others(run):
     ]
 
 
-@pytest.mark.parametrize('version', [{}, {'version': 1.0}])
-def test_validate_of_a_type_with_its_version_says_to_write_them_apart(run, version):
-    """A template of Heat has type and version of a policy in one name; a spec has not."""
-    spec = {'type': 'senlin.policy.deletion-1.1', **version, 'properties': {}}
-
-    status, out, err = run('validate', 'f', f=yaml.safe_dump(spec))
-
-    assert (status, out) == (2, '')
-    assert "; write type and version apart: `type: senlin.policy.deletion, version: '1.1'`" in err
-    assert 'type list' not in err
-
-
 def test_validate_with_check_resources_names_a_missing_zone(run):
     """A zone that the cloud lacks is an error at its name with --check-resources."""
     spec = yaml.safe_dump(zone_policy('a', 'x')['spec'])
@@ -203,17 +191,6 @@ def test_type_show_without_a_version_prints_the_newest_one(run, monkeypatch):
     assert json.loads(out)['name'] == 'acme.own-type-1.10'
 
 
-def test_type_show_of_an_unknown_type_suggests_a_similar_type(run):
-    """An unknown type is reported with a suggestion, and without the path of a request."""
-    _, _, err = run('type', 'show', 'senlin.policy.zone')
-
-    assert err == (
-        'placement-policy type show: Policy type `senlin.policy.zone` is not installed (did you '
-        'mean `senlin.policy.zone_placement-1.1`?); run "placement-policy type list", with '
-        '--config-file or --transport to ask a worker, for the installed types\n'
-    )
-
-
 def test_validate_of_a_deprecated_version_is_valid_with_a_note(run, monkeypatch):
     """The author of a spec learns before its use that the type will disappear."""
     status = {'1.0': [SupportStatus('DEPRECATED', '2026.11')]}
@@ -263,27 +240,6 @@ def test_schema_lists_each_message_and_prints_its_shipped_file(run):
         assert json.loads(schema)['title'] == title
 
 
-@pytest.mark.parametrize(
-    ('name', 'message'),
-    [
-        (
-            'policy_chek.request',
-            'Unknown message "policy_chek.request". Did you mean "policy_check.request"?',
-        ),
-        ('../../py.typed', 'Unknown message "../../py.typed".'),
-        ('\x1b[31m' + 'x' * 100, 'Unknown message "\\u001b[31m' + 'x' * 75 + '".'),
-    ],
-)
-def test_schema_of_an_unknown_message_suggests_a_similar_one(name, message, run):
-    """An unknown name is one line of error with a hint, and prints no file."""
-    status, out, err = run('schema', name)
-
-    assert (status, out) == (2, '')
-    assert err == (
-        f'placement-policy schema: {message} Run "placement-policy schema" for the list of names\n'
-    )
-
-
 def test_ping_of_a_worker_prints_its_identity_and_the_elapsed_time(program, monkeypatch):
     """The reply of the worker on a host names host, process, version and start of the worker."""
     about = {'host': 'w1', 'hostname': 'h', 'pid': 7, 'version': '1.1'}
@@ -305,15 +261,3 @@ def test_ping_of_a_worker_prints_its_identity_and_the_elapsed_time(program, monk
     assert reply == {**about, 'started_at': '2026-01-02T03:04:05+00:00'}
     assert '| started at | 2026-01-02T03:04:05+00:00 |' in table
     assert 'default: 60\n' in program('ping', '--help')[1], 'a ping waits for no load balancer'
-
-
-@pytest.mark.parametrize('command', ['ping', 'parked list'])
-def test_command_on_running_workers_without_a_broker_names_the_options(program, command):
-    """An operator learns that no configuration file is read by default."""
-    assert program(*command.split()) == (
-        2,
-        '',
-        f'placement-policy {command}: Name the running workers with --transport or '
-        f'--config-file; no file is read by default; run "placement-policy {command} --help" for '
-        'the usage\n',
-    )
