@@ -14,13 +14,13 @@ from typing import Any, NoReturn
 
 import msgspec
 import oslo_messaging
-from amqp.exceptions import AccessRefused, PreconditionFailed
+from amqp.exceptions import AccessRefused
 from oslo_config import cfg
 from oslo_messaging.rpc import dispatcher
 from typing_extensions import override
 
 from placement_worker import errors
-from placement_worker.client.transport import connect, open_connection, queue_arguments
+from placement_worker.client import transport
 from placement_worker.contract import codec
 from placement_worker.contract.model import CheckReply, Error
 from placement_worker.late_ack.request import Redeliver
@@ -44,10 +44,17 @@ class ReplyReceiver(contextlib.AbstractContextManager['ReplyReceiver']):
     def __init__(
         self, conf: cfg.ConfigOpts, url: Any, exchange: str, topic: str, callback: Callback
     ) -> None:
-        _declare(conf, url, exchange, topic)
+        with transport.open_connection(conf, url) as connection:
+            try:
+                transport.declare_bound(connection.channel(), conf, url, exchange, topic)
+            except AccessRefused as exc:
+                raise errors.BrokerRefused(
+                    f'The broker refused access to the replies on topic {topic}: {exc}; '
+                    'the page "Security of the bus" of the manual has the permissions of an engine'
+                ) from exc
         # One message at a time: it is an option of the driver.
         url.query = {**url.query, 'rabbit_qos_prefetch_count': '1'}
-        self._transport = connect(conf, url)
+        self._transport = transport.connect(conf, url)
         self._stopping = threading.Event()
         self._dispatcher = _Dispatcher(topic, callback, self._stopping)
         target = oslo_messaging.Target(exchange=exchange, topic=topic, server='replies')
@@ -73,26 +80,6 @@ class ReplyReceiver(contextlib.AbstractContextManager['ReplyReceiver']):
         self._server.stop()
         self._server.wait()
         self._transport.cleanup()
-
-
-def _declare(conf: cfg.ConfigOpts, url: Any, exchange: str, topic: str) -> None:
-    with open_connection(conf, url) as connection:
-        channel = connection.channel()
-        try:
-            channel.exchange_declare(exchange, 'topic', durable=True, auto_delete=False)
-            arguments = queue_arguments(conf, url)
-            channel.queue_declare(topic, durable=True, auto_delete=False, arguments=arguments)
-            channel.queue_bind(topic, exchange, topic)
-        except PreconditionFailed as exc:
-            raise errors.QueueMismatch(
-                f'Exchange {exchange} or queue {topic} exists on the broker with other options '
-                f'than replies need: {exc}. Use other names, or delete it when it is not in use'
-            ) from exc
-        except AccessRefused as exc:
-            raise errors.BrokerRefused(
-                f'The broker refused access to the replies on topic {topic}: {exc}; '
-                'the page "Security of the bus" of the manual has the permissions of an engine'
-            ) from exc
 
 
 class _Dispatcher(dispatcher.RPCDispatcher):

@@ -22,13 +22,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import oslo_messaging
 import tenacity
-from amqp.exceptions import AccessRefused, NotAllowed, PreconditionFailed
+from amqp.exceptions import AccessRefused, NotAllowed, NotFound, PreconditionFailed
 from oslo_config import cfg
 from typing_extensions import override
 
 from placement_worker import errors
 from placement_worker.client import transport
-from placement_worker.client.transport import NOT_PUBLISHED, amqp_cause
+from placement_worker.client.transport import NOT_PUBLISHED, TOO_LARGE, amqp_cause
 from placement_worker.contract import caller, codec, rpc
 from placement_worker.contract.caller import Context, R
 from placement_worker.contract.model import CheckReply, CheckRequest, ReplyTo
@@ -52,6 +52,7 @@ _VERSION = re.compile(r'[0-9]{1,9}\.[0-9]{1,9}')
 
 class _Route(NamedTuple):
     topic: str
+    queue: str
     timeout_s: float
 
 
@@ -92,7 +93,11 @@ class PolicyClient(caller.Caller):
         self._conf = conf
         self._exchange = exchange
         self._server = server
-        self._routes = {False: _Route(topic, timeout_s), True: _Route(slow_topic, slow_timeout_s)}
+        suffix = f'.{server}' if server else ''
+        self._routes = {
+            False: _Route(topic, topic + suffix, timeout_s),
+            True: _Route(slow_topic, slow_topic + suffix, slow_timeout_s),
+        }
         self._url = transport.load_transport_url(conf, url)
         if not self._url.transport.startswith('rabbit'):
             raise errors.ConfigurationError(
@@ -203,37 +208,60 @@ class PolicyClient(caller.Caller):
         ids['request_id'] = request_id
         encoded = msgspec.json.encode(request).decode()
 
-        def send(client: Any, timeout_s: float) -> Any:
-            prepared = client.prepare(topic=route.topic, timeout=timeout_s, version=version)
-            return getattr(prepared, kind)(ids, method, request=encoded)
+        def publish(client: Any, left_s: float) -> Any:
+            prepared = client.prepare(topic=route.topic, timeout=left_s, version=version)
+            try:
+                return getattr(prepared, kind)(ids, method, request=encoded)
+            except oslo_messaging.MessageUndeliverable:
+                self._bind(route.queue, left_s)
+                raise
 
         try:
-            return self._stock.sent(send, route.timeout_s)
+            return self._stock.send(publish, route.timeout_s)
         except Exception as exc:
             failure = self._translated(exc, route, method, version)
             if failure is exc:
                 raise
             raise failure from exc
 
+    def _bind(self, queue_name: str, left_s: float) -> None:
+        """Bind a queue that lost its binding, e.g. with a deleted exchange.
+
+        The broker notifies no worker of that. The permissions of the manual forbid it to engines.
+        """
+        url = transport.shuffled(self._url)
+        with transport.open_connection(self._conf, url, left_s=left_s) as connection:
+            channel = connection.channel()
+            try:
+                channel.queue_declare(queue_name, passive=True)
+                transport.declare_bound(channel, self._conf, url, self._exchange, queue_name)
+            except NotFound as exc:
+                worker = f'worker with [worker] host = {self._server}' if self._server else 'worker'
+                raise errors.NoWorkerAnswered(
+                    f'There is no queue for topic {queue_name}: no {worker} has served this topic '
+                    f'of exchange {self._exchange}; start one, or correct the topic or the exchange'
+                ) from exc
+            except AccessRefused as exc:
+                raise errors.NoWorkerAnswered(
+                    f'Queue {queue_name} exists, but is not bound to exchange {self._exchange}: '
+                    'start a worker again, which binds it or says why it cannot'
+                ) from exc
+
     def _translated(self, exc: Exception, route: _Route, method: str, version: str) -> Exception:
         if remote := _remote(exc):
             return _worker_error(*remote, method, version)
-        queue_name = f'{route.topic}.{self._server}' if self._server else route.topic
-        if isinstance(exc, oslo_messaging.MessageUndeliverable):
-            worker = f'worker with [worker] host = {self._server}' if self._server else 'worker'
-            return errors.NoWorkerAnswered(
-                f'There is no queue for topic {queue_name}: no {worker} has served this topic of '
-                f'exchange {self._exchange}; start one, or correct the topic or the exchange'
-            )
         if isinstance(exc, oslo_messaging.MessagingTimeout):
             cause = transport.obstacle(self._conf, self._url, self._exchange)
             if cause:
                 return errors.BrokerUnreachable(f'{NOT_DELIVERED}: {cause}')
             return errors.NoWorkerAnswered(
-                f'No worker replied on topic {queue_name} within {route.timeout_s:g} s: '
+                f'No worker replied on topic {route.queue} within {route.timeout_s:g} s: '
                 'no worker runs, or all threads are occupied'
             )
         if isinstance(exc, NOT_PUBLISHED):
+            if conflict := amqp_cause(exc, (PreconditionFailed,)):
+                text = f'The broker refused the request: {conflict}'
+                return (errors.InvalidRequest if TOO_LARGE in text else errors.QueueMismatch)(text)
             refusal = amqp_cause(exc, REFUSALS)
             kind = errors.BrokerRefused if refusal else errors.BrokerUnreachable
             return kind(f'{NOT_DELIVERED}: {refusal or exc}')
@@ -275,11 +303,10 @@ class _StockClient:
     def __init__(
         self, conf: cfg.ConfigOpts, url: Any, target: Any, version_cap: str | None
     ) -> None:
-        self.users = 0
+        self.users = 1
         self.is_retired = self._is_closed = False
         self.created_at = time.monotonic()
-        with transport.driver_errors():
-            self._transport = oslo_messaging.get_rpc_transport(conf, url=transport.shuffled(url))
+        self._transport = oslo_messaging.get_rpc_transport(conf, url=transport.shuffled(url))
         self.client = oslo_messaging.get_rpc_client(
             self._transport,
             target,
@@ -313,7 +340,7 @@ class _StockClients:
         self._outcomes: set[queue.SimpleQueue[Any]] = set()
         self._left: list[threading.Thread] = []
 
-    def sent(self, send: Callable[[Any, float], Any], timeout_s: float) -> Any:
+    def send(self, publish: Callable[[Any, float], Any], timeout_s: float) -> Any:
         end = time.monotonic() + timeout_s
         return tenacity.Retrying(
             retry=tenacity.retry_if_exception(_is_transient),
@@ -321,7 +348,7 @@ class _StockClients:
             stop=tenacity.stop_after_delay(timeout_s),
             sleep=tenacity.sleep_using_event(self._closing),
             reraise=True,
-        )(self._bounded, send, end)
+        )(self._send_once, publish, end)
 
     def close(self) -> None:
         self._closing.set()
@@ -330,23 +357,20 @@ class _StockClients:
         if self._current is not None:
             self._current.close(CLOSE_S)
 
-    def _bounded(self, send: Callable[[Any, float], Any], end: float) -> Any:
+    def _send_once(self, publish: Callable[[Any, float], Any], end: float) -> Any:
         if self._closing.is_set():
             raise errors.ClientClosed(CLOSED)
         with self._lock:
             self._left = [thread for thread in self._left if thread.is_alive()]
-            is_full = len(self._left) >= LEFT_MAX
-        if is_full:
-            raise errors.BrokerUnreachable(
-                f'{NOT_DELIVERED}: {LEFT_MAX} earlier calls still wait for the broker'
-            )
+            if len(self._left) >= LEFT_MAX:
+                raise errors.BrokerUnreachable(
+                    f'{NOT_DELIVERED}: {LEFT_MAX} earlier calls still wait for the broker'
+                )
         outcome: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        used: list[_StockClient] = []
 
         def run() -> None:
             try:
-                used.append(self._taken(end))
-                outcome.put((self._attempt(used[0], send, end), None))
+                outcome.put((self._attempt(publish, end), None))
             except BaseException as exc:
                 outcome.put((None, exc))
 
@@ -364,18 +388,19 @@ class _StockClients:
             result, failure = None, oslo_messaging.MessagingTimeout()
         finally:
             self._outcomes.discard(outcome)
-        if isinstance(failure, oslo_messaging.MessagingTimeout):
+        if isinstance(failure, oslo_messaging.MessagingTimeout) and self._current:
             # oslo.messaging 17.1 tries a dead host again and again for replies. Each client leaves
             # its reply queue behind, which expires after half an hour.
-            for stock in used:
-                stock.is_retired |= time.monotonic() - stock.created_at > RENEW_S
+            age_s = time.monotonic() - self._current.created_at
+            self._current.is_retired |= age_s > RENEW_S
         if failure is not None:
             raise failure
         return result
 
-    def _attempt(self, stock: _StockClient, send: Callable[[Any, float], Any], end: float) -> Any:
+    def _attempt(self, publish: Callable[[Any, float], Any], end: float) -> Any:
+        stock = self._take(end)
         try:
-            return send(stock.client, _left_s(end))
+            return publish(stock.client, _left_s(end))
         except NOT_PUBLISHED:
             # Later calls use a fresh client; calls in flight keep this one for their replies.
             stock.is_retired = True
@@ -383,11 +408,10 @@ class _StockClients:
         finally:
             with self._lock:
                 stock.users -= 1
-                is_unused = stock.is_retired and not stock.users
-            if is_unused:
-                stock.close()
+                if stock.is_retired and not stock.users:
+                    stock.close()
 
-    def _taken(self, end: float) -> _StockClient:
+    def _take(self, end: float) -> _StockClient:
         with self._connecting:
             with self._lock:
                 old = self._current
@@ -401,12 +425,10 @@ class _StockClients:
             left_s = end - time.monotonic()
             transport.open_connection(conf, transport.shuffled(url), left_s=left_s).release()
             fresh = _StockClient(*self._settings)
-            fresh.users = 1
             with self._lock:
                 self._current = fresh
-                is_unused = old is not None and not old.users
-            if old is not None and is_unused:
-                old.close()
+                if old is not None and not old.users:
+                    old.close()
             return fresh
 
 

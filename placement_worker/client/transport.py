@@ -10,7 +10,6 @@ import copy
 import math
 import random
 import re
-import socket
 import ssl
 import time
 import uuid
@@ -20,12 +19,13 @@ from urllib.parse import urlsplit
 
 import oslo_messaging
 from amqp import Message
-from amqp.exceptions import AccessRefused, AMQPError, ChannelError, NotAllowed
+from amqp.exceptions import AccessRefused, AMQPError, ChannelError, NotAllowed, PreconditionFailed
 from kombu.connection import Connection
 from kombu.exceptions import KombuError
 from oslo_config import cfg
+from oslo_messaging import MessageDeliveryFailure, MessageUndeliverable
 
-from placement_worker.errors import BrokerRefused, BrokerUnreachable, ConfigurationError, file_error
+from placement_worker import errors
 from placement_worker.formats.text import without_python
 
 DEFAULTS = {
@@ -56,7 +56,8 @@ ENCODING = (
 NO_HOST = 'The transport URL names no broker: expected rabbit://user:password@host:port/'
 CONNECT_TIMEOUT_S, CONNECT_MIN_S = 5, 0.5
 # The errors of oslo.messaging whose message the broker has not confirmed.
-NOT_PUBLISHED = (oslo_messaging.MessageDeliveryFailure, KombuError, AMQPError, OSError)
+NOT_PUBLISHED = (MessageDeliveryFailure, MessageUndeliverable, KombuError, AMQPError, OSError)
+TOO_LARGE = 'is larger than'  # than max_message_size of RabbitMQ, in the text of PreconditionFailed
 DROP_S = 0.1
 DIAGNOSE_S = 1.6
 PORT = 5672
@@ -82,7 +83,7 @@ def transport_url(conf: cfg.ConfigOpts, url: str | None = None, **options: objec
         target = oslo_messaging.TransportURL.parse(conf, url)
         wrong = _not_for_kombu(url or conf.transport_url, target)
     except (cfg.NoSuchOptError, cfg.TemplateSubstitutionError):  # the text has a part of the URL
-        raise ConfigurationError(
+        raise errors.ConfigurationError(
             'transport_url is not valid: oslo.config takes the text behind its $ for the name of '
             f'another option; {ENCODING}'
         ) from None
@@ -93,7 +94,7 @@ def transport_url(conf: cfg.ConfigOpts, url: str | None = None, **options: objec
             f'The transport URL is not valid: after host and colon it needs a number; {ENCODING}'
         )
     if wrong:
-        raise ConfigurationError(wrong)
+        raise errors.ConfigurationError(wrong)
     if target.transport.startswith('rabbit'):
         added = {key: str(value) for key, value in options.items()}
         target.query = {**DEFAULTS, **added, **target.query}
@@ -149,14 +150,14 @@ def driver_errors() -> Iterator[None]:
     try:
         yield
     except (oslo_messaging.DriverLoadFailure, ImportError) as exc:  # ImportError: of kafka://
-        raise ConfigurationError(
+        raise errors.ConfigurationError(
             f'The transport URL cannot be used: {exc}; it must begin with rabbit://'
         ) from exc
     except cfg.ConfigSourceValueError as exc:  # its text has no section
         text = re.sub('(?<= option )', f'[{SECTION}] ', str(exc), count=1)
-        raise ConfigurationError(without_python(text)) from exc
+        raise errors.ConfigurationError(without_python(text)) from exc
     except (cfg.Error, ValueError) as exc:
-        raise ConfigurationError(f'The transport URL cannot be used: {exc}') from exc
+        raise errors.ConfigurationError(f'The transport URL cannot be used: {exc}') from exc
 
 
 def open_connection(
@@ -168,18 +169,19 @@ def open_connection(
 
     :param target: a TransportURL of `load_transport_url`.
     :param left_s: the seconds after which no attempt begins. There are two attempts per host, and
-        each step of one may take `CONNECT_TIMEOUT_S`, or `left_s` if that is shorter.
+        each step of one may take `CONNECT_TIMEOUT_S`, or the share of its host if that is shorter.
     :param more: options of py-amqp's connection.
     :raises BrokerRefused: a host refuses access, or its certificate is not trusted.
     """
     if not target.hosts:  # oslo.messaging would wait for one without a bound
         option = conf.get_location('transport_url')
         is_set = option and option.location.is_user_controlled
-        raise ConfigurationError(NO_HOST if is_set else '[DEFAULT] transport_url is not set')
+        raise errors.ConfigurationError(NO_HOST if is_set else '[DEFAULT] transport_url is not set')
     options = {**conf.oslo_messaging_rabbit, **target.query}
     failures = []
     end = time.monotonic() + left_s
-    for host in target.hosts:
+    for number, host in enumerate(target.hosts):
+        share_s = (end - time.monotonic()) / (len(target.hosts) - number)
         address = f'{host.hostname}:{host.port or PORT}'
         connection = Connection(
             hostname=host.hostname,
@@ -189,7 +191,7 @@ def open_connection(
             virtual_host=target.virtual_host or '/',
             ssl=_tls(options, host.hostname),
             login_method=options['rabbit_login_method'],
-            connect_timeout=min(CONNECT_TIMEOUT_S, max(end - time.monotonic(), CONNECT_MIN_S)),
+            connect_timeout=min(CONNECT_TIMEOUT_S, max(share_s, CONNECT_MIN_S)),
             transport_options={
                 'confirm_publish': True,
                 'read_timeout': ANSWER_S,
@@ -210,40 +212,25 @@ def open_connection(
             # A socket of eventlet ignores the timeouts that py-amqp sets in the kernel.
             connection.connection.sock.settimeout(min(ANSWER_S, max(left_s, CONNECT_MIN_S)))
             return connection
-    raise BrokerUnreachable(f'No broker responded: {"; ".join(failures)}')
+    raise errors.BrokerUnreachable(f'No broker responded: {"; ".join(failures)}')
 
 
 def obstacle(conf: cfg.ConfigOpts, target: Any, exchange: str) -> str | None:
     """Return why the broker takes no requests at present, within `DIAGNOSE_S`; None if it does."""
-    end = time.monotonic() + DIAGNOSE_S
-    reachable = [host for host in target.hosts if _accepts(host)]
-    if not reachable:
-        names = ', '.join(f'{host.hostname}:{host.port or PORT}' for host in target.hosts)
-        return f'no host accepts connections: {names}'
-    only = copy.copy(target)
-    only.hosts = reachable[:1]
     blocks: list[object] = []
-    half_s = (end - time.monotonic()) / 2
+    half_s = DIAGNOSE_S / 2
     try:
-        connection = open_connection(conf, only, left_s=half_s, on_blocked=blocks.append)
+        connection = open_connection(conf, target, left_s=half_s, on_blocked=blocks.append)
         with contextlib.ExitStack() as stack:
             stack.callback(drop, connection)
             publish = connection.channel().basic_publish_confirm
             for _ in range(2):  # RabbitMQ accepts one message of a connection before it blocks it
                 publish(Message(), exchange, uuid.uuid4().hex, confirm_timeout=half_s)
-    except (ChannelError, BrokerRefused):
+    except (ChannelError, errors.BrokerRefused):
         pass  # it responds
-    except (AMQPError, BrokerUnreachable, OSError) as exc:
-        return BLOCKED if blocks else f'the broker accepts connections but is silent: {exc}'
+    except (AMQPError, errors.BrokerUnreachable, OSError) as exc:
+        return BLOCKED if blocks else f'the broker is away or silent: {exc}'
     return None
-
-
-def _accepts(host: Any) -> bool:
-    try:
-        with socket.create_connection((host.hostname, host.port or PORT), DIAGNOSE_S / 3):
-            return True
-    except OSError:
-        return False
 
 
 def amqp_cause(
@@ -269,11 +256,36 @@ def shuffled(target: Any) -> Any:
     return url
 
 
-def queue_arguments(conf: cfg.ConfigOpts, target: Any) -> dict[str, Any]:
+def queue_options(conf: cfg.ConfigOpts, target: Any) -> tuple[dict[str, bool], dict[str, Any]]:
+    """Return the flags and the arguments with which oslo.messaging declares a queue."""
     options = {**conf.oslo_messaging_rabbit, **target.query}
+    is_quorum = is_true(options['rabbit_quorum_queue'])
+    flags = {
+        'durable': is_quorum or is_true(options['amqp_durable_queues']),
+        'auto_delete': is_true(options['amqp_auto_delete']),
+    }
     limits = {argument: int(options[name]) for name, argument in ARGUMENTS.items()}
-    quorum = {'x-queue-type': 'quorum'}
-    return quorum | {argument: limit for argument, limit in limits.items() if limit}
+    quorum = {'x-queue-type': 'quorum', **{name: limit for name, limit in limits.items() if limit}}
+    return flags, quorum if is_quorum else {}
+
+
+def declare_bound(
+    channel: Any, conf: cfg.ConfigOpts, target: Any, exchange: str, queue: str
+) -> None:
+    """Declare an exchange and a queue whose routing key is its name, and bind them.
+
+    :raises QueueMismatch: one of them exists with other options.
+    """
+    flags, arguments = queue_options(conf, target)
+    try:
+        channel.exchange_declare(exchange, 'topic', **flags)
+        channel.queue_declare(queue, arguments=arguments, **flags)
+        channel.queue_bind(queue, exchange, queue)
+    except PreconditionFailed as exc:
+        raise errors.QueueMismatch(
+            f'Exchange {exchange} or queue {queue} exists on the broker with other options than '
+            f'it needs: {exc}. Use other names, or delete it when it is not in use'
+        ) from exc
 
 
 def is_true(option: object) -> bool:
@@ -287,7 +299,7 @@ def _establish(connection: Connection, address: str, retries: int) -> None:
         )
     except (AccessRefused, NotAllowed) as exc:
         cause = str(exc).removeprefix('(0, 0): ')
-        raise BrokerRefused(
+        raise errors.BrokerRefused(
             f'The broker at {address} refused access: {cause}; {_remedy(exc)}'
         ) from exc
     except TRANSIENT_TLS_ERRORS:
@@ -295,7 +307,7 @@ def _establish(connection: Connection, address: str, retries: int) -> None:
     except ssl.SSLError as exc:
         is_plain = getattr(exc, 'reason', None) == 'WRONG_VERSION_NUMBER'
         hint = '; this port may be without TLS: check port and ssl' if is_plain else ''
-        raise BrokerRefused(
+        raise errors.BrokerRefused(
             f'No TLS with the broker at {address}: {_tls_cause(exc)}{hint}'
         ) from exc
 
@@ -335,10 +347,10 @@ def _tls(options: Mapping[str, Any], hostname: str) -> dict[str, Any] | bool:
                 context.load_cert_chain(file, files.get('keyfile'), password='')
         except ssl.SSLError as exc:
             option = f'{TLS_FILES[name]} = {file}'
-            raise ConfigurationError(f'{option} cannot be used: {_tls_cause(exc)}') from exc
+            raise errors.ConfigurationError(f'{option} cannot be used: {_tls_cause(exc)}') from exc
         except OSError as exc:
-            raise ConfigurationError(
-                f'{TLS_FILES[name]} cannot be read: {file_error(exc)}'
+            raise errors.ConfigurationError(
+                f'{TLS_FILES[name]} cannot be read: {errors.file_error(exc)}'
             ) from exc
     if 'ca_certs' not in files:
         return files or True

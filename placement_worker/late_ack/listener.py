@@ -32,7 +32,6 @@ REMEMBERED = 4096  # finished requests that are recognized if their acknowledgem
 ID_MAX = 255  # characters of a unique id; those of oslo.messaging have 32
 RESPONSE_S = 10  # the longest wait for a byte from the broker while queues are declared
 CLOSE_S = 2  # the longest wait for the broker's response when the connection is closed
-BIND_S = 7  # the interval at which the queues are bound again, in case the exchange was deleted
 WARN_DISCONNECTED_S = 30  # the interval of warnings while no host of the broker responds
 JSON = 'application/json'  # the content type of every message of oslo.messaging
 
@@ -64,18 +63,17 @@ class ListenConnection:
     It replaces `consume` of the driver's connection, whose reconnection cannot be bounded: within a
     short timeout it never leaves a dead host, and within a long one it neither stops nor reports.
     Any error of the connection or its channel loses the connection; the broker then requeues
-    unacknowledged requests.
+    unacknowledged requests. Each connection binds the queues once: RabbitMQ 4.3 closes a connection
+    to a node without a majority that binds a queue.
     """
 
-    def __init__(self, context: Any, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, context: Any) -> None:
         self._context = context
         self._connection = context.connection
         self._connection.max_retries = 0  # one attempt per `reconnect`
         # The driver sets its own read timeout only after it has declared the queues.
         self._amqp.transport_options['read_timeout'] = RESPONSE_S
-        self._monotonic = monotonic
         self._is_consuming = False
-        self._bound_at = monotonic()
 
     @property
     def is_connected(self) -> bool:
@@ -101,8 +99,6 @@ class ListenConnection:
         try:
             if not self._is_consuming:
                 self._consume()
-            elif self._monotonic() - self._bound_at > BIND_S:
-                self._bind()
             with contextlib.suppress(TimeoutError):
                 self._amqp.drain_events(timeout=timeout_s)
             if self._connection._heartbeat_supported_and_enabled():
@@ -140,14 +136,7 @@ class ListenConnection:
     def _consume(self) -> None:
         for consumer, tag in self._connection._consumers.items():
             consumer.consume(self._connection, tag=tag)
-        self._is_consuming, self._bound_at = True, self._monotonic()
-
-    def _bind(self) -> None:
-        # A deleted exchange takes the bindings along, without a notice. Without the exchange the
-        # broker closes the channel, and reconnecting declares everything.
-        for consumer in self._connection._consumers:
-            consumer.queue.queue_bind(nowait=True)
-        self._bound_at = self._monotonic()
+        self._is_consuming = True
 
     def _drop(self) -> None:
         """Close the socket without a closing handshake, which a dead host would delay."""

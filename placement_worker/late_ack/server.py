@@ -7,7 +7,7 @@ import logging
 import sys
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from amqp import Message
 from oslo_messaging._drivers import base, impl_rabbit
@@ -38,14 +38,6 @@ NO_ENVELOPE = (
 
 class Reject(BaseException):
     """Raise it in a dispatcher to drop a request; RabbitMQ dead-letters it if a policy says so."""
-
-
-class Heartbeat(NamedTuple):
-    """Times on the monotonic clock; `begun_at` is the start of the oldest request in flight."""
-
-    polled_at: float
-    begun_at: float | None
-    disconnected_at: float | None
 
 
 class LateAckServer(rpc_server.RPCServer):
@@ -154,17 +146,18 @@ def driver_of(transport: Any) -> Any:
     return transport._driver
 
 
-def heartbeat(server: Any) -> Heartbeat | None:
-    """Return the heartbeat of an RPC server; None before it listens.
+def heartbeat(server: Any) -> tuple[float, float | None, float | None] | None:
+    """Return the last poll, the start of the oldest request in flight, and the loss of the broker.
 
-    The stock server counts as connected, just polled, and idle.
+    They are times on the monotonic clock. Before the server listens, return None. The stock server
+    counts as connected, just polled, and idle.
     """
     if server.listener is None:
         return None
     listener = _listener(server)
     if listener is None:
-        return Heartbeat(time.monotonic(), None, None)
-    return Heartbeat(listener.polled_at, listener.in_flight.oldest(), listener.disconnected_at)
+        return time.monotonic(), None, None
+    return listener.polled_at, listener.in_flight.oldest(), listener.disconnected_at
 
 
 def requests_in_flight(server: Any) -> RequestsInFlight | None:

@@ -25,6 +25,7 @@ from typing_extensions import override
 from placement_worker import errors
 from placement_worker.client.transport import (
     NOT_PUBLISHED,
+    TOO_LARGE,
     amqp_cause,
     driver_errors,
     load_transport_url,
@@ -42,7 +43,6 @@ DRIVERS = 'oslo.messaging.notify.drivers'  # the entry points that `driver` can 
 QUEUE_MAX = 10_000
 RETRY_S = 1.0
 STOP_S = 5.0  # to empty the queue at a stop
-TOO_LARGE = 'is larger than'  # than max_message_size of RabbitMQ
 SECTION = '[oslo_messaging_notifications]'
 # The methods that may change a cluster or a load balancer.
 _NOTIFIED = {rpc.POLICY_CHECK.name, rpc.POLICY_ATTACH.name, rpc.POLICY_DETACH.name}

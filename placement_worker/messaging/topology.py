@@ -32,34 +32,27 @@ class Differences(NamedTuple):
     mismatches: list[str]
 
 
-def declare(conf: cfg.ConfigOpts, target: Any, queues: Collection[str], parking_lot: str) -> None:
+def declare(
+    conf: cfg.ConfigOpts, target: Any, queues: Collection[str], parking_lot: str
+) -> dict[str, int]:
     """Declare the exchange and queues, bind them, and check the permissions to use them.
 
     :param parking_lot: the queue that has no delivery limit.
+    :returns: the number of consumers by queue.
     :raises QueueMismatch: an exchange or a queue exists with other arguments.
     :raises BrokerRefused: a permission is missing.
     """
+    consumers = {}
     if _is_rabbit(target):
         with _connected(conf, target) as connection:
             topology = _Topology(conf, target, connection, parking_lot)
             topology.check_permissions(queues)
             topology.declare_exchange()
             for queue in queues:
-                topology.declare_queue(queue)
-                topology.bind_queue(queue)
-
-
-def declare_queue(
-    conf: cfg.ConfigOpts, target: Any, connection: Connection, queue: str, parking_lot: str
-) -> None:
-    _Topology(conf, target, connection, parking_lot).declare_queue(queue)
-
-
-def consumer_count(conf: cfg.ConfigOpts, target: Any, queue: str) -> int:
-    if not _is_rabbit(target):
-        return 0
-    with _connected(conf, target) as connection:
-        return int(connection.channel().queue_declare(queue, passive=True).consumer_count)
+                consumers[queue] = topology.declare_queue(queue)
+                with _channel(connection) as channel:
+                    channel.queue_bind(queue, topology.exchange, queue)
+    return consumers
 
 
 def compare(
@@ -142,17 +135,11 @@ class _Topology:
     def __init__(
         self, conf: cfg.ConfigOpts, target: Any, connection: Connection, parking_lot: str
     ) -> None:
-        options = {**conf.oslo_messaging_rabbit, **target.query}
-        is_quorum = transport.is_true(options['rabbit_quorum_queue'])
         self.exchange = transport.control_exchange(conf)
         self._connection = connection
         self._vhost = target.virtual_host or '/'
         self._parking_lot = parking_lot
-        self._arguments = transport.queue_arguments(conf, target) if is_quorum else {}
-        self._flags = {
-            'durable': is_quorum or transport.is_true(options['amqp_durable_queues']),
-            'auto_delete': transport.is_true(options['amqp_auto_delete']),
-        }
+        self._flags, self._arguments = transport.queue_options(conf, target)
 
     def declare_exchange(self) -> None:
         command = (  # rabbitmqctl has no subcommand for it
@@ -162,17 +149,16 @@ class _Topology:
         with self._channel(f'Exchange {self.exchange}', command) as channel:
             channel.exchange_declare(self.exchange, 'topic', **self._flags)
 
-    def declare_queue(self, queue: str) -> None:
+    def declare_queue(self, queue: str) -> int:
+        """Declare a queue, and return the number of its consumers."""
         is_parking_lot = queue == self._parking_lot
         limit = UNLIMITED if is_parking_lot and self._arguments else {}
         command = f'rabbitmqctl -p {self._vhost} delete_queue {queue}'
         first = EMPTY_FIRST if is_parking_lot else ''
         with self._channel(f'Queue {queue}', command, first) as channel:
-            channel.queue_declare(queue, arguments={**self._arguments, **limit}, **self._flags)
-
-    def bind_queue(self, queue: str) -> None:
-        with self._channel(f'Queue {queue}') as channel:
-            channel.queue_bind(queue, self.exchange, queue)
+            arguments = {**self._arguments, **limit}
+            declared = channel.queue_declare(queue, arguments=arguments, **self._flags)
+            return int(declared.consumer_count)
 
     def check_permissions(self, queues: Collection[str]) -> None:
         """Check the permissions to declare, bind, consume and reply, and change nothing.
@@ -211,7 +197,7 @@ class _Topology:
             getattr(channel, operation)(*names, **options)
 
     @contextlib.contextmanager
-    def _channel(self, name: str, command: str = '', first: str = '') -> Iterator[Any]:
+    def _channel(self, name: str, command: str, first: str = '') -> Iterator[Any]:
         try:
             with _channel(self._connection) as channel:
                 yield channel

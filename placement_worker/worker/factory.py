@@ -114,10 +114,10 @@ def declare_queues(conf: cfg.ConfigOpts) -> None:
         wait=tenacity.wait_exponential(max=BROKER_WAIT_MAX_S),
         before_sleep=_log_retry,
     )
-    retry(topology.declare, conf, target, queue_names(conf), parking_lot(conf))
+    consumers = retry(topology.declare, conf, target, queue_names(conf), parking_lot(conf))
     own_queue = f'{conf.worker.topic}.{conf.worker.host}'
     # No process of this worker consumes yet, so a consumer belongs to another worker.
-    if retry(topology.consumer_count, conf, target, own_queue):
+    if consumers.get(own_queue):
         LOG.warning(
             'Queue %s already has a consumer; set a unique [worker] host on each worker', own_queue
         )
@@ -224,11 +224,9 @@ class ServerFactory:
     def _move(self, message: Any, limit: DeathLimit) -> None:
         """Move a message to the queue of a limit, on a connection with timeouts for every step."""
         target = transport_url(self.conf)
+        # The queue may have been deleted since the worker started.
+        topology.declare(self.conf, target, [limit.queue], parking_lot(self.conf))
         with open_connection(self.conf, target) as connection:
-            # The queue may have been deleted since the worker started.
-            topology.declare_queue(
-                self.conf, target, connection, limit.queue, parking_lot(self.conf)
-            )
             parking.move(connection, message, limit)
 
 

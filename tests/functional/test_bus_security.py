@@ -288,6 +288,17 @@ def test_reply_without_write_permission_is_logged_and_the_worker_continues(worke
     assert client.policy_check(GOOD).action.data['status'] == 'OK'
 
 
+def test_queue_that_the_engine_must_not_bind_is_reported_as_unbound(client, secured):
+    """An engine learns that the queue lost its binding, and that a start of a worker repairs it."""
+    with channel_of(secured, 'guest', 'guest') as channel:
+        channel.queue_unbind(TOPIC, EXCHANGE, TOPIC)
+        with pytest.raises(errors.NoWorkerAnswered, match=f'^Queue {TOPIC} exists, but is not bou'):
+            client.policy_check(GOOD)
+        channel.queue_bind(TOPIC, EXCHANGE, TOPIC)
+
+    assert client.policy_check(GOOD).action.data['status'] == 'OK'
+
+
 REPLIES = f'reply_{"1" * 32}'
 FORBIDDEN_TO_ALL = {
     'declare another queue': lambda channel: channel.queue_declare('other', durable=True),

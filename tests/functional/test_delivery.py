@@ -15,7 +15,7 @@ import oslo_messaging
 import pytest
 from oslo_config import cfg
 
-from placement_worker.errors import WorkerFailed
+from placement_worker.errors import NoWorkerAnswered, QueueMismatch, WorkerFailed
 from placement_worker.late_ack.server import LateAckServer
 from tests.factories import request, zone_policy
 from tests.functional.conftest import CLOUD, Worker, amqp, raw_client, responds
@@ -322,11 +322,16 @@ def test_driver_without_late_acknowledgement_logs_a_warning(caplog):
     assert 'FakeDriver acknowledges requests BEFORE they are handled' in warning.message
 
 
-@pytest.mark.parametrize('what', ['exchange', 'queue'])
+@pytest.mark.parametrize(
+    ('what', 'error_of_clients'), [('exchange', NoWorkerAnswered), ('queue', QueueMismatch)]
+)
 def test_worker_with_a_mismatched_queue_names_the_command_that_repairs_it(
-    what, own_broker, tmp_path
+    what, error_of_clients, own_broker, tmp_path
 ):
-    """A worker does not start on a queue with other options; its error has a working command."""
+    """A worker does not start on a queue with other options; its error has a working command.
+
+    A client says that the queue does not fit, instead of that there is none.
+    """
     topic, exchange = f'test-mismatch-{what}', f'test-mismatch-{what}'
     with amqp(own_broker.url) as connection:
         if what == 'exchange':
@@ -348,6 +353,11 @@ def test_worker_with_a_mismatched_queue_names_the_command_that_repairs_it(
     assert 'inequivalent arg' in error
     program, *arguments = shlex.split(error.rpartition('again: ')[2])
     assert program == 'rabbitmqctl'
+    with (
+        closing(worker.client(exchange=exchange)) as client,
+        pytest.raises(error_of_clients, match=f'queue.* {topic}'),
+    ):
+        client.get_capabilities()
     own_broker.control(*arguments)
     worker.process = worker.start()
     with closing(worker.client(exchange=exchange, timeout_s=5)) as client:

@@ -1,20 +1,21 @@
-"""Replies that exceed the broker's limit of the size of a message."""
+"""Requests and replies that exceed the broker's limit of the size of a message."""
 
 import queue
 from contextlib import closing
 
 import pytest
 
-from placement_worker.errors import ReplyTooLarge
+from placement_worker.errors import InvalidRequest, ReplyTooLarge
 from tests.broker import Broker
-from tests.factories import request, zone_policy
+from tests.factories import nodes, request, zone_policy
 from tests.waiting import DEADLINE_S
 
 MAX_BYTES = 20_000
 # The reply has a place for each of the new nodes, and the request only their number.
 LARGE = request('CLUSTER_SCALE_OUT', [zone_policy('a')], inputs={'count': 900})
+TOO_LARGE = request('CLUSTER_SCALE_OUT', [zone_policy('a')], nodes(a=300))
 SMALL = request('CLUSTER_SCALE_OUT', [zone_policy('a')], inputs={'count': 1})
-SIZES = rf'message size \d{{5}} is larger than configured max size {MAX_BYTES}'
+SIZES = rf'message size \d{{5,6}} is larger than configured max size {MAX_BYTES}'
 
 
 @pytest.fixture(scope='module')
@@ -26,6 +27,14 @@ def client(start_worker):
         worker = start_worker({'zones': {'a': True}}, url=broker.start().url)
         with closing(worker.client()) as client:
             yield client
+
+
+def test_request_that_is_too_large_is_refused_with_both_sizes(client):
+    """The engine learns that it must send less, instead of trying again."""
+    with pytest.raises(InvalidRequest, match=f'^The broker refused the request: .*{SIZES}'):
+        client.policy_check(TOO_LARGE)
+
+    assert client.policy_check(SMALL).action.data['status'] == 'OK'
 
 
 def test_reply_that_is_too_large_is_an_error_with_both_sizes(client):

@@ -63,11 +63,12 @@ def test_cluster_with_each_node_killed_in_turn_loses_no_cast_and_no_call(cluster
 
 
 def test_cluster_with_two_of_three_nodes_dead_loses_nothing_and_serves_when_the_second_returns(
-    cluster, worker, engine
+    cluster, worker, engine, start_worker
 ):
     """Without a majority no request gets a reply and nothing is lost; with one again, the worker
-    serves.
+    serves. A worker on the node that is left keeps its connection.
     """
+    placed = start_worker(url=cluster.nodes[0].url, **PATIENT)
     busy = settled(engine(worker), *cluster.nodes)
     busy.cast(20)
     assert busy.lost(timeout_s=120) == set()
@@ -86,6 +87,7 @@ def test_cluster_with_two_of_three_nodes_dead_loses_nothing_and_serves_when_the_
     casting.join()
 
     assert answered == 0
+    assert 'Lost the connection' not in placed.log.read_text()
     assert busy.lost(timeout_s=120) == set()
     assert busy.answered() == {'OK': 11}
     print(f'two of three nodes dead: served {took:.1f} s after the second returned')

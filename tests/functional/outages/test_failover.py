@@ -115,8 +115,8 @@ def test_queues_deleted_at_run_time_are_declared_and_consumed_again(start, own_b
     print(f'queues deleted: served again after {took:.1f} s')
 
 
-def test_exchange_deleted_at_run_time_is_declared_and_bound_again(start, own_broker):
-    """A worker whose exchange is deleted while it runs serves again."""
+def test_exchange_deleted_at_run_time_is_declared_and_bound_by_the_next_client(start, own_broker):
+    """The next request declares the exchange, and finds and binds the queue of the worker."""
     worker = start()
     with amqp(own_broker.url) as connection:
         connection.default_channel.exchange_delete('placement_worker')

@@ -5,11 +5,11 @@ import subprocess
 import sys
 import threading
 import time
-from unittest.mock import Mock
+from unittest.mock import MagicMock, Mock
 
 import oslo_messaging
 import pytest
-from amqp.exceptions import AccessRefused
+from amqp.exceptions import AccessRefused, NotFound, PreconditionFailed
 
 from placement_worker import errors
 from placement_worker.client import rpc_client, transport
@@ -67,7 +67,7 @@ class FakeRpcClient:
 def sender(monkeypatch):
     sender = FakeRpcClient()
     monkeypatch.setattr(oslo_messaging, 'get_rpc_client', lambda *_, **__: sender)
-    monkeypatch.setattr(transport, 'open_connection', lambda *_, **__: Mock())
+    monkeypatch.setattr(transport, 'open_connection', lambda *_, **__: MagicMock())
     monkeypatch.setattr(transport, 'obstacle', lambda *_: None)
     monkeypatch.setattr(rpc_client, 'PAUSE_MAX_S', 0.01)
     return sender
@@ -186,15 +186,19 @@ def test_call_without_a_request_id_gets_one_that_a_failure_notes(client, sender)
             'policy_type_list failed in the worker: RuntimeError: no, result',
         ),
         (
-            oslo_messaging.MessageUndeliverable(None, 'e', 'k', None),
-            errors.NoWorkerAnswered,
-            'There is no queue for topic placement-worker: no worker has served this topic of '
-            'exchange placement_worker; start one, or correct the topic or the exchange',
-        ),
-        (
             refused('Unable to connect', AccessRefused('ACCESS_REFUSED - access to exchange')),
             errors.BrokerRefused,
             'The request could not be delivered: ACCESS_REFUSED - access to exchange',
+        ),
+        (
+            refused('', PreconditionFailed('message size 9 is larger than configured max size 8')),
+            errors.InvalidRequest,
+            'The broker refused the request: message size 9 is larger than configured max size 8',
+        ),
+        (
+            refused('', PreconditionFailed("inequivalent arg 'durable'")),
+            errors.QueueMismatch,
+            "The broker refused the request: inequivalent arg 'durable'",
         ),
     ],
 )  # fmt: skip
@@ -207,6 +211,66 @@ def test_call_that_fails_raises_an_error_of_the_package(failure, kind, message, 
 
     assert type(raised.value) is kind
     assert str(raised.value) == message
+
+
+@pytest.fixture
+def channel(monkeypatch, sender):
+    """Return the channel on which the client looks for the queue of a request."""
+    connection = MagicMock()
+    monkeypatch.setattr(transport, 'open_connection', lambda *_, **__: connection)
+    return connection.__enter__.return_value.channel.return_value
+
+
+UNDELIVERABLE = oslo_messaging.MessageUndeliverable(None, 'e', 'k', None)
+
+
+@pytest.mark.parametrize(
+    ('failures', 'kind', 'message'),
+    [
+        (
+            [NotFound('no queue')],
+            errors.NoWorkerAnswered,
+            'There is no queue for topic placement-worker.h: no worker with [worker] host = h has '
+            'served this topic of exchange placement_worker; start one, or correct the topic or '
+            'the exchange',
+        ),
+        (
+            [None, AccessRefused('access refused')],
+            errors.NoWorkerAnswered,
+            'Queue placement-worker.h exists, but is not bound to exchange placement_worker: '
+            'start a worker again, which binds it or says why it cannot',
+        ),
+        (
+            [None, PreconditionFailed("inequivalent arg 'x-queue-type'")],
+            errors.QueueMismatch,
+            'Exchange placement_worker or queue placement-worker.h exists on the broker with '
+            "other options than it needs: inequivalent arg 'x-queue-type'. Use other names, or "
+            'delete it when it is not in use',
+        ),
+    ],
+)
+def test_request_without_a_bound_queue_says_whether_the_queue_exists(
+    failures, kind, message, sender, channel
+):
+    """A queue that is missing differs from one that does not fit, or that nobody has bound."""
+    sender.failure = UNDELIVERABLE
+    channel.queue_declare.side_effect = failures
+
+    with pytest.raises(errors.PlacementWorkerError) as raised:
+        PolicyClient('rabbit://', server='h').policy_type_list()
+
+    assert type(raised.value) is kind
+    assert str(raised.value) == message
+    channel.queue_bind.assert_not_called()
+
+
+def test_queue_that_lost_its_binding_is_bound_and_gets_the_request(client, sender, channel):
+    """An exchange that was deleted and declared again costs no request."""
+    sender.failures = [UNDELIVERABLE]
+
+    assert client.policy_type_list() == []
+    assert len(sender.sent) == 2
+    channel.queue_bind.assert_called_once_with(TOPIC, EXCHANGE, TOPIC)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """The queue topology that the worker declares and compares, and the permissions that it checks."""
 
 import contextlib
+from types import SimpleNamespace
 
 import pytest
 from amqp.exceptions import AccessRefused, NotFound, PreconditionFailed
@@ -44,6 +45,8 @@ class Broker:
         self._run('find' if passive else 'declare', name, arguments)
         if not passive:
             self.declared[name] = arguments
+            return SimpleNamespace(consumer_count=len(self.declared))
+        return None
 
     def queue_bind(self, queue, exchange, routing_key):
         self._run('bind', queue)
@@ -100,8 +103,9 @@ def test_needed_with_a_refused_resource_names_its_permission(resource, permissio
 
 def test_declare_gives_the_parking_lot_alone_no_delivery_limit(conf, target, broker):
     """Requests in the parking lot can be listed any number of times; no channel stays open."""
-    topology.declare(conf, target, ['t', 't-parked'], 't-parked')
+    consumers = topology.declare(conf, target, ['t', 't-parked'], 't-parked')
 
+    assert consumers == {'t': 1, 't-parked': 2}
     assert broker.declared == {
         't': {'x-queue-type': 'quorum', 'x-delivery-limit': 100},
         't-parked': {'x-queue-type': 'quorum', 'x-delivery-limit': 10**9},
@@ -160,7 +164,6 @@ def test_compare_lists_missing_and_mismatched_queues_without_creating_any(conf, 
 def test_another_driver_has_no_topology(conf):
     """Drivers other than rabbit have nothing to declare or compare."""
     target = load_transport_url(conf, 'fake://')
-    topology.declare(conf, target, ['t'], 't-parked')
 
+    assert topology.declare(conf, target, ['t'], 't-parked') == {}
     assert topology.compare(conf, target, ['t'], 't-parked') == ([], [])
-    assert topology.consumer_count(conf, target, 't') == 0
