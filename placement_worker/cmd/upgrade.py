@@ -51,6 +51,7 @@ _OPTION_LISTS = 'oslo.config.opts'  # by which packages list their options
 # Libraries read more options than they list, e.g. [oslo_messaging_tracing].
 _INCOMPLETE_PREFIX = 'oslo_'
 _OLDEST_BROKER = '3.10'
+_POLICY_BROKER = '4.3'  # the oldest one that keeps the requests of a vanished host for a minute
 _BROKER = 'Broker'
 _ON_THE_BROKER = ('Exchange and queues', 'Notifications')
 _CHECK_FAILED = 255  # oslo.upgradecheck's exit status if the check itself failed
@@ -268,21 +269,26 @@ def check_broker(conf: cfg.ConfigOpts) -> str:
         )
     with open_connection(conf, target) as connection:
         version = str(connection.connection.server_properties.get('version', ''))
-    check_broker_version(version)
-    return f'RabbitMQ {version}'
+    return check_broker_version(version)
 
 
-def check_broker_version(version: str) -> None:
+def check_broker_version(version: str) -> str:
     required = f'{_OLDEST_BROKER} or newer is required'
     if not version[:1].isdigit():
         raise Concern(f'The broker reports no version; RabbitMQ {required}')
     try:
-        is_old = Version(version.partition('-')[0].partition('+')[0]) < Version(_OLDEST_BROKER)
+        number = Version(version.partition('-')[0].partition('+')[0])
     except InvalidVersion:
         text = f'The broker reports the unknown version {escaped(version)}; RabbitMQ {required}'
         raise Concern(text) from None
-    if is_old:
+    if number < Version(_OLDEST_BROKER):
         raise ConfigurationError(f'The broker is RabbitMQ {version}; {required}')
+    if number < Version(_POLICY_BROKER):
+        return f'RabbitMQ {version}'
+    return (
+        f'RabbitMQ {version}. This check cannot see its policies: "rabbitmqctl list_policies" must '
+        'have consumer-disconnected-timeout for the queues of the workers'
+    )
 
 
 def check_queues(conf: cfg.ConfigOpts) -> str | None:

@@ -324,7 +324,8 @@ def test_broker_too_old_is_a_failure(version, kind, words):
     with pytest.raises(kind, match=re.escape(words)):
         upgrade.check_broker_version(version)
     for recent in ('3.10.8', '4.1.0+rc.2'):
-        upgrade.check_broker_version(recent)
+        assert upgrade.check_broker_version(recent) == f'RabbitMQ {recent}'
+    assert 'consumer-disconnected-timeout' in upgrade.check_broker_version('4.3.0')
 
 
 HOSTNAME_OPTION = 'ssl_enforce_hostname_verification'
