@@ -2,6 +2,11 @@
 
 import itertools
 
+import pytest
+
+# The pages differ in their numbers alone; test_report_layout.py looks at those of all scenarios.
+pytestmark = pytest.mark.parametrize('report_file', ['zone-outage'], indirect=True)
+
 FOCUSED = """() => {
     const e = document.activeElement, style = getComputedStyle(e);
     const box = e.getBoundingClientRect();
