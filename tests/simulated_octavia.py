@@ -4,7 +4,7 @@ import copy
 import datetime
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
@@ -18,7 +18,7 @@ from placement_worker.cloud.embedded.octavia_simulator import (
     Settings,
 )
 from placement_worker.cloud.embedded.state_machine import StateMachine
-from placement_worker.cloud.ports import OctaviaSettings
+from placement_worker.cloud.ports import ApiError, OctaviaSettings
 from placement_worker.handlers.service import Endpoints, WorkerSettings
 from placement_worker.policies.registry import Registry
 from tests.factories import Json, bind, load_balancing_policy
@@ -84,6 +84,10 @@ class Call:
 Around = Callable[[Call], Any]
 
 
+def _unsupported() -> None:
+    raise ApiError('not supported', 501)
+
+
 class Watched:
     """An Octavia whose calls pass through a function that may replace them."""
 
@@ -111,6 +115,7 @@ class Lab:
     pending_s: float = 1
     description: Json = field(default_factory=dict)
     batch_members: bool = True
+    nested_creation: bool = True
     clock: Clock = field(default_factory=Clock)
     store: MemoryStore = field(default_factory=MemoryStore)
     around: Around = lambda call: call.act()
@@ -146,6 +151,9 @@ class Lab:
 
     def _watched(self, call: Call) -> Any:
         self.calls.append(call)
+        is_nested = call.name == 'create' and 'listeners' in call.arguments[1]
+        if is_nested and not self.nested_creation:
+            call = replace(call, act=_unsupported)
         return self.around(call)
 
     def endpoints(self) -> Endpoints:

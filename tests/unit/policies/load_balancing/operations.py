@@ -1,295 +1,295 @@
-"""Operations of the load-balancing policy on a small cluster, for tests that disturb them."""
+"""Operations on a cluster with two load-balancing policies, for tests that disturb them."""
 
-import functools
+import contextlib
+from functools import cache, partial
+
+import pytest
 
 from placement_worker.cloud.ports import ApiError
 from tests.factories import bind, connected, load_balancing_policy, request
 from tests.simulated_octavia import KINDS, Lab, data_of, patched
-from tests.unit.policies.load_balancing.building_blocks import (
-    after,
-    created,
-    ids_of,
-    member_ids,
-    recreated,
-    status,
-)
+from tests.unit.policies.load_balancing.building_blocks import Killed, created, ids_of, recreated
 
-# The lb_status_timeout of all operations.
+# The lb_status_timeout of all policies.
 TIMEOUT_S = 60
 
 
-class Operation:
-    """An operation on a small cluster, and checks of its result."""
+class TwoPolicies:
+    """A cluster of two nodes behind the ports 80 (policy a) and 443 (policy b).
 
-    batch = True
-    expires_at = None
+    The object does what an engine does: it stores the data of each reply.
 
-    def __init__(self):
-        self.lab = Lab(batch_members=self.batch)
-        self.members = [connected(number) for number in range(1, 4)]
-        self.prepare()
-        self.lab.calls.clear()
-        self.began = self.lab.clock()
+    :ivar foreign: the member of another client in the pool of policy b, if that pool is
+        preexisting: name -> address.
+    """
 
-    def prepare(self):
-        self.policy = load_balancing_policy(lb_status_timeout=TIMEOUT_S, health_monitor={})
+    def __init__(self, lab, numbers=(1, 2), *, preexisting=False):
+        self.lab = lab
+        self.cluster_data = {}
+        self.members = [connected(number) for number in numbers]
+        self.policies = {name: self._policy(name, port) for name, port in (('a', 80), ('b', 443))}
+        self.foreign = {}
+        if preexisting:
+            self.foreign = {'foreign': '10.0.0.100'}
+            lb, pool = lab.foreign('10.0.0.100', port=443)
+            properties = self.policies['b']['spec']['properties']
+            properties['loadbalancer'] = lb
+            properties['pool'] = {**properties['pool'], 'id': pool}
+        for name in self.policies:
+            assert self.attach(name)['status'] == 'OK'
 
-    def run(self):
-        """Run the operation; return status, reason and reply."""
-
-    def checked(self, asked):
-        reply = self.lab.check(asked)
-        return *status(reply), reply
-
-    def bound(self, method):
-        reply = method(bind(self.policy, self.members, expires_at=self.expires_at))
-        return reply['status'], reply['reason'], reply
-
-    def records(self):
-        """Return the data of nodes that record their members: node name -> data."""
-        return {name: {'lb_member': id_} for name, id_ in member_ids(self.lab).items()}
-
-    def detach(self):
-        """Detach the policy without the stored data."""
-        return self.lab.detach(bind(self.policy, self.members))
-
-    def is_right(self, reply):
-        """Check the state after a success."""
-
-    def is_clean(self, reply):
-        """Check that a failure left nothing, or that the reply names what is left."""
-
-    def is_right_though_it_vanished(self, ended, reason, reply):
-        """Check the result after another client deleted all objects."""
-        assert ended == 'ERROR'
-        assert any(
-            words in f'{reason} {reply}'
-            for words in ('does not exist any more', 'not found', 'has no', 'was deleted')
+    def _policy(self, name, port):
+        vip = {'subnet': 'private-subnet', 'protocol_port': port}
+        policy = load_balancing_policy(
+            pool={'protocol_port': port}, vip=vip, lb_status_timeout=TIMEOUT_S, health_monitor={}
         )
-        assert self.lab.is_empty()
+        return {**policy, 'id': name, 'name': name}
 
+    def attach(self, name):
+        return self.stored(self.lab.attach(self.binding(name)))
 
-class Attach(Operation):
-    def run(self):
-        return self.bound(self.lab.attach)
+    def detach(self, name):
+        return self.stored(self.lab.detach(self.binding(name)))
 
-    def is_right(self, reply):
-        made = self.lab.settled()
-        assert {len(made[kind]) for kind in KINDS} == {1}
-        assert {one['provisioning_status'] for kind in made.values() for one in kind} == {'ACTIVE'}
-        assert ids_of(reply['policy']) == {kind: made[kind][0]['id'] for kind in KINDS}
-        assert data_of(patched(self.members, reply)) == self.records()
-        assert self.lab.addresses() == ['10.0.0.1', '10.0.0.2', '10.0.0.3']
+    def check(self, action, **more):
+        return self.stored(self.lab.check(self.checked(action, **more)))
 
-    def is_right_though_it_vanished(self, ended, reason, reply):
-        """The objects may also vanish after the last lookup."""
-        assert ended == 'OK'
-        if not self.lab.is_empty():
-            self.is_right(reply)
+    def after(self, action, **more):
+        return self.check(action, target='AFTER', **more)
 
-    def is_clean(self, reply):
-        assert reply['policy']['data'] == {}
-        assert reply['cluster'] is None
-        assert reply['nodes'] == {}
-        assert self.lab.is_empty()
+    def binding(self, name):
+        return bind(self.policies[name], self.members, data=self.cluster_data)
 
+    def checked(self, action, **more):
+        policies = [self.policies[name] for name in self.attached()]
+        asked = request(action, policies, self.members, **more)
+        asked['cluster']['data'] = self.cluster_data
+        return asked
 
-class AttachPartByPart(Attach):
-    """Attach the policy without nested creation and without batches."""
+    def stored(self, reply):
+        """Store the data of a reply, and return it."""
+        self.members = patched(self.members, reply)
+        if reply.get('status') == 'OK':
+            binding = reply['policy']
+            self.policies[binding['id']] = {**self.policies[binding['id']], 'data': binding['data']}
+            if reply['cluster'] is not None:
+                self.cluster_data = reply['cluster']['data']
+        return reply
 
-    batch = False
+    def attached(self):
+        return [name for name, policy in self.policies.items() if policy['data']]
 
-    def prepare(self):
-        super().prepare()
-        octavia = self.lab.octavia
+    def lose(self, name, node_id):
+        """Delete the member of a node in the pool of a policy, as another client does."""
+        port = {'a': 80, 'b': 443}[name]
+        pool = ids_of(self.policies[name])['pool']
+        self.lab.octavia(None).delete_member(pool, self.member_ids()[port, node_id])
+        self.lab.clock.sleep(5)
 
-        def part_by_part(region):
-            simulator = octavia(region)
-            around = simulator._around
+    def member_ids(self):
+        """Return the members of both pools: port and node name -> member id."""
+        members = self.lab.settled()['member']
+        return {(member['protocol_port'], member['name']): member['id'] for member in members}
 
-            def refuse_nested(call):
-                if call.name == 'create' and call.arguments[1].get('listeners'):
-                    raise ApiError('not supported', 501)
-                return around(call)
+    def pools(self):
+        """Return the members of the pools: port -> node name -> address."""
+        pools = {80: {}, 443: {}}
+        for member in self.lab.settled()['member']:
+            pool = pools[member['protocol_port']]
+            assert member['name'] not in pool, 'a node has two members'
+            pool[member['name']] = member['address']
+        return pools
 
-            simulator._around = refuse_nested
-            return simulator
-
-        self.lab.octavia = part_by_part
-
-
-class AttachToExisting(Operation):
-    """Attach the policy to an existing pool with a foreign member."""
-
-    def prepare(self):
-        existing = self.lab.existing('10.0.0.100')
-        self.policy = load_balancing_policy(lb_status_timeout=TIMEOUT_S, **existing)
-
-    def run(self):
-        return self.bound(self.lab.attach)
-
-    def is_right(self, reply):
-        assert self.lab.addresses() == ['10.0.0.1', '10.0.0.100', '10.0.0.2', '10.0.0.3']
-        made = self.records()
-        del made['foreign']
-        assert data_of(patched(self.members, reply)) == made
-
-    def is_clean(self, reply):
-        assert (reply['policy']['data'], reply['nodes']) == ({}, {})
-        assert self.lab.addresses() == ['10.0.0.100']
-
-
-class Attached(Operation):
-    """The base of operations that begin with a load balancer of three members."""
-
-    def prepare(self):
-        self.policy, self.members = self.lab.attached(
-            self.members, lb_status_timeout=TIMEOUT_S, health_monitor={}
+    def is_right(self):
+        """Return whether the pools of attached policies have all nodes, and the data of the nodes
+        their members, and nothing else is there.
+        """
+        expected = {
+            one['id']: one['details']['addresses']['private'][0]['addr'] for one in self.members
+        }
+        objects, ids = self.lab.settled(), self.member_ids()
+        recorded = {one['id']: {} for one in self.members}
+        pools = {80: {}, 443: self.foreign}
+        if 'a' in self.attached():
+            pools[80] = expected
+            recorded = {node_id: {'lb_member': ids.get((80, node_id))} for node_id in recorded}
+        if 'b' in self.attached():
+            pools[443] = expected | self.foreign
+            for node_id, data in recorded.items():
+                data['lb_members'] = {'b': ids.get((443, node_id))}
+        return (
+            self.pools() == pools
+            and data_of(self.members) == recorded
+            and {len(objects[kind]) for kind in KINDS} == {self._expected_load_balancers()}
         )
 
-
-class Detach(Attached):
-    def run(self):
-        return self.bound(self.lab.detach)
-
-    def is_right(self, reply):
-        assert self.lab.is_empty()
-        assert data_of(patched(self.members, reply)) == {'n1': {}, 'n2': {}, 'n3': {}}
-
-    def is_right_though_it_vanished(self, ended, reason, reply):
-        assert ended == 'OK'
-        assert self.lab.is_empty()
-
-    def is_clean(self, reply):
-        assert reply['policy']['data'] == self.policy['data']
+    def _expected_load_balancers(self):
+        return len({*self.attached(), 'b'}) if self.foreign else len(self.attached())
 
 
-class DetachFromExisting(Detach):
-    def prepare(self):
-        existing = self.lab.existing('10.0.0.100')
-        self.policy, self.members = self.lab.attached(
-            self.members, lb_status_timeout=TIMEOUT_S, **existing
-        )
-
-    def is_right(self, reply):
-        assert self.lab.addresses() == ['10.0.0.100']
-
-    def is_clean(self, reply):
-        super().is_clean(reply)
-        assert '10.0.0.100' in self.lab.addresses()
+def leaving(*node_ids):
+    """Return the parts of a scenario in which earlier policies chose these victims."""
+    deletion = {'count': len(node_ids), 'candidates': list(node_ids)}
+    return {'leaving': node_ids, 'data': {'deletion': deletion}}
 
 
-class Remove(Attached):
-    """Two of three nodes leave, in one update."""
-
-    action = 'CLUSTER_SCALE_IN'
-
-    def run(self):
-        data = {'deletion': {'count': 2, 'candidates': ['n1', 'n2']}}
-        return self.checked(
-            request(self.action, [self.policy], self.members, data=data, expires_at=self.expires_at)
-        )
-
-    def is_right_though_it_vanished(self, ended, reason, reply):
-        """A deleted pool has no members."""
-        assert ended == 'OK'
-        assert data_of(patched(self.members, reply)) == self.data_afterwards()
-
-    def is_right(self, reply):
-        assert self.lab.addresses() == ['10.0.0.3']
-        assert data_of(patched(self.members, reply)) == self.data_afterwards()
-
-    def data_afterwards(self):
-        return {'n1': {}, 'n2': {}, 'n3': self.members[2]['data']}
-
-    def is_clean(self, reply):
-        """Nodes with a member have a warning; the others have no stored member."""
-        details = reply['decisions'][0]['details']
-        there = {f'n{address[-1]}' for address in self.lab.addresses()}
-        assert set(details['removed']).isdisjoint(details['failed'])
-        for node_id in ('n1', 'n2'):
-            node = {one['id']: one for one in patched(self.members, reply)}[node_id]
-            if node_id in details['failed']:
-                assert node['status'] == 'WARNING'
-                assert node['status_reason'] == 'Failed in removing node from lb pool.'
-                assert node['data']['lb_member']
-            else:
-                assert (node_id in there, node['data']) == (False, {})
-        assert 'n3' in there
-
-
-class RemoveOneByOne(Remove):
-    batch = False
+REPLACED = {'inputs': {'candidates': {'n1': 'n5', 'n2': 'n6'}}}
+RECOVERED = {'after': 'NODE_RECOVER', 'node': 'n1'}
+GROWN = {'new': {5: 5, 6: 6}, 'data': created('n5', 'n6')}
+SHRUNK = {'inputs': {'adjustment_type': 'EXACT_CAPACITY', 'number': 2}}
+# detached: a policy, in advance; lost_in: the policy in whose pool n1 has lost its member; new: new
+# nodes -> numbers of their addresses; gone: nodes that were deleted, but are still in the pools;
+# recreated: the number of the address of n1's new server; attach, detach: a policy; before, after:
+# an action, with its node, data and inputs; leaving: the nodes that it deletes.
+SCENARIOS = {
+    'attach_first': {'detached': 'a', 'attach': 'a'},
+    'attach_second': {'detached': 'b', 'attach': 'b'},
+    'attach_again': {'lost_in': 'a', 'attach': 'a'},
+    'detach_first': {'detach': 'a'},
+    'detach_second': {'detach': 'b'},
+    'detach_last': {'detached': 'a', 'detach': 'b'},
+    'scale_out': {**GROWN, 'after': 'CLUSTER_SCALE_OUT'},
+    'add_nodes': {'new': {5: 5}, 'after': 'CLUSTER_ADD_NODES', 'data': created('n5')},
+    'grow': {**GROWN, 'after': 'CLUSTER_RESIZE'},
+    'create_node': {'new': {5: 5}, 'after': 'NODE_CREATE', 'node': 'n5'},
+    'scale_in': {'before': 'CLUSTER_SCALE_IN', **leaving('n1', 'n2')},
+    'delete_nodes': {
+        'before': 'CLUSTER_DEL_NODES', 'inputs': {'candidates': ['n3']}, 'leaving': ('n3',),
+    },
+    'shrink': {'before': 'CLUSTER_RESIZE', **leaving('n1', 'n4'), **SHRUNK},
+    'delete_node': {'before': 'NODE_DELETE', 'node': 'n2', 'leaving': ('n2',)},
+    'replace_before': {'before': 'CLUSTER_REPLACE_NODES', **REPLACED, 'leaving': ('n1', 'n2')},
+    'replace_after': {'new': {5: 5, 6: 6}, 'after': 'CLUSTER_REPLACE_NODES', **REPLACED},
+    'replace_at_reused_addresses': {
+        'gone': 2, 'new': {5: 1, 6: 2}, 'after': 'CLUSTER_REPLACE_NODES', **REPLACED,
+    },
+    'recover_recreated': {'recreated': 9, **RECOVERED},
+    'recover_recreated_at_its_address': {'recreated': 1, **RECOVERED},
+    'recover_recreated_half': {'lost_in': 'b', 'recreated': 9, **RECOVERED},
+    'recover_untouched': RECOVERED,
+    'recover_lost_in_first': {'lost_in': 'a', **RECOVERED},
+    'recover_lost_in_second': {'lost_in': 'b', **RECOVERED},
+}  # fmt: skip
 
 
-class Add(Attached):
-    def prepare(self):
-        super().prepare()
-        self.members = [*self.members, connected(4), connected(5)]
+class Scenario:
+    """An operation on a cluster of four nodes with two policies.
 
-    def run(self):
-        asked = after(
-            'CLUSTER_SCALE_OUT', [self.policy], self.members, data=created('n4', 'n5'),
-            expires_at=self.expires_at,
-        )  # fmt: skip
-        return self.checked(asked)
+    :ivar send: handles a copy of one request.
+    :ivar left_s: the seconds until the request expires, if it does.
+    """
 
-    def is_right(self, reply):
-        made = self.records()
-        assert sorted(made) == ['n1', 'n2', 'n3', 'n4', 'n5']
-        assert data_of(patched(self.members, reply)) == made
+    def __init__(self, lab, name, *, preexisting, left_s=None):
+        self.left_s = left_s
+        self.lab = lab
+        self.two = two = TwoPolicies(lab, range(1, 5), preexisting=preexisting)
+        self.parts = parts = SCENARIOS[name]
+        if 'detached' in parts:
+            two.detach(parts['detached'])
+        if 'lost_in' in parts:
+            two.lose(parts['lost_in'], 'n1')
+        del two.members[: parts.get('gone', 0)]
+        for number, address in parts.get('new', {}).items():
+            two.members.append({**connected(number), 'details': connected(address)['details']})
+        if 'recreated' in parts:
+            two.members[0] = recreated(two.members[0], parts['recreated'])
+        self.send = self.requested()
+        lab.calls.clear()
 
-    def is_clean(self, reply):
-        """Nodes with a stored member are in the pool; failed nodes have a warning."""
-        details = reply['decisions'][0]['details']
-        made = member_ids(self.lab)
-        for node in patched(self.members, reply)[3:]:
-            if node['id'] in details['failed']:
-                assert node['status'] == 'WARNING'
-                assert node['status_reason'] == 'Failed in adding node into lb pool.'
-            else:
-                assert node['data'] == {'lb_member': made[node['id']]}
-        assert {'n1', 'n2', 'n3'} <= set(made)
-
-
-class AddOneByOne(Add):
-    batch = False
-
-
-class Replace(Attached):
-    """Replace the member of a recreated node."""
-
-    def prepare(self):
-        super().prepare()
-        self.members = [recreated(self.members[0]), *self.members[1:]]
-
-    def run(self):
-        asked = after(
-            'NODE_RECOVER', [self.policy], self.members, node=self.members[0],
-            expires_at=self.expires_at,
-        )  # fmt: skip
-        return self.checked(asked)
+    def requested(self):
+        """Return a function that handles a copy of one request about the present cluster."""
+        two, parts = self.two, self.parts
+        expiry = {'expires_at': self.lab.clock.after(self.left_s)} if self.left_s else {}
+        for method in ('attach', 'detach'):
+            if method in parts:
+                asked = {**two.binding(parts[method]), **expiry}
+                return partial(getattr(self.lab, method), asked)
+        more = {key: parts[key] for key in ('data', 'inputs') if key in parts}
+        nodes = {one['id']: one for one in two.members}
+        phase = 'before' if 'before' in parts else 'after'
+        node = nodes.get(parts.get('node'))
+        asked = two.checked(parts[phase], target=phase.upper(), node=node, **more)
+        return partial(self.lab.check, {**asked, **expiry})
 
     def is_right(self, reply):
-        assert self.lab.addresses() == ['10.0.0.2', '10.0.0.3', '10.0.0.9']
-        assert data_of(patched(self.members, reply)) == self.records()
-
-    def is_clean(self, reply):
-        assert reply['nodes']['n1']['status'] == 'WARNING'
-        assert 'recovery' not in reply['nodes']['n1']['data']
-
-
-OPERATIONS = [
-    Attach, AttachPartByPart, AttachToExisting, Detach, DetachFromExisting, Remove,
-    RemoveOneByOne, Add, AddOneByOne, Replace,
-]  # fmt: skip
+        """Check the state after a reply that the engine stores."""
+        before = self.two.members, self.two.policies, self.two.cluster_data
+        self.two.stored(reply)
+        gone = self.parts.get('leaving', ())
+        data = {one['id']: one['data'] for one in self.two.members}
+        self.two.members = [one for one in self.two.members if one['id'] not in gone]
+        assert all(data[node_id] == {} for node_id in gone), data
+        assert self.two.is_right(), (self.two.pools(), data)
+        self.two.members, self.two.policies, self.two.cluster_data = before
 
 
-@functools.cache
-def calls_of(operation):
-    """Return the number of calls of a successful run, and check its result."""
-    one = operation()
-    status, reason, reply = one.run()
-    assert status == 'OK', reason
-    one.is_right(reply)
-    return len(one.lab.calls)
+def is_ok(reply):
+    return (reply.get('status') or reply['action']['data']['status']) == 'OK'
+
+
+def reason_of(reply):
+    return reply['reason'] if 'reason' in reply else reply['action']['data']['reason']
+
+
+# The providers of the pools: with or without nested creation and batches of members; the pool of
+# policy b is its own, or preexisting.
+PROVIDERS = {
+    'full': (True, False),
+    'plain': (False, False),
+    'full-preexisting': (True, True),
+    'plain-preexisting': (False, True),
+}
+
+
+def prepared(name, provider, **more):
+    is_full, preexisting = PROVIDERS[provider]
+    lab = Lab(batch_members=is_full, nested_creation=is_full)
+    return Scenario(lab, name, preexisting=preexisting, **more)
+
+
+@cache
+def calls_of(name, provider):
+    """Return the calls of an undisturbed run, and check its result."""
+    scenario = prepared(name, provider)
+    reply = scenario.send()
+    assert is_ok(reply), reply
+    scenario.is_right(reply)
+    return list(scenario.lab.calls)
+
+
+def undisturbed(call):
+    return call.act()
+
+
+class Killer:
+    """Kills the worker at a call, before or after the call has its effect."""
+
+    def __init__(self, step, *, after):
+        self.step, self.after, self.seen = step, after, 0
+
+    def __call__(self, call):
+        self.seen += 1
+        if self.seen != self.step + 1:
+            return call.act()
+        if self.after:
+            with contextlib.suppress(ApiError):
+                call.act()
+        raise Killed
+
+
+def kill(scenario, step, *, after=True):
+    """Send the request to a worker that is killed at a call."""
+    scenario.lab.around = Killer(step, after=after)
+    with pytest.raises(Killed):
+        scenario.send()
+    scenario.lab.around = undisturbed
+
+
+@contextlib.contextmanager
+def disturbed_at(step, calls, *details):
+    """Name the disturbed call of an operation in failures of the block."""
+    try:
+        yield
+    except AssertionError as exc:
+        exc.add_note(f'disturbed at call {step}, {calls[step]}: {details}')
+        raise

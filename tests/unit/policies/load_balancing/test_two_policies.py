@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.factories import bind, connected, load_balancing_policy, request
-from tests.simulated_octavia import KINDS, Lab, data_of, patched
+from tests.factories import bind, connected, load_balancing_policy
+from tests.simulated_octavia import Lab, data_of
 from tests.unit.policies.load_balancing.building_blocks import (
     Refusal,
     created,
@@ -12,119 +12,9 @@ from tests.unit.policies.load_balancing.building_blocks import (
     recreated,
     status,
 )
+from tests.unit.policies.load_balancing.operations import TwoPolicies
 
 SCALE_OUT, RECOVER = 'CLUSTER_SCALE_OUT', 'NODE_RECOVER'
-
-
-class TwoPolicies:
-    """A cluster of two nodes behind the ports 80 (policy a) and 443 (policy b).
-
-    The object does what an engine does: it stores the data of each reply.
-
-    :ivar foreign: the member of another client in the pool of policy b, if that pool is
-        preexisting: name -> address.
-    """
-
-    def __init__(self, lab, numbers=(1, 2), *, preexisting=False):
-        self.lab = lab
-        self.cluster_data = {}
-        self.members = [connected(number) for number in numbers]
-        self.policies = {name: self._policy(name, port) for name, port in (('a', 80), ('b', 443))}
-        self.foreign = {}
-        if preexisting:
-            self.foreign = {'foreign': '10.0.0.100'}
-            lb, pool = lab.foreign('10.0.0.100', port=443)
-            properties = self.policies['b']['spec']['properties']
-            properties['loadbalancer'] = lb
-            properties['pool'] = {**properties['pool'], 'id': pool}
-        for name in self.policies:
-            assert self.attach(name)['status'] == 'OK'
-
-    def _policy(self, name, port):
-        vip = {'subnet': 'private-subnet', 'protocol_port': port}
-        policy = load_balancing_policy(pool={'protocol_port': port}, vip=vip)
-        return {**policy, 'id': name, 'name': name}
-
-    def attach(self, name):
-        return self.stored(self.lab.attach(self.binding(name)))
-
-    def detach(self, name):
-        return self.stored(self.lab.detach(self.binding(name)))
-
-    def check(self, action, **more):
-        return self.stored(self.lab.check(self.checked(action, **more)))
-
-    def after(self, action, **more):
-        return self.check(action, target='AFTER', **more)
-
-    def binding(self, name):
-        return bind(self.policies[name], self.members, data=self.cluster_data)
-
-    def checked(self, action, **more):
-        policies = [self.policies[name] for name in self.attached()]
-        asked = request(action, policies, self.members, **more)
-        asked['cluster']['data'] = self.cluster_data
-        return asked
-
-    def stored(self, reply):
-        """Store the data of a reply, and return it."""
-        self.members = patched(self.members, reply)
-        if reply.get('status') == 'OK':
-            binding = reply['policy']
-            self.policies[binding['id']] = {**self.policies[binding['id']], 'data': binding['data']}
-            if reply['cluster'] is not None:
-                self.cluster_data = reply['cluster']['data']
-        return reply
-
-    def attached(self):
-        return [name for name, policy in self.policies.items() if policy['data']]
-
-    def lose(self, name, node_id):
-        """Delete the member of a node in the pool of a policy, as another client does."""
-        port = {'a': 80, 'b': 443}[name]
-        pool = ids_of(self.policies[name])['pool']
-        self.lab.octavia(None).delete_member(pool, self.member_ids()[port, node_id])
-        self.lab.clock.sleep(5)
-
-    def member_ids(self):
-        """Return the members of both pools: port and node name -> member id."""
-        members = self.lab.settled()['member']
-        return {(member['protocol_port'], member['name']): member['id'] for member in members}
-
-    def pools(self):
-        """Return the members of the pools: port -> node name -> address."""
-        pools = {80: {}, 443: {}}
-        for member in self.lab.settled()['member']:
-            pool = pools[member['protocol_port']]
-            assert member['name'] not in pool, 'a node has two members'
-            pool[member['name']] = member['address']
-        return pools
-
-    def is_right(self):
-        """Return whether the pools of attached policies have all nodes, and the data of the nodes
-        their members, and nothing else is there.
-        """
-        expected = {
-            one['id']: one['details']['addresses']['private'][0]['addr'] for one in self.members
-        }
-        objects, ids = self.lab.settled(), self.member_ids()
-        recorded = {one['id']: {} for one in self.members}
-        pools = {80: {}, 443: self.foreign}
-        if 'a' in self.attached():
-            pools[80] = expected
-            recorded = {node_id: {'lb_member': ids.get((80, node_id))} for node_id in recorded}
-        if 'b' in self.attached():
-            pools[443] = expected | self.foreign
-            for node_id, data in recorded.items():
-                data['lb_members'] = {'b': ids.get((443, node_id))}
-        return (
-            self.pools() == pools
-            and data_of(self.members) == recorded
-            and {len(objects[kind]) for kind in KINDS[:3]} == {self._expected_load_balancers()}
-        )
-
-    def _expected_load_balancers(self):
-        return len({*self.attached(), 'b'}) if self.foreign else len(self.attached())
 
 
 @pytest.fixture(params=[True, False], ids=['batch', 'single'])
