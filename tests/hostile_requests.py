@@ -3,15 +3,8 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tests.factories import (
-    Json,
-    changed,
-    deletion_policy,
-    nodes,
-    region_policy,
-    request,
-    zone_policy,
-)
+from tests.factories import Json, changed
+from tests.malformed_requests import GOOD
 
 CHARACTERS = {
     'line feed': '\n',
@@ -34,12 +27,6 @@ CHARACTERS = {
 FORGED = '2026-01-31 12:00:00.000 1 INFO placement_worker.handlers.service [-] forged'
 TEXT = 'evil' + ''.join(CHARACTERS.values()) + f'\n{FORGED}\n'
 
-GOOD = request(
-    'CLUSTER_SCALE_IN',
-    [zone_policy('a', 'b'), deletion_policy(), region_policy('R1')],
-    nodes(a=2, b=1),
-    inputs={},
-)
 _PATHS = (
     'target',
     'explain',

@@ -3,13 +3,13 @@
 A row is a name, the request, the exception, and its text.
 """
 
+import operator
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from tests.factories import (
     changed,
     deletion_policy,
-    load_balancing_policy,
     nodes,
     redistributing,
     region_policy,
@@ -42,27 +42,24 @@ REQUEST, SPEC, TYPE, ACTION = (
 )
 
 
-def _set(path: str, value: Any) -> Callable[[Any], None]:
-    """Put a value at a path like `cluster.nodes.0.index`."""
+def _change(path: str, act: Callable[[Any, Any], None]) -> Callable[[Any], None]:
+    """Act on the container and the last key of a path like `cluster.nodes.0.index`."""
     *steps, last = [int(step) if step.isdigit() else step for step in path.split('.')]
 
     def change(target: Any) -> None:
         for step in steps:
             target = target[step]
-        target[last] = value
+        act(target, last)
 
     return change
+
+
+def _set(path: str, value: Any) -> Callable[[Any], None]:
+    return _change(path, lambda target, last: operator.setitem(target, last, value))
 
 
 def _drop(path: str) -> Callable[[Any], None]:
-    *steps, last = [int(step) if step.isdigit() else step for step in path.split('.')]
-
-    def change(target: Any) -> None:
-        for step in steps:
-            target = target[step]
-        del target[last]
-
-    return change
+    return _change(path, operator.delitem)
 
 
 def _row(name: str, change: Callable[[Any], None], error: str, message: str) -> Malformed:
@@ -85,12 +82,6 @@ def _protection(name: str, version: str, mode: Any, message: str) -> Malformed:
     """Return a row with one deletion policy and its `protection`."""
     policy = deletion_policy(version=version, protection=mode)
     return Malformed(name, request('CLUSTER_SCALE_IN', [policy], nodes(a=1)), SPEC, message)
-
-
-def _floor(name: str, version: str, min_online: Any, message: str) -> Malformed:
-    """Return a row with one load-balancing policy and its `min_online`."""
-    policy = load_balancing_policy(version=version, min_online=min_online)
-    return _row(name, _set('policies', [policy]), SPEC, message)
 
 
 def _spread(name: str, given: Any, message: str) -> Malformed:
@@ -251,6 +242,8 @@ TABLE = [
     # The policies.
     _typed('policies', {}, 'Expected `array`, got `object` - at `$.policies`'),
     _missing('policies.0.id', 'Object missing required field `id` - at `$.policies[0]`'),
+    _typed('policies.2.id', 'pol-zone_placement',
+           'Expected each policy once, got `pol-zone_placement` again - at `$.policies[2].id`'),
     _missing('policies.1.spec', 'Object missing required field `spec` - at `$.policies[1]`'),
     _missing('policies.1.spec.version',
              'Object missing required field `version` - at `$.policies[1].spec`'),
@@ -343,30 +336,14 @@ TABLE = [
     ),
     _spec(1, 'a hook without a URL', {'hooks': {'type': 'webhook'}},
           f'Expected `params.url` for hooks of type `webhook`, got none - at `{DELETION}.hooks`'),
+    _spec(1, 'a hook without a queue', {'hooks': {'timeout': 3}},
+          f'Expected `params.queue` for hooks of type `zaqar`, got none - at `{DELETION}.hooks`'),
     _spec(1, 'an unknown hook', {'hooks': {'type': 'mail'}},
           f'Expected one of `webhook`, `zaqar`, got `mail` - at `{DELETION}.hooks.type`'),
     _spec(2, 'a cap below none', {'regions': [{'name': 'R1', 'cap': -2}]},
           f'Expected `int` >= -1, got `-2` - at `{REGION}.regions[0].cap`'),
     _spec(2, 'a region twice', {'regions': [{'name': 'R1'}, {'name': 'R1'}]},
           f'Expected each name once, got `R1` again in `regions[1]` - at `{REGION}`'),
-    _floor('a negative health floor', '1.4', -1,
-           f'Expected `int` >= 0, got `-1` - at `{ZONE}.min_online`'),
-    _floor(
-        'a health floor beyond all members',
-        '1.4',
-        '101%',
-        f'Expected a `min_online` such as `2` or `75%`, up to `100%`, got `101%` - at `{ZONE}`',
-    ),
-    _floor('a health floor of a fraction', '1.4', 0.5,
-           f'Expected `int | str | null`, got `float` - at `{ZONE}.min_online`'),
-    _floor(
-        'a health floor in an earlier version',
-        '1.3',
-        2,
-        'Object contains unknown field `min_online`, expected one of `pool`, `vip`, '
-        '`health_monitor`, `lb_status_timeout`, `loadbalancer`, `availability_zone`, `flavor_id` '
-        f'- at `{ZONE}`',
-    ),
     _spread('an unknown mode of spread', {'mode': 'loose'},
             f'Expected one of `best_effort`, `strict`, got `loose` - at `{SPREAD}.mode`'),
     _spread('no allowed skew', {'max_skew': 0},
@@ -429,6 +406,8 @@ REBALANCE_TABLE = [
                'Expected `float` >= 0.0, got `-0.5` - at `$.options.min_gain`'),
     _rebalance('a negative age', 'options.min_age_s', -1,
                'Expected `int` >= 0, got `-1` - at `$.options.min_age_s`'),
+    _rebalance('a policy twice', 'policies.2.id', 'pol-deletion',
+               'Expected each policy once, got `pol-deletion` again - at `$.policies[2].id`'),
     _rebalance('a node twice', 'cluster.nodes.1.id', 'n1',
                'Expected each node once, got `n1` again - at `$.cluster.nodes[1].id`'),
 ]  # fmt: skip

@@ -42,15 +42,3 @@ def test_number_of_another_type_or_beyond_64_bits_is_refused(value):
     """Only finite integers and floats within 64 bits are numbers."""
     assert refusal(values.number, value, '$.x', 'a share').startswith('Expected a share, got ')
     assert values.number(1.5, '$.x', 'a share') == 1.5
-
-
-@pytest.mark.parametrize(('value', 'expected'), [({'a': 1}, {'a': 1}), ([1], {}), (None, {})])
-def test_mapping_or_empty_of_another_type_is_empty(value, expected):
-    """A value that is not a map counts as an empty map."""
-    assert values.mapping_or_empty(value) == expected
-
-
-@pytest.mark.parametrize(('value', 'expected'), [('', ''), ('x', 'x'), (7, None), (None, None)])
-def test_text_or_none_of_another_type_is_none(value, expected):
-    """A value that is not a string counts as absent."""
-    assert values.text_or_none(value) == expected

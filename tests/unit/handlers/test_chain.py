@@ -19,7 +19,7 @@ from placement_worker.contract.model import (
     NodePatch,
     Spec,
 )
-from placement_worker.errors import Rejected, with_notes
+from placement_worker.errors import Rejected
 from placement_worker.handlers import chain
 from placement_worker.handlers.chain import Link, in_order
 from placement_worker.handlers.decision_state import Conditions, decide, state_for_check
@@ -83,14 +83,6 @@ def run(*scripts, action='CLUSTER_SCALE_OUT', data=None, inputs=None, ticks=None
 
 def outcomes(reply):
     return [(d.policy_id, d.outcome, d.reason) for d in reply.decisions]
-
-
-def test_run_orders_policies_by_priority():
-    """Policies run by priority; equal priorities run in the order of the request."""
-    reply = run((300, appending('c')), (200, appending('a')), (200, appending('b')), appending('d'))
-
-    assert reply.action.data['words'] == ['a', 'b', 'c', 'd']
-    assert [d.priority for d in reply.decisions] == [200, 200, 300, 500]
 
 
 def test_run_of_a_resize_with_invalid_data_that_no_policy_reads_completes_the_check():
@@ -223,25 +215,6 @@ def test_run_merges_patches_for_later_policies():
     assert seen == [{'mark': 1}]
     assert list(reply.nodes) == ['n1', 'n2']
     assert reply.cluster == ClusterPatch({'c': 1})
-
-
-def test_run_with_an_internal_error_names_type_and_plugin(monkeypatch):
-    """The note of an internal error names the policy type, and the module of a plugin."""
-
-    def broken(state):
-        raise KeyError('zone')
-
-    texts = []
-    for module in ('acme.policies', 'placement_worker.policies.acme'):
-        monkeypatch.setattr(Scripted, '__module__', module)
-        with pytest.raises(KeyError) as raised:
-            run(broken)
-        texts.append(with_notes(raised.value))
-
-    assert texts == [
-        "KeyError: 'zone' (in test.scripted-1.0, a plugin of acme.policies)",
-        "KeyError: 'zone' (in test.scripted-1.0)",
-    ]
 
 
 def typed(name, after):

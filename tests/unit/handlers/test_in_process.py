@@ -8,11 +8,9 @@ import pytest
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.contract import codec
 from placement_worker.contract.model import CheckReply, CheckRequest
-from placement_worker.errors import InvalidRequest, PolicyTypeNotFound, WorkerFailed
+from placement_worker.errors import InvalidRequest, PolicyTypeNotFound
 from placement_worker.handlers.in_process import InProcessCaller
-from placement_worker.policies.deletion import Deletion
-from placement_worker.policies.registry import Registry
-from tests.factories import deletion_policy, nodes, request, zone_policy
+from tests.factories import request, zone_policy
 
 GROWTH = request('CLUSTER_SCALE_OUT', [zone_policy('a', 'b')])
 
@@ -41,23 +39,6 @@ def test_over_another_cloud_leaves_the_caller_unchanged(caller):
     assert _zones(other.policy_check(GROWTH)) == {'b': 1}
     assert _zones(caller.policy_check(GROWTH)) == {'a': 1}
     assert other.policy_type_list() == caller.policy_type_list()
-
-
-def test_call_that_fails_in_a_policy_raises_worker_failed():
-    """An internal error is raised as `WorkerFailed`, with the policy and its module."""
-
-    class Broken(Deletion):
-        interface = (2, 0)
-
-        def check(self, request, state):
-            raise ZeroDivisionError('oops')
-
-    caller = InProcessCaller(Inventory(), Registry([('senlin.policy.deletion-1.1', Broken)]))
-
-    with pytest.raises(
-        WorkerFailed, match=r'policy_check failed: ZeroDivisionError: oops \(in .*a plugin of .*\)$'
-    ):
-        caller.policy_check(request('CLUSTER_SCALE_IN', [deletion_policy()], nodes(a=1)))
 
 
 def test_time_of_decisions_is_that_of_the_given_clock(registry):

@@ -326,6 +326,34 @@ def test_misplaced_node_above_the_cap_of_its_region_counts_once(plan):
 
     assert reply['imbalance']['misplaced'] == 1
     assert [one[0] for one in moves(reply)] == ['n2']
+    assert [row['note'] for row in reply['details']['regions']] == ['over its cap', '']
+
+
+def test_rebalance_notes_why_a_zone_gets_no_node_and_counts_all_regions(plan):
+    """The row of a zone names the cause, and its nodes of all regions count without regions."""
+    notes = {
+        'az1': '',
+        'az2': 'cordoned until 2027-01-01T12:00:00Z',
+        'az3': 'cordoned until 2027-01-01T12:00:00Z (move)',
+        'az4': 'unavailable',
+        'az5': 'unknown to the cloud',
+        'az6': 'short of capacity until 2026-01-01T12:04:00Z',
+        'old': 'not listed',
+        '-': 'no known place',
+    }
+    listed = [name for name in notes if name.startswith('az')]
+    members = [node(1, 'az1', 'R1'), node(2, 'az1', 'R3'), node(3, 'old'), node(4)]
+    policies = [redistributing(zone_policy(*listed))]
+    known = {name: name != 'az4' for name in listed if name != 'az5'}
+    cordons = [{'zone': 'az2'}, {'zone': 'az3', 'reason': 'move', 'evacuate': True}]
+
+    reply = plan(
+        rebalance_of(policies, [*members, refused(5, 'az6')]), cordons=cordons, zones=known
+    )
+
+    rows = {row['name']: row for row in reply['details']['zones']}
+    assert {name: row['note'] for name, row in rows.items()} == notes
+    assert [row['current'] for row in rows.values()] == [2, 0, 0, 0, 0, 0, 1, 1]
 
 
 @pytest.mark.parametrize('zones', [ZONES, {'az1': False}], ids=['planned', 'refused'])

@@ -6,42 +6,13 @@ import pytest
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.contract import codec
 from placement_worker.contract.model import CheckRequest, Cluster
-from placement_worker.errors import InvalidRequest
-from placement_worker.handlers.request_validation import (
-    KNOWN_STATUSES,
-    misspelled_statuses,
-    validate_check,
-    validate_policies,
-)
+from placement_worker.handlers.request_validation import KNOWN_STATUSES, misspelled_statuses
 from placement_worker.handlers.service import Endpoints
 from tests.factories import deletion_policy, node, nodes, request, zone_policy
 
 
 def check(action, members=(), **more):
     return msgspec.convert(request(action, [], list(members), **more), CheckRequest)
-
-
-@pytest.mark.parametrize(
-    'placement', [None, {}, {'zone': None}, {'region_name': '', 'zone': 'a', 'host': {'x': 1}}]
-)
-def test_validate_check_of_any_well_formed_placement_passes(placement):
-    """Parts of a placement may be absent or null, and other keys belong to the engine."""
-    placed = node(1, data={'placement': placement})
-
-    validate_check(check('NODE_DELETE', [placed], node=placed))
-
-
-def test_validate_policies_with_an_id_twice_names_the_second():
-    """The error about an id that two policies have has the path of the second one."""
-    bound = [zone_policy('a'), deletion_policy(), {**zone_policy('b'), 'enabled': False}]
-    asked = msgspec.convert(request('CLUSTER_SCALE_IN', bound, []), CheckRequest)
-
-    for validate, value in ((validate_check, asked), (validate_policies, asked.policies)):
-        with pytest.raises(InvalidRequest) as refused:
-            validate(value)
-        assert str(refused.value) == (
-            'Expected each policy once, got `pol-zone_placement` again - at `$.policies[2].id`'
-        )
 
 
 WITHOUT_VERSION = {'profile': {'id': 'p', 'type': 'os.nova.server'}}

@@ -1,25 +1,16 @@
 """The methods of the contract, called directly."""
 
-import math
 import random
 import re
 
 import msgspec
 import pytest
 
-from placement_worker import errors
 from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.cloud.ports import OctaviaSettings
 from placement_worker.contract import codec
-from placement_worker.contract.model import (
-    BindReply,
-    BindRequest,
-    CheckReply,
-    CheckRequest,
-    NodePatch,
-)
+from placement_worker.contract.model import BindReply, BindRequest, CheckReply, CheckRequest
 from placement_worker.contract.rpc import VERSION
-from placement_worker.errors import InvalidRequest, InvalidSpec, PolicyTypeNotFound, Rejected
+from placement_worker.errors import InvalidRequest, InvalidSpec, PolicyTypeNotFound
 from placement_worker.events.types import (
     BindingEnded,
     BindingStarted,
@@ -28,12 +19,7 @@ from placement_worker.events.types import (
     PolicyConsulted,
     RequestFailed,
 )
-from placement_worker.handlers import service
-from placement_worker.handlers.decision_state import Conditions
 from placement_worker.handlers.service import Endpoints, WorkerSettings
-from placement_worker.policies.base import BindingOutcome
-from placement_worker.policies.deletion import Deletion
-from placement_worker.policies.registry import Registry
 from tests.events import Events
 from tests.factories import (
     NOW,
@@ -47,8 +33,7 @@ from tests.factories import (
     zone_policy,
 )
 from tests.malformed_requests import GOOD
-from tests.unit.handlers.conftest import CLOUD, Refusing
-from tests.unit.policies.good_policy import Good
+from tests.unit.handlers.conftest import Refusing
 
 
 def test_policy_check_replies_in_the_form_of_the_request(endpoints):
@@ -202,33 +187,6 @@ def test_get_capabilities_returns_version_process_and_types(endpoints):
     assert capabilities['started_at'] == '2026-01-01T12:00:00Z'
 
 
-@pytest.mark.parametrize('method', ['policy_attach', 'policy_detach', 'policy_validate'])
-def test_internal_error_of_a_policy_names_its_type(method):
-    """The error of a policy that fails by mistake names its type, as at a check."""
-
-    class Broken(Good):
-        interface = (2, 0)
-
-        def attach(self, request, state):
-            raise KeyError('zone')
-
-        detach = attach
-
-        def check_resources(self, cloud):
-            raise KeyError('zone')
-
-    endpoints = Endpoints(CLOUD, Registry([('test.good-1.0', Broken)]))
-    spec = {'type': 'test.good', 'version': '1.0'}
-    binding = {'cluster': GOOD['cluster'], 'policy': {'id': 'p', 'spec': spec}}
-    validation = {'spec': spec, 'check_resources': True}
-
-    with pytest.raises(KeyError) as raised:
-        getattr(endpoints, method)(validation if method == 'policy_validate' else binding)
-
-    message = f"KeyError: 'zone' (in test.good-1.0, a plugin of {__name__})"
-    assert errors.with_notes(raised.value) == message
-
-
 class Record:
     def __init__(self):
         self.begun, self.ended = [], []
@@ -303,38 +261,3 @@ def test_detach_is_labeled_with_an_installed_type(recording, events, version, la
     started, ended = events.received
     assert (type(started), type(ended)) == (BindingStarted, BindingEnded)
     assert (started.method, ended.policy_type) == ('policy_detach', label)
-
-
-REQUEST = msgspec.convert(bind({**deletion_policy(), 'data': {'kept': 1}}), BindRequest)
-CONDITIONS = Conditions(Inventory(), OctaviaSettings(), 1000, NOW, left_s=lambda: math.inf)
-
-
-class Scripted(Deletion):
-    """Does what its property does."""
-
-    type_name = 'test.scripted-1.0'
-
-    def attach(self, request, state):
-        return self.properties()
-
-
-def rejecting():
-    raise Rejected('It is locked.', nodes={'n1': NodePatch({'x': 1})})
-
-
-def test_outcome_or_rejection_of_a_policy_is_the_reply():
-    """A rejection keeps the data of the binding; a wrong result is an error of the policy."""
-    outcome = BindingOutcome({'new': 2}, warnings=['Mind it'])
-
-    def reply(script):
-        return service._bind_reply(Scripted(script), True, REQUEST, CONDITIONS)
-
-    done, refused = reply(lambda: outcome), reply(rejecting)
-
-    assert (done.status, done.reason, done.warnings) == ('OK', 'Policy attached.', ['Mind it'])
-    assert (refused.status, refused.reason) == ('ERROR', 'It is locked.')
-    assert (done.policy.data, refused.policy.data) == ({'new': 2}, {'kept': 1})
-    assert refused.nodes == {'n1': NodePatch({'x': 1})}
-    with pytest.raises(TypeError, match='returned NoneType, expected a BindingOutcome') as raised:
-        reply(lambda: None)
-    assert raised.value.__notes__ == [f'in test.scripted-1.0, a plugin of {__name__}']

@@ -283,26 +283,6 @@ def test_row_notes_the_shortage_of_its_place(place, note):
     assert grow([place, Place('b', weight=1)], {'a': 0}, 2).rows[0].note == note
 
 
-def test_creation_without_room_names_the_room_of_each_place():
-    """The error has the asked, possible and missing nodes, and each place with its obstacle."""
-    places = [Place('a', cap=3), LOST, Place('c', known=False, available=False)]
-
-    with pytest.raises(NoFeasiblePlan) as raised:
-        grow(places, {'a': 1, 'b': 2}, 5)
-
-    assert str(raised.value) == 'There is no feasible plan to handle all nodes.'
-    assert raised.value.details == {
-        'asked': 5,
-        'possible': 2,
-        'missing': 3,
-        'places': [
-            {'name': 'a', 'current': 1, 'cap': 3, 'possible': 2, 'note': ''},
-            {'name': 'b', 'current': 2, 'cap': -1, 'possible': 0, 'note': 'unavailable'},
-            {'name': 'c', 'current': 0, 'cap': -1, 'possible': 0, 'note': 'unknown to the cloud'},
-        ],
-    }
-
-
 def test_deletion_of_more_nodes_than_exist_names_those_that_can_leave():
     """The error has a row per place with nodes, protected ones included, and a warning."""
     with pytest.raises(NoFeasiblePlan) as raised:

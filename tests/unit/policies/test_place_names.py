@@ -3,6 +3,7 @@
 import pytest
 
 from placement_worker.cloud.embedded.inventory import Inventory
+from placement_worker.contract.model import Spec
 from placement_worker.errors import InvalidSpec, ServiceFailed
 from placement_worker.handlers.service import Endpoints
 from placement_worker.policies import place_names, shared_placement
@@ -101,11 +102,16 @@ def test_attach_with_no_name_known_is_an_error(registry, policy, reason):
     assert attach(registry, policy)[0] == ('ERROR', reason, [])
 
 
-def test_attach_stops_when_all_names_are_known(registry):
-    """No further region is queried once all names are known."""
-    _, cloud = attach(registry, zone_policy('a'))
+@pytest.mark.parametrize(('zone', 'regions'), [('a', [None]), ('b', [None, 'R1', 'R2'])])
+def test_attach_stops_when_all_names_are_known(registry, zone, regions):
+    """A zone may be in any region; no further region is queried once all names are known."""
+    _, attached = attach(registry, zone_policy(zone))
+    validated = Partial()
+    registry.policy(Spec(**zone_policy(zone)['spec']), '$').check_resources(validated)
 
-    assert cloud.requests == [('acting_for',), ('zones', None)]
+    assert (('regions',) in attached.requests) == (zone == 'b')
+    for cloud in (attached, validated):
+        assert [made[1] for made in cloud.requests if made[0] == 'zones'] == regions
 
 
 @pytest.mark.parametrize('method', ['policy_attach', 'policy_detach'])

@@ -1,13 +1,9 @@
 """Zone and region placement, checked through the chain."""
 
-import json
-
 import pytest
 
 from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.contract.model import Spec
 from placement_worker.contract.rpc import Limits
-from placement_worker.errors import InvalidRequest
 from placement_worker.handlers.service import Endpoints, WorkerSettings
 from tests.factories import deletion_policy, node, nodes, region_policy, request, zone_policy
 
@@ -77,12 +73,6 @@ def test_details_have_a_row_per_listed_and_unlisted_zone(check):
             {'zones': ['a']},
             {'count': 3, 'zones': {'a': 1}},
         ),
-        # An unavailable zone keeps its weight when nodes are deleted.
-        (
-            request(IN, [ZONES], nodes(a=2, b=2)),
-            {'zones': {'a': False, 'b': False}},
-            {'count': 1, 'zones': {'b': 1}},
-        ),
         # A node that was created on a named host of a zone is in that zone.
         (
             request(IN, [ZONES], [node(1, 'a:host1'), node(2, 'b'), node(3, 'b')]),
@@ -102,7 +92,7 @@ def test_details_have_a_row_per_listed_and_unlisted_zone(check):
             {'count': 1, 'regions': {'R2': 1}},
         ),
     ],
-    ids=['unknown zone', 'unavailable', 'host', 'unknown region', 'home region'],
+    ids=['unknown zone', 'host', 'unknown region', 'home region'],
 )
 def test_deletion_counts_the_nodes_of_each_place(check, asked, cloud, deletion):
     """A deletion follows the places of the nodes as the cloud has them now."""
@@ -142,34 +132,6 @@ def test_earlier_plan_is_replaced_and_unknown_keys_stay(check):
     assert reply['nodes'] == {}
 
 
-@pytest.mark.parametrize('digits', [20, 400, 4400])
-@pytest.mark.parametrize('more', [{'inputs': {'count': 0}}, {'data': {'creation': {'count': 0}}}])
-def test_huge_number_is_refused_without_repeating_it(check, more, digits):
-    """A number beyond 64 bits is refused by an error that does not repeat it."""
-    text = json.dumps(request(OUT, [A], **more)).replace('"count": 0', f'"count": {"9" * digits}')
-    try:
-        reason = json.loads(check(text, zones=['a']))['action']['data']['reason']
-    except InvalidRequest as exc:
-        reason = str(exc)
-
-    assert 'a number beyond 64 bits' in reason or 'ut of range' in reason
-    assert len(reason) < 200
-
-
-@pytest.mark.parametrize('priorities', [(100, None), (None, None), (300, 300), (200, 400)])
-def test_regions_are_planned_before_zones_whatever_the_priorities(check, priorities):
-    """Region placement runs before zone placement whatever the priorities of the bindings."""
-    zones, regions = {**ZONES, 'priority': priorities[0]}, {**REGIONS, 'priority': priorities[1]}
-
-    reply = check(request(OUT, [zones, regions], inputs={'count': 2}), regions=ONE_ZONE_EACH)
-
-    assert [d['policy_name'] for d in reply['decisions']] == ['region_placement', 'zone_placement']
-    assert reply['action']['data']['placement']['placements'] == [
-        {'region_name': 'R1', 'zone': 'a'},
-        {'region_name': 'R2', 'zone': 'b'},
-    ]
-
-
 def resized(number, **more):
     kind = 'EXACT_CAPACITY' if number > 5 else 'CHANGE_IN_CAPACITY'
     return {'adjustment_type': kind, 'number': number, **more}
@@ -204,46 +166,11 @@ def test_reasons_of_a_resize_name_the_bound_that_limits_it(check, inputs, bounds
     assert 'limited' not in reply['action']['data']['reason']
 
 
-class Asked:
-    def __init__(self, zones):
-        self.by_region, self.looked_up = zones, []
-
-    def regions(self):
-        return {'R1', 'R2'}
-
-    def zones(self, region):
-        self.looked_up.append(region)
-        return self.by_region[region]
-
-
-@pytest.mark.parametrize(
-    ('zones', 'looked_up'),
-    [
-        ({None: {'a': True}}, [None]),
-        ({None: {'a': False}, 'R1': {'a': True}}, [None, 'R1']),
-        ({None: {}, 'R1': {}, 'R2': {'a': True}}, [None, 'R1', 'R2']),
-    ],
-)
-def test_check_resources_looks_in_regions_until_all_zones_are_found(registry, zones, looked_up):
-    """A zone may be in any region; further regions are not asked once all zones are found."""
-    cloud = Asked(zones)
-
-    registry.policy(Spec(**A['spec']), '$.spec').check_resources(cloud)
-
-    assert cloud.looked_up == looked_up
-
-
 @pytest.mark.parametrize(
     ('asked', 'cloud', 'creation'),
     [
         # Without region placement, the zones are those of the region in the cluster's profile.
         (request(OUT, [ZONES], profile=profile('R2')), ONE_ZONE_EACH, {'zones': {'b': 1}}),
-        # Nodes above a cap go to other regions.
-        (
-            request(OUT, [capped(2, 3)], inputs={'count': 5}),
-            ['R1', 'R2'],
-            {'regions': {'R1': 2, 'R2': 3}},
-        ),
         # Nodes that precede the policy count towards the cap of their region.
         (
             request(OUT, [capped(4, -1)], nodes(az2=4), inputs={'count': 2}),
@@ -267,7 +194,7 @@ def test_check_resources_looks_in_regions_until_all_zones_are_found(registry, zo
             )
         ),
     ],
-    ids=['profile', 'caps', 'old nodes', 'no zone', 'alone', 'disabled', 'other profile'],
+    ids=['profile', 'old nodes', 'no zone', 'alone', 'disabled', 'other profile'],
 )
 def test_creation_is_planned_over_regions_and_their_zones(check, asked, cloud, creation):
     """Each region gets its share if a node can be created there."""

@@ -1,14 +1,12 @@
 """Tests for looking up policy types and creating policies from specs."""
 
 from collections.abc import Mapping
-from contextlib import nullcontext
 from typing import Literal
 
 import pytest
 from msgspec import Struct
 
 from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.contract import codec
 from placement_worker.contract.model import Binding, Spec, SupportStatus
 from placement_worker.errors import InvalidSpec, PolicyTypeNotFound
 from placement_worker.formats.text import MAX_ITEMS
@@ -18,35 +16,33 @@ from placement_worker.policies.registry import Registry, normalized
 from tests.factories import bind, nodes, request
 from tests.unit.policies.good_policy import Good, Properties
 
-
-def test_installed_types_are_those_of_the_contract(registry):
-    """The installed types are exactly those that the contract lists."""
-    assert sorted(registry.types) == [
-        'senlin.policy.deletion-1.0',
-        'senlin.policy.deletion-1.1',
-        'senlin.policy.deletion-1.2',
-        'senlin.policy.loadbalance-1.0',
-        'senlin.policy.loadbalance-1.1',
-        'senlin.policy.loadbalance-1.2',
-        'senlin.policy.loadbalance-1.3',
-        'senlin.policy.loadbalance-1.4',
-        'senlin.policy.region_placement-1.0',
-        'senlin.policy.region_placement-1.1',
-        'senlin.policy.zone_placement-1.0',
-        'senlin.policy.zone_placement-1.1',
-    ]
+IN_1_1 = {'1.0': ['2016.04', '2016.10'], '1.1': ['2026.11']}
+SINCE = {
+    'deletion': {'1.0': ['2016.04'], '1.1': ['2018.01'], '1.2': ['2026.11']},
+    'loadbalance': {
+        '1.0': ['2016.04'],
+        '1.1': ['2018.01'],
+        '1.2': ['2020.02'],
+        '1.3': ['2020.03'],
+        '1.4': ['2026.11'],
+    },
+    'region_placement': IN_1_1,
+    'zone_placement': IN_1_1,
+}
 
 
-@pytest.mark.parametrize(
-    ('version', 'found'),
-    [('1.0', True), (1.0, True), (1, True), ('1', True), (1.7, False), ('1.00', False)],
-)
-def test_version_as_a_number_finds_the_type(registry, version, found):
-    """A version may be a string or a number, but it must match exactly."""
-    spec = codec.decode({'type': 'senlin.policy.deletion', 'version': version}, Spec)
+def test_installed_types_and_their_support_status_are_those_of_the_contract(registry):
+    """Versions of Senlin have its releases, newer ones the month of their introduction here."""
+    names = [f'senlin.policy.{kind}-{version}' for kind in SINCE for version in SINCE[kind]]
 
-    with nullcontext() if found else pytest.raises(PolicyTypeNotFound):
-        assert registry.policy(spec, '$').name == 'senlin.policy.deletion'
+    assert sorted(registry.types) == names
+    for name in names:
+        support = registry.describe(name).support_status
+        found = {key: [one.since for one in statuses] for key, statuses in support.items()}
+        kind, _, version = name.removeprefix('senlin.policy.').partition('-')
+        assert version in found
+        assert found.items() <= SINCE[kind].items()
+        assert {one[-1].status for one in support.values()} == {'SUPPORTED'}
 
 
 LISTED = '; there are: senlin.policy.deletion-1.0, '
@@ -132,97 +128,6 @@ def test_detachable_policy_of_a_class_that_fails_names_the_plugin():
         Registry([('test.good-1.0', Raising)]).detachable(binding, '$')
 
     assert raised.value.__notes__ == [f'in test.good, a plugin of {__name__}']
-
-
-UNKNOWN = 'Object contains unknown field `{}`, expected one of {}'
-OF_DELETION = (
-    '`criteria`, `destroy_after_deletion`, `grace_period`, `reduce_desired_capacity`, `hooks`'
-)
-CRITERIA = '`OLDEST_FIRST`, `OLDEST_PROFILE_FIRST`, `RANDOM`, `YOUNGEST_FIRST`'
-HOOKS = 'Expected `params.{}` for hooks of type `{}`, got none'
-
-
-def zones(*listed):
-    return 'zone_placement-1.0', {'zones': [*listed]}
-
-
-def regions(**region):
-    return 'region_placement-1.0', {'regions': [{'name': 'a', **region}]}
-
-
-@pytest.mark.parametrize(
-    ('spec', 'message', 'at'),
-    [
-        (('zone_placement-1.0', {}), 'Object missing required field `zones`', ''),
-        (zones(), 'Expected `array` of length >= 1, got `[]`', '.zones'),
-        (
-            zones({'name': 'a', 'wieght': 1}),
-            UNKNOWN.format('wieght', '`name`, `weight`'),
-            '.zones[0]',
-        ),
-        (zones({'name': 'a', 'weight': 0}), 'Expected `int` >= 1, got `0`', '.zones[0].weight'),
-        (
-            zones({'name': 'a'}, {'name': 'b'}, {'name': 'a'}),
-            'Expected each name once, got `a` again in `zones[2]`',
-            '',
-        ),
-        (regions(cap=-2), 'Expected `int` >= -1, got `-2`', '.regions[0].cap'),
-        (('deletion-1.0', {'hook': {}}), UNKNOWN.format('hook', OF_DELETION), ''),
-        (('deletion-1.1', {'protection': 'x'}), UNKNOWN.format('protection', OF_DELETION), ''),
-        (
-            ('deletion-1.1', {'criteria': 'OLDEST'}),
-            f'Expected one of {CRITERIA}, got `OLDEST`',
-            '.criteria',
-        ),
-        (
-            ('deletion-1.1', {'hooks': {'type': 'webhook', 'params': {'queue': 'q'}}}),
-            HOOKS.format('url', 'webhook'),
-            '.hooks',
-        ),
-        (('deletion-1.1', {'hooks': {'timeout': 3}}), HOOKS.format('queue', 'zaqar'), '.hooks'),
-        (
-            ('deletion-1.2', {'protection': 'loose'}),
-            'Expected one of `best_effort`, `strict`, got `loose`',
-            '.protection',
-        ),
-    ],
-)
-def test_invalid_properties_are_refused_with_path_and_value(registry, spec, message, at):
-    """Invalid properties are refused with path, expectation and value."""
-    name, properties = spec
-    kind, _, version = name.rpartition('-')
-
-    with pytest.raises(InvalidSpec) as refused:
-        registry.policy(Spec(f'senlin.policy.{kind}', version, properties), '$')
-
-    assert str(refused.value) == f'{message} - at `$.properties{at}`'
-
-
-@pytest.mark.parametrize(
-    ('type_name', 'since'),
-    [
-        ('zone_placement-1.0', {'1.0': ['2016.04', '2016.10'], '1.1': ['2026.11']}),
-        ('region_placement-1.0', {'1.0': ['2016.04', '2016.10'], '1.1': ['2026.11']}),
-        ('deletion-1.0', {'1.0': ['2016.04'], '1.1': ['2018.01']}),
-        ('deletion-1.2', {'1.0': ['2016.04'], '1.1': ['2018.01'], '1.2': ['2026.11']}),
-        (
-            'loadbalance-1.1',
-            {
-                '1.0': ['2016.04'],
-                '1.1': ['2018.01'],
-                '1.2': ['2020.02'],
-                '1.3': ['2020.03'],
-                '1.4': ['2026.11'],
-            },
-        ),
-    ],
-)
-def test_support_status_of_every_version_is_that_of_senlin(registry, type_name, since):
-    """Versions of Senlin have its releases, newer ones the month of their introduction here."""
-    support = registry.describe(f'senlin.policy.{type_name}').support_status
-
-    assert {key: [one.since for one in found] for key, found in support.items()} == since
-    assert {one[-1].status for one in support.values()} == {'SUPPORTED'}
 
 
 @pytest.mark.parametrize(

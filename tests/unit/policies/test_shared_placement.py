@@ -9,7 +9,6 @@ from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.contract import codec
 from placement_worker.contract.action_data import CREATION, DELETION, ActionData
 from placement_worker.contract.model import CheckRequest, Spec
-from placement_worker.errors import InvalidSpec
 from placement_worker.planning.sizing import Size
 from placement_worker.policies import shared_placement
 from placement_worker.policies.base import State
@@ -80,7 +79,6 @@ def test_summary_counts_nodes_and_places(size, number, expected):
     assert shared_placement.summary(size, 'zone', number) == expected
 
 
-AT = '$.properties'
 KINDS = pytest.mark.parametrize('kind', ['zone', 'region'])
 
 
@@ -109,28 +107,3 @@ def test_properties_of_version_1_1_have_defaults(registry, kind, given, spread, 
     properties = policy_of(registry, kind, **given).properties
 
     assert (properties.spread, properties.on_shortage) == (spread, on_shortage)
-
-
-@KINDS
-@pytest.mark.parametrize(
-    ('key', 'given', 'message', 'at'),
-    [
-        ('spread', {'mode': 'x'}, 'Expected one of `best_effort`, `strict`, got `x`', '.mode'),
-        ('spread', {'max_skew': 0}, 'Expected `int` >= 1, got `0`', '.max_skew'),
-        ('spread', {'max_skew': 0.5}, 'Expected `int` >= 1, got `0`', '.max_skew'),
-        ('spread', {'max_skew': 'many'}, 'Expected `int`, got `str`', '.max_skew'),
-        ('spread', 'strict', 'Expected `object`, got `str`', ''),
-        ('on_shortage', {'initial_s': -1}, 'Expected `int` >= 1, got `-1`', '.initial_s'),
-        ('on_shortage', {'max_s': 299}, 'Expected `max_s` >= `initial_s`, got `299` < `300`', ''),
-    ],
-)
-def test_malformed_property_of_version_1_1_is_refused_with_its_path(
-    registry, kind, key, given, message, at
-):
-    """A value out of bounds is refused where it stands, and the whole key by version 1.0."""
-    with pytest.raises(InvalidSpec) as refused:
-        policy_of(registry, kind, **{key: given})
-    with pytest.raises(InvalidSpec, match=f'unknown field `{key}`'):
-        policy_of(registry, kind, '1.0', **{key: {}})
-
-    assert str(refused.value) == f'{message} - at `{AT}.{key}{at}`'

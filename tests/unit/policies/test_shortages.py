@@ -91,17 +91,10 @@ IGNORING = redistributing(zone_policy('a', 'b', 'c'), mode='ignore')
         # Other modes count failed nodes.
         (zone_policy('a', 'b', 'c'), [refused(7, 'a')], {'a': 3}, (1, ''), None),
         (IGNORING, [refused(7, 'a')], {'a': 3}, (1, ''), None),
-        # A node is evidence if it was never created, in the place of a plan, for its reason.
-        (ZONES, [refused(7, 'a', status='WARNING')], {'a': 3}, (1, ''), None),
-        (ZONES, [refused(7, 'a', created_at='2026-01-01T00:00:00Z')], {'a': 3}, (1, ''), None),
+        # A node that failed for another reason is no evidence.
         (ZONES, [refused(7, 'a', status_reason='Quota exceeded')], {'a': 3}, (0, ''), None),
-        (ZONES, [refused(7, 'a', status_reason=None)], {'a': 3}, (0, ''), None),
-        (ZONES, [refused(7, 'a', data={})], {'a': 3}, (0, ''), None),
     ],
-    ids=[
-        *('waits', 'probe', 'after a probe', 'wrong clock', 'version 1.0', 'ignore'),
-        *('not in error', 'created', 'quota', 'no reason', 'no placement'),
-    ],
+    ids=[*('waits', 'probe', 'after a probe', 'wrong clock', 'version 1.0', 'ignore'), 'quota'],
 )
 def test_place_that_refused_a_node_gets_none_until_the_delay_has_passed(
     policy, members, creation, row, warning
@@ -303,9 +296,7 @@ def removal(victim=None, policies=(TWO_ZONES,), action='CLUSTER_DEL_NODES', know
         removal(policies=[zone_policy('a', 'b')]),
         removal(policies=[redistributing(zone_policy('a'), mode='ignore')]),
         removal(policies=[{**TWO_ZONES, 'enabled': False}]),
-        removal(node(4, 'a', status='ERROR')),
         removal(refused(4, 'a', status_reason='Quota exceeded for cores')),
-        removal(refused(4)),
         removal(target='AFTER'),
         removal(action='NODE_DELETE', cause='Derived Action', node=refused(4, 'a'), inputs={}),
         removal(inputs={'candidates': ['n1']}),
@@ -314,7 +305,7 @@ def removal(victim=None, policies=(TWO_ZONES,), action='CLUSTER_DEL_NODES', know
         removal(known=[record('a')]),
     ],
     ids=[
-        *('no placement', '1.0', 'ignore', 'disabled', 'created', 'quota', 'no place', 'after'),
+        *('no placement', '1.0', 'ignore', 'disabled', 'quota', 'after'),
         *('part of an action', 'other victim', 'no victim', 'refused', 'repeated'),
     ],
 )

@@ -80,38 +80,6 @@ def test_candidates_of_an_earlier_policy_come_before_those_of_the_inputs(check):
     assert deleted(check(request('CLUSTER_DEL_NODES', OLDEST, nodes(a=3), **more))) == ['n2']
 
 
-@pytest.mark.parametrize(
-    ('policies', 'members', 'count', 'planned', 'victims'),
-    [
-        (
-            [region_policy('R1', 'R2'), zone_policy('a'), deletion_policy()],
-            [node(1, 'a', 'R1'), node(2, None, 'R1'), node(3, 'a', 'R2'), node(4, None, 'R2')],
-            1,
-            {'regions': {'R1': 1}},
-            ['n2'],
-        ),
-        (BY_ZONE, [*nodes(a=2, b=2), node(5), node(6)], 2, {'zones': {}}, ['n5', 'n6']),
-        (
-            [region_policy('R1'), zone_policy('a', 'b'), deletion_policy()],
-            [node(1, 'a'), node(2, 'b', 'R1'), node(3, 'b', 'R1')],
-            1,
-            {'regions': {}, 'zones': {}, 'places': []},
-            ['n1'],
-        ),
-    ],
-    ids=['unknown zone in a region', 'unknown zones', 'unknown region'],
-)
-def test_nodes_of_unknown_place_leave_first(check, policies, members, count, planned, victims):
-    """A plan of unknown places takes those nodes."""
-    asked = request(SCALE_IN, policies, members, inputs={'count': count})
-
-    reply = check(asked, 'ab', REGIONS)
-
-    deletion = reply['action']['data']['deletion']
-    assert {key: deletion[key] for key in planned} == planned
-    assert deletion['candidates'] == victims
-
-
 LONG, SHORT = 'k' * 1_000_000, 'k' * 80 + '...'
 AT = '$.action.data.deletion'
 

@@ -108,6 +108,7 @@ class TwoPolicies:
             one['id']: one['details']['addresses']['private'][0]['addr'] for one in self.members
         }
         objects, ids = self.lab.settled(), self.member_ids()
+        balancers = {one['id'] for one in objects['loadbalancer']}
         recorded = {one['id']: {} for one in self.members}
         pools = {80: {}, 443: self.foreign}
         if 'a' in self.attached():
@@ -118,7 +119,8 @@ class TwoPolicies:
             for node_id, data in recorded.items():
                 data['lb_members'] = {'b': ids.get((443, node_id))}
         return (
-            self.pools() == pools
+            balancers >= {ids_of(self.policies[name])['loadbalancer'] for name in self.attached()}
+            and self.pools() == pools
             and data_of(self.members) == recorded
             and {len(objects[kind]) for kind in KINDS} == {self._expected_load_balancers()}
         )

@@ -2,13 +2,13 @@
 
 import itertools
 
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from placement_worker.cloud.ports import ApiError
 from tests.deterministic_threads import ThreadScheduler
 from tests.factories import bind, connected, load_balancing_policy, request
-from tests.simulated_octavia import Lab, data_of, patched
+from tests.simulated_octavia import Lab
 
 # The threads that proceed, each with its number of calls.
 ORDERS = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 30)), min_size=1, max_size=12)
@@ -43,33 +43,6 @@ def create_and_delete(lab, policies, numbers):
         else:
             inside[number] = reply['nodes'][one['id']]['data']
     return list(inside)
-
-
-@given(ORDERS, PENDING_S, CALL_S, st.booleans(), st.integers(2, 3))
-@example([(0, 3), (1, 30)], 0, 0, True, 2)
-@example([(0, 3), (1, 30), (2, 3)], 0, 0, False, 3)
-def test_concurrent_copies_of_an_attachment_create_one_load_balancer(
-    order, pending_s, call_s, batch, copies
-):
-    """Concurrent copies of a request leave one load balancer, and all name it."""
-    lab = lab_of(order, pending_s, call_s, batch_members=batch)
-    asked = bind(load_balancing_policy(health_monitor={}), [connected(1), connected(2)])
-
-    replies = lab.clock.run(*[lambda: lab.attach(asked)] * copies)
-
-    made = lab.settled()
-    assert [
-        len(made[k]) for k in ('loadbalancer', 'listener', 'pool', 'healthmonitor', 'member')
-    ] == [1, 1, 1, 1, 2]
-    for reply in replies:
-        assert reply['status'] == 'OK', reply['reason']
-        assert reply['policy']['data']['LoadBalancingPolicy']['data'] == {
-            'loadbalancer': made['loadbalancer'][0]['id'], 'listener': made['listener'][0]['id'],
-            'pool': made['pool'][0]['id'], 'healthmonitor': made['healthmonitor'][0]['id'],
-        }  # fmt: skip
-        assert data_of(patched(asked['cluster']['nodes'], reply)) == {
-            member['name']: {'lb_member': member['id']} for member in made['member']
-        }
 
 
 @given(ORDERS, PENDING_S, CALL_S, st.lists(st.integers(0, 40), max_size=4), st.booleans())

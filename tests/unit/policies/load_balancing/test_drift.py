@@ -102,25 +102,6 @@ def test_attaching_again_creates_missing_parts_and_names_them(lab, kind):
     assert reply['nodes'].get('n1', members[0])['data'] == {'lb_member': member_ids(lab)['n1']}
 
 
-@pytest.mark.parametrize('lost', ['member', 'pool'])
-def test_recovered_node_is_looked_up_in_the_pool(lab, lost):
-    """NODE_RECOVER adds a member that vanished, and fails if the pool vanished."""
-    policy, members = lab.attached([connected(1)])
-    if lost == 'member':
-        lab.octavia(None).delete_member(ids_of(policy)['pool'], member_ids(lab)['n1'])
-    else:
-        lab.octavia(None).delete('loadbalancer', ids_of(policy)['loadbalancer'], cascade=True)
-    lab.clock.sleep(5)
-
-    reply = lab.check(after('NODE_RECOVER', [policy], members, node=members[0]))
-
-    if lost == 'member':
-        assert lab.addresses() == ['10.0.0.1']
-        assert reply['nodes']['n1']['data'] == {'lb_member': member_ids(lab)['n1']}
-    else:
-        assert 'does not exist any more' in status(reply)[1]
-
-
 @pytest.mark.parametrize(
     ('provisioning_status', 'warned'),
     [('ERROR', ' is in ERROR: the check would fail'), ('PENDING_UPDATE', None), ('ACTIVE', None)],

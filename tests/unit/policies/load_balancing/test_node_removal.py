@@ -226,25 +226,6 @@ def test_floored_yields_enabled_policies_with_a_floor(properties, change, minimu
     assert [properties.min_online for _, properties in floored(check)] == minimums
 
 
-@pytest.mark.parametrize(
-    ('statuses', 'counts'),
-    [
-        (['ONLINE'] * 4, (4, 4, 2)),
-        (['OFFLINE', 'ONLINE', 'ONLINE', 'ONLINE'], (4, 3, 2)),
-        (['ERROR', 'DEGRADED', 'ONLINE', 'ONLINE'], (4, 2, 2)),
-        (['DRAINING', 'NO_MONITOR', 'ONLINE', 'ONLINE'], (4, 3, 2)),
-    ],
-)
-def test_details_have_members_online_and_required(statuses, counts):
-    """ONLINE and NO_MONITOR count as online; the details have all three numbers."""
-    lab, policy, members = attached('50%', *statuses)
-
-    reply = lab.check(request(SCALE_IN, [policy], members, dry_run=True))
-
-    details = decision(reply)['details']
-    assert (details['members'], details['online'], details['required_online']) == counts
-
-
 def test_member_that_is_being_deleted_does_not_count():
     """A member in PENDING_DELETE counts neither as a member nor as online."""
     lab, policy, members = attached(1, *['ONLINE'] * 3)
@@ -304,19 +285,6 @@ def test_floor_spares_only_victims_with_online_members(min_online, statuses, vic
     )
 
 
-@pytest.mark.parametrize('is_dry', [True, False])
-def test_victims_chosen_here_are_trimmed_to_the_floor(is_dry):
-    """Victims that load balancing chooses itself are trimmed too; a plan writes nothing."""
-    lab, policy, members = attached(3, *['ONLINE'] * 4)
-
-    reply = lab.check(request(SCALE_IN, [policy], members, inputs={'count': 3}, dry_run=is_dry))
-
-    deletion = of_deletion(reply)
-    assert (deletion['count'], deletion['grace_period'], len(reply['warnings'])) == (1, 60, 1)
-    assert decision(reply)['details']['removed'] == deletion['candidates']
-    assert len(left(lab)) == (4 if is_dry else 3)
-
-
 def test_floor_with_hooks_trims_the_victims_without_removing_members():
     """With lifecycle hooks the engine removes the members, but the floor still applies."""
     lab, policy, members = attached(3, *['ONLINE'] * 4)
@@ -357,18 +325,6 @@ def test_named_nodes_beyond_the_floor_are_refused_with_the_numbers(action, more,
         'pool': pool, 'members': 4, 'online': 3, 'required_online': 2,
     }  # fmt: skip
     assert (left(lab), reply['nodes']) == (['n1', 'n2', 'n3', 'n4'], {})
-
-
-def test_single_named_node_below_the_floor_is_refused():
-    """NODE_DELETE of an online member at the floor is refused; that of an offline one is not."""
-    lab, policy, members = attached(2, 'ONLINE', 'ONLINE', 'ERROR')
-
-    refused = lab.check(request('NODE_DELETE', [policy], members, node=members[0]))
-    accepted = lab.check(request('NODE_DELETE', [policy], members, node=members[2]))
-
-    assert status(refused)[1].startswith('None of 1 node can leave pool ')
-    assert status(accepted)[0] == 'OK'
-    assert left(lab) == ['n1', 'n2']
 
 
 @pytest.mark.parametrize(
