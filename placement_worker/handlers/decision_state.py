@@ -36,9 +36,9 @@ from placement_worker.planning.victims import Members
 from placement_worker.policies import victim_selection
 from placement_worker.policies.base import BEFORE, State
 from placement_worker.policies.deletion import Deletion
-from placement_worker.policies.places import Places, backoff_of
 from placement_worker.policies.recorded_failures import patch_after_deletion
 from placement_worker.policies.region_placement import RegionPlacement
+from placement_worker.policies.resolved_places import Places, backoff_of
 from placement_worker.policies.shared_placement import PlacementPolicy
 from placement_worker.policies.zone_placement import ZonePlacement
 

@@ -35,9 +35,9 @@ from placement_worker.planning.shortage import failed_nodes
 from placement_worker.policies.base import BEFORE, State
 from placement_worker.policies.deletion import Deletion, DeletionProperties
 from placement_worker.policies.load_balancing.policy import LoadBalancing
-from placement_worker.policies.places import backoff_of
 from placement_worker.policies.rebalanced_places import Layout, Levels, layout, places_not_emptied
 from placement_worker.policies.region_placement import RegionPlacement
+from placement_worker.policies.resolved_places import backoff_of
 from placement_worker.policies.zone_placement import ZonePlacement
 
 _FIRST_CREATE = 'a rebalance creates nodes before it deletes others'

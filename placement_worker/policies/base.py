@@ -34,7 +34,7 @@ from placement_worker.contract.model import (
 from placement_worker.planning import sizing, victims
 from placement_worker.planning.places import Cordon
 from placement_worker.planning.victims import Members, Protection
-from placement_worker.policies.places import Places
+from placement_worker.policies.resolved_places import Places
 
 # Major and minor version. The worker skips policies of another major or a later minor version.
 INTERFACE = (2, 0)

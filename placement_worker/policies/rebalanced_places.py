@@ -13,7 +13,7 @@ from placement_worker.errors import NoUsablePlace
 from placement_worker.planning.placement import NO_KNOWN_PLACE, NOT_LISTED, note_of
 from placement_worker.planning.places import Place, evacuation_warnings, raise_if_only_cordons_close
 from placement_worker.planning.rebalancing import NO_WEIGHT, Holding, Region
-from placement_worker.policies.places import NO_ZONE, Places
+from placement_worker.policies.resolved_places import NO_ZONE, Places
 
 # The only region if no policy places by region.
 EVERYWHERE = Place('', 1)

@@ -9,7 +9,7 @@ from placement_worker.planning.places import NO_CAP
 from placement_worker.policies.base import BindingOutcome, Outcome, State, older_version, skipped
 from placement_worker.policies.place_names import unknown_names
 from placement_worker.policies.placement_properties import AS_IN_1_0, RegionPlacementProperties
-from placement_worker.policies.places import profile_of_new_node
+from placement_worker.policies.resolved_places import profile_of_new_node
 from placement_worker.policies.shared_placement import (
     PlacementPolicy,
     PlaceSearch,

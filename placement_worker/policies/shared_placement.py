@@ -48,7 +48,7 @@ from placement_worker.policies.placement_properties import (
     Region,
     Zone,
 )
-from placement_worker.policies.places import NO_USABLE_ZONE, backoff_of
+from placement_worker.policies.resolved_places import NO_USABLE_ZONE, backoff_of
 from placement_worker.policies.victim_selection import min_size_refusal
 
 _REMEDY = 'correct the cordon file'

@@ -22,7 +22,7 @@ from placement_worker.planning.sizing import Size
 from placement_worker.policies.base import BindingOutcome, Outcome, State, older_version, skipped
 from placement_worker.policies.place_names import none_usable, unknown_names
 from placement_worker.policies.placement_properties import AS_IN_1_0, ZonePlacementProperties
-from placement_worker.policies.places import NO_ZONE, profile_of_new_node
+from placement_worker.policies.resolved_places import NO_ZONE, profile_of_new_node
 from placement_worker.policies.shared_placement import (
     PlacementPolicy,
     PlaceSearch,

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from placement_worker.cloud import octavia_rules
+from placement_worker.cloud import spec_rules
 from placement_worker.cloud.ports import ApiError, Kind, Resource
 
 KINDS: tuple[Kind, ...] = ('loadbalancer', 'listener', 'pool', 'healthmonitor')
@@ -141,7 +141,7 @@ class StateMachine:
         if subnets is not None and subnet_id is not None and subnet_id not in subnets:
             raise ApiError(f'Subnet {subnet_id} not found.', 400)
         cidr = (subnets or {}).get(subnet_id or '')
-        _raise_refusal(partial(octavia_rules.address_refusal, cidr=cidr), body.get('vip_address'))
+        _raise_refusal(partial(spec_rules.address_refusal, cidr=cidr), body.get('vip_address'))
         for listener in body.get('listeners') or ():
             _check_pool(listener, listener.get('default_pool') or {})
         vip = body.get('vip_address') or _vip_address(cidr, self._objects.serial)
@@ -309,13 +309,13 @@ class _Objects:
 
 
 def _check_pool(listener: Resource, pool: Resource) -> None:
-    _raise_refusal(octavia_rules.pool_refusal, listener.get('protocol'), pool.get('protocol'))
+    _raise_refusal(spec_rules.pool_refusal, listener.get('protocol'), pool.get('protocol'))
     _check_monitor(pool, pool.get('healthmonitor') or {})
 
 
 def _check_monitor(pool: Resource, monitor: Resource) -> None:
-    _raise_refusal(octavia_rules.monitor_refusal, pool.get('protocol'), monitor.get('type'))
-    _raise_refusal(octavia_rules.codes_refusal, monitor.get('expected_codes'))
+    _raise_refusal(spec_rules.monitor_refusal, pool.get('protocol'), monitor.get('type'))
+    _raise_refusal(spec_rules.codes_refusal, monitor.get('expected_codes'))
 
 
 def _raise_refusal(refusal: Callable[..., str | None], *values: str | None) -> None:

@@ -13,7 +13,7 @@ from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta, Struct
 
-from placement_worker.cloud import octavia_rules
+from placement_worker.cloud import spec_rules
 from placement_worker.contract.rpc import LOAD_BALANCING
 from placement_worker.formats.text import shortened
 from placement_worker.policies.base import older_version
@@ -192,14 +192,14 @@ class LoadBalancingProperties(Struct, frozen=True, forbid_unknown_fields=True):
         pool, vip, monitor = self.pool.protocol, self.vip, self.health_monitor
         refusal: str | None = NO_TLS
         if vip.protocol != 'TERMINATED_HTTPS':
-            refusal = octavia_rules.pool_refusal(vip.protocol, pool)
+            refusal = spec_rules.pool_refusal(vip.protocol, pool)
         reasons = {'vip.protocol': refusal}
         if vip.address is not None:
-            reasons['vip.address'] = octavia_rules.address_refusal(vip.address)
+            reasons['vip.address'] = spec_rules.address_refusal(vip.address)
         if monitor:
-            reasons['health_monitor.type'] = octavia_rules.monitor_refusal(pool, monitor.type)
+            reasons['health_monitor.type'] = spec_rules.monitor_refusal(pool, monitor.type)
         if monitor and monitor.probes_http and monitor.expected_codes:
-            codes = octavia_rules.codes_refusal(monitor.expected_codes)
+            codes = spec_rules.codes_refusal(monitor.expected_codes)
             reasons['health_monitor.expected_codes'] = codes
         yield from ((path, reason) for path, reason in reasons.items() if reason)
 
