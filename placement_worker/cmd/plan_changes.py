@@ -21,7 +21,7 @@ from placement_worker.contract.action_data import (
     DELETION,
     PLAN_KEYS,
     ActionData,
-    Kind,
+    ChangeKind,
     Placement,
 )
 from placement_worker.contract.model import CheckReply, CheckRequest, Decision
@@ -213,7 +213,7 @@ def _pools(decisions: Sequence[Decision]) -> Iterator[PoolChange]:
 
 def _size_of(request: CheckRequest, data: Mapping[str, Any]) -> Size:
     """Return the number of nodes that policies decided on, else that of the action."""
-    kind: Kind
+    kind: ChangeKind
     for kind in (CREATION, DELETION):
         decided = data.get(kind)
         count = decided.get('count', 1) if isinstance(decided, dict) else 0

@@ -157,9 +157,9 @@ def _check_plan(kind: str, count: int, plan: Mapping[str, Any], entries: Sequenc
 
 PATH = '$.action.data'
 
-Kind = Literal['creation', 'deletion']
-CREATION: Kind = 'creation'
-DELETION: Kind = 'deletion'
+ChangeKind = Literal['creation', 'deletion']
+CREATION: ChangeKind = 'creation'
+DELETION: ChangeKind = 'deletion'
 
 PLAN_KEYS = frozenset({'alternatives', 'places', 'region', 'regions', 'zone', 'zones'})
 
@@ -175,7 +175,7 @@ class PlaceCount(NamedTuple):
 class Change(Struct, frozen=True):
     """The creation or deletion that earlier policies decided; empty if they decided none."""
 
-    kind: ClassVar[Kind]
+    kind: ClassVar[ChangeKind]
     path: ClassVar[str]
     views: ClassVar[Sequence[str]] = ('count', 'regions', 'zones')
 
@@ -314,15 +314,15 @@ class ActionData(Struct, frozen=True):
             return Deletion({})
         return Deletion(values.mapping(self.data[DELETION], Deletion.path))
 
-    def change(self, kind: Kind) -> Change:
+    def change(self, kind: ChangeKind) -> Change:
         return self.creation if kind == CREATION else self.deletion
 
-    def decided(self, kinds: Iterable[Kind]) -> list[Change]:
+    def decided(self, kinds: Iterable[ChangeKind]) -> list[Change]:
         return [self.change(kind) for kind in kinds if kind in self.data]
 
     def planned(
         self,
-        kind: Kind,
+        kind: ChangeKind,
         count: int,
         plan: Mapping[str, Any],
         entries: Sequence[Mapping[str, str]] = (),

@@ -42,7 +42,7 @@ from placement_worker.policies.registry import Registry
 from placement_worker.policies.victim_selection import KEPT
 
 _EXPLAINED = ('victims', 'spared', 'protected_nodes')  # details that have a row per node
-Kind = Literal['placed', 'chosen', 'spared', 'unnamed', 'joined', 'left', 'failed', 'recorded']
+EventKind = Literal['placed', 'chosen', 'spared', 'unnamed', 'joined', 'left', 'failed', 'recorded']
 
 
 class Event(Struct, frozen=True, omit_defaults=True):
@@ -54,7 +54,7 @@ class Event(Struct, frozen=True, omit_defaults=True):
     """
 
     at: datetime.datetime
-    event: Kind
+    event: EventKind
     node: str
     action: str
     text: str
@@ -166,7 +166,7 @@ def _of_creation(
             yield _placed(record, node)
 
 
-def _event(record: CheckRecord | BindingRecord, kind: Kind, node: Node, text: str) -> Event:
+def _event(record: CheckRecord | BindingRecord, kind: EventKind, node: Node, text: str) -> Event:
     action = record.request.action if isinstance(record, CheckRecord) else None
     return Event(
         event=kind,
@@ -180,7 +180,7 @@ def _event(record: CheckRecord | BindingRecord, kind: Kind, node: Node, text: st
     )
 
 
-def _planned_event(record: CheckRecord, kind: Kind, node: Node, text: str) -> Event:
+def _planned_event(record: CheckRecord, kind: EventKind, node: Node, text: str) -> Event:
     return structs.replace(_event(record, kind, node, text), places=plan_rows(record.reply))
 
 

@@ -90,7 +90,7 @@ class Additions:
 
 
 @dataclass(frozen=True)
-class Members:
+class PoolMembers:
     """The members of a pool as Octavia lists them, and the nodes to which they belong.
 
     :ivar tags: the tags of all members that the policy adds.
@@ -161,7 +161,7 @@ class Members:
         tags = member['tags'] if has_tags(member, self.tags) else ()
         return next((tag.removeprefix(NODE_TAG) for tag in tags if tag.startswith(NODE_TAG)), None)
 
-    def remaining(self) -> 'Members':
+    def remaining(self) -> 'PoolMembers':
         kept = [
             member for member in self.listed if member['provisioning_status'] != 'PENDING_DELETE'
         ]
@@ -206,7 +206,7 @@ class Members:
 class Pool:
     """A pool of a load balancer.
 
-    :ivar tags: as of `Members`; so are `nodes` and `is_own`.
+    :ivar tags: as of `PoolMembers`; so are `nodes` and `is_own`.
     :ivar subnet_id: the subnet of new members.
     """
 
@@ -218,7 +218,7 @@ class Pool:
     is_own: bool = False
     subnet_id: str | None = None
 
-    def members(self) -> Members | None:
+    def members(self) -> PoolMembers | None:
         """Return all members, or None if the pool does not exist."""
         try:
             return self._existing_members()
@@ -227,8 +227,8 @@ class Pool:
                 raise
             return None
 
-    def members_of(self, listed: Sequence[Resource]) -> Members:
-        return Members(listed, self.tags, self.nodes, self.is_own)
+    def members_of(self, listed: Sequence[Resource]) -> PoolMembers:
+        return PoolMembers(listed, self.tags, self.nodes, self.is_own)
 
     def add(self, wanted: Sequence[Member]) -> Additions:
         failures = self._add(wanted)
@@ -279,10 +279,10 @@ class Pool:
     def updates_to_remove(self, count: int, *, is_sole_writer: bool) -> int:
         return min(count, 1) if self.updater.settings.batch_members and is_sole_writer else count
 
-    def _existing_members(self) -> Members:
+    def _existing_members(self) -> PoolMembers:
         return self.members_of(self.updater.read(self.updater.octavia.members, self.pool_id))
 
-    def _remaining(self) -> Members:
+    def _remaining(self) -> PoolMembers:
         return self._existing_members().remaining()
 
     def _add(self, wanted: Sequence[Member]) -> dict[Key, Exception]:

@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Any
 
 from placement_worker.contract import actions
-from placement_worker.contract.action_data import CREATION, DELETION, ActionData, Kind
+from placement_worker.contract.action_data import CREATION, DELETION, ActionData, ChangeKind
 from placement_worker.contract.inputs import ResizeInputs
 from placement_worker.contract.model import Action, CheckRequest, Cluster, Node
 from placement_worker.errors import Rejected, SizeOutOfBounds
@@ -22,10 +22,13 @@ from placement_worker.formats.text import counted
 from placement_worker.planning import victims
 from placement_worker.planning.victims import Protection
 
-_OF_ONE_NODE: Mapping[str, Kind] = {actions.NODE_CREATE: CREATION, actions.NODE_DELETE: DELETION}
+_OF_ONE_NODE: Mapping[str, ChangeKind] = {
+    actions.NODE_CREATE: CREATION,
+    actions.NODE_DELETE: DELETION,
+}
 _OF_CANDIDATES = (actions.CLUSTER_DEL_NODES, actions.CLUSTER_REPLACE_NODES)
 # Action -> the changes that another policy may have decided; the first of any nodes counts.
-_CHANGES: Mapping[str, tuple[Kind, ...]] = {
+_CHANGES: Mapping[str, tuple[ChangeKind, ...]] = {
     actions.CLUSTER_SCALE_OUT: (CREATION,),
     actions.CLUSTER_SCALE_IN: (DELETION,),
     actions.CLUSTER_RESIZE: (CREATION, DELETION),
@@ -43,7 +46,7 @@ class Size:
     `limit`: the bound of the cluster's size that changed the number asked for, in words.
     """
 
-    kind: Kind
+    kind: ChangeKind
     count: int
     limit: str = field(default='', compare=False)
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from placement_worker.contract.action_data import CREATION, Kind
+from placement_worker.contract.action_data import CREATION, ChangeKind
 from placement_worker.formats.text import counted, enumerated, escaped, shortened
 from placement_worker.planning.placement import Plan, Row
 from placement_worker.planning.places import Held, Located, Place
@@ -64,7 +64,7 @@ class Skew:
     :ivar staying: the protected nodes by place.
     """
 
-    kind: Kind
+    kind: ChangeKind
     allowed: int
     standings: Sequence[_Standing]
     beyond: Sequence[_Standing]
@@ -124,7 +124,7 @@ class Skew:
 
 
 def excessive_skew(
-    kind: Kind, allowed: int, places: Sequence[Place], plan: Plan, held: Held[str | None]
+    kind: ChangeKind, allowed: int, places: Sequence[Place], plan: Plan, held: Held[str | None]
 ) -> Skew | None:
     rows = {row.name: row for row in plan.rows}
     size = sum(rows[place.name].final for place in places)
@@ -137,7 +137,7 @@ def excessive_skew(
     return Skew(kind, allowed, standings, beyond, first, held.staying)
 
 
-def _upper_bound(place: Place, row: Row, kind: Kind) -> _Bound | None:
+def _upper_bound(place: Place, row: Row, kind: ChangeKind) -> _Bound | None:
     is_full = 0 <= place.cap <= row.final
     if kind == CREATION or not place.known:
         obstacle = '' if is_full and place.cordons and not place.note else place.obstacle

@@ -15,7 +15,7 @@ from msgspec import structs
 
 from placement_worker.cloud.snapshot import Location, Snapshot, without_host
 from placement_worker.contract import actions
-from placement_worker.contract.action_data import CREATION, Kind
+from placement_worker.contract.action_data import CREATION, ChangeKind
 from placement_worker.contract.model import CheckRequest, Node, Profile
 from placement_worker.planning.places import (
     NO_CAP,
@@ -59,12 +59,12 @@ class Places:
     backoffs: Sequence[Backoff] = ()
     listed_regions: RegionPlacementProperties | None = None
     listed_zones: ZonePlacementProperties | None = None
-    _regions: dict[Kind, list[Place]] = field(init=False, default_factory=dict)
-    _zones: dict[tuple[Kind, str | None, bool], list[Place]] = field(
+    _regions: dict[ChangeKind, list[Place]] = field(init=False, default_factory=dict)
+    _zones: dict[tuple[ChangeKind, str | None, bool], list[Place]] = field(
         init=False, default_factory=dict
     )
 
-    def regions(self, kind: Kind) -> Sequence[Place]:
+    def regions(self, kind: ChangeKind) -> Sequence[Place]:
         """Return the listed regions.
 
         For a creation, one is available only if zone placement can create a node there.
@@ -79,7 +79,7 @@ class Places:
             self._regions[kind] = regions
         return self._regions[kind]
 
-    def checked_regions(self, kind: Kind, held: Located = NOWHERE) -> Sequence[Place]:
+    def checked_regions(self, kind: ChangeKind, held: Located = NOWHERE) -> Sequence[Place]:
         """Return the listed regions if nodes can be created or deleted in one of them.
 
         :raises NoUsablePlace: the cloud knows no listed region, or no node can be created in any;
@@ -111,7 +111,7 @@ class Places:
         )
         raise none_usable(NO_ZONE, 'availability zone', 'zones', self._wanted_zones, known_zones)
 
-    def zones(self, kind: Kind, region: str | None, *, by_region: bool) -> Sequence[Place]:
+    def zones(self, kind: ChangeKind, region: str | None, *, by_region: bool) -> Sequence[Place]:
         """Return the listed zones as they are in one region; None is the home region.
 
         :param by_region: whether a policy plans by region. Without a plan by region, nodes are

@@ -39,7 +39,7 @@ from placement_worker.octavia.load_balancers import (
     parents_of,
     tags_of,
 )
-from placement_worker.octavia.pools import Members, Pool
+from placement_worker.octavia.pools import Pool, PoolMembers
 from placement_worker.octavia.updater import Updater, cause
 from placement_worker.policies.base import PROPERTIES, BindingOutcome, Outcome, State
 from placement_worker.policies.load_balancing.attached_pool import (
@@ -256,7 +256,7 @@ def detach(
     updater, tags = updater_for(properties, state, binding.id), tags_of(cluster.id, binding.id)
     records = MemberRecords.in_cluster(cluster, binding.id)
     nodes = {node.id: node for node in cluster.nodes}
-    members: Members | None = None
+    members: PoolMembers | None = None
     try:
         if stored is not None:
             attached = AttachedPool(stored, updater, tags, nodes, records)

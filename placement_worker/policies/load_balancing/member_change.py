@@ -22,7 +22,7 @@ from placement_worker.contract.model import Data, Node, NodePatch
 from placement_worker.errors import LoadBalancerFailed, Rejected, RequestExpired
 from placement_worker.formats.text import counted, shortened
 from placement_worker.octavia.load_balancers import find_object
-from placement_worker.octavia.pools import Additions, Key, Member, Members, Pool, key_of
+from placement_worker.octavia.pools import Additions, Key, Member, Pool, PoolMembers, key_of
 from placement_worker.octavia.updater import cause
 from placement_worker.policies.base import Outcome, State
 from placement_worker.policies.load_balancing.attached_pool import AttachedPool
@@ -54,7 +54,7 @@ class Plan:
     :ivar expired: whether the request expired before the changes were complete.
     """
 
-    before: Members
+    before: PoolMembers
     nodes: Sequence[Node]
     remove: dict[str, str] = field(default_factory=dict)
     add: list[Member] = field(default_factory=list)
@@ -166,7 +166,7 @@ class MemberChange(ABC):
                 **self.unknown_nodes,
                 **dict.fromkeys((node.id for node in self.nodes), cause(exc)),
             }
-            plan = Plan(Members([], ()), self.nodes, failed=failed, unchanged=set(failed))
+            plan = Plan(PoolMembers([], ()), self.nodes, failed=failed, unchanged=set(failed))
             patches = {} if self.dry_run else self._patches(plan)
             reason = failure_text(self.failure, failed) if failed else cause(exc)
             raise LoadBalancerFailed(reason, self._details(plan), patches) from exc
@@ -285,7 +285,7 @@ class MemberAddition(MemberChange):
         return records.updated(data, plan.known_ids, member_id)
 
     def _located_with_rivals(
-        self, members: Members, locate: Locate
+        self, members: PoolMembers, locate: Locate
     ) -> tuple[Located, Sequence[Node]]:
         """Locate the nodes, and all others that claim a member at the address of one of them.
 

@@ -5,14 +5,14 @@ import pytest
 from placement_worker.cloud.ports import ApiError
 from placement_worker.errors import RequestExpired
 from placement_worker.octavia.load_balancers import TAG_PREFIX
-from placement_worker.octavia.pools import NODE_TAG, Member, Members, key_of
+from placement_worker.octavia.pools import NODE_TAG, Member, PoolMembers, key_of
 
 TAGS = ['mine']
 
 
 def listed(*members, nodes=None, is_own=False):
     """Return the members of a pool; the nodes are n1 and n2, with the members of their data."""
-    return Members(members, TAGS, nodes or {'n1': (), 'n2': ()}, is_own)
+    return PoolMembers(members, TAGS, nodes or {'n1': (), 'n2': ()}, is_own)
 
 
 def member(member_id, address, node_id=None, status='ACTIVE', tags=()):
