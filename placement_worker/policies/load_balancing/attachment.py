@@ -10,7 +10,7 @@ names no load balancer.
 """
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,7 +18,7 @@ import msgspec
 
 from placement_worker.cloud.ports import ApiError, Cloud, Kind, OctaviaSettings
 from placement_worker.cloud.time_budget import TimeBudget
-from placement_worker.contract.model import BindRequest, Cluster, ClusterPatch, NodePatch
+from placement_worker.contract.model import BindRequest, Cluster, ClusterPatch, Node, NodePatch
 from placement_worker.contract.values import mapping_or_empty
 from placement_worker.errors import (
     CloudUnavailable,
@@ -39,7 +39,7 @@ from placement_worker.octavia.load_balancers import (
     parents_of,
     tags_of,
 )
-from placement_worker.octavia.pools import Pool, PoolMembers
+from placement_worker.octavia.pools import Pool
 from placement_worker.octavia.updater import Updater, cause
 from placement_worker.policies.base import PROPERTIES, BindingOutcome, Outcome, State
 from placement_worker.policies.load_balancing.attached_pool import (
@@ -250,33 +250,45 @@ def detach(
     :raises LoadBalancerFailed: an object is still present.
     """
     cluster, binding = request.cluster, request.policy
-    stored = StoredLoadBalancer.in_binding(binding)
-    if stored is None and properties and properties.loadbalancer and properties.pool.id:
-        stored = StoredLoadBalancer(properties.loadbalancer, properties.pool.id, preexisting=True)
+    stored = StoredLoadBalancer.in_binding(binding) or _preexisting_in(properties)
     updater, tags = updater_for(properties, state, binding.id), tags_of(cluster.id, binding.id)
     records = MemberRecords.in_cluster(cluster, binding.id)
-    nodes = {node.id: node for node in cluster.nodes}
-    members: PoolMembers | None = None
+    known_ids: Collection[str] = ()
     try:
         if stored is not None:
+            nodes = {node.id: node for node in cluster.nodes}
             attached = AttachedPool(stored, updater, tags, nodes, records)
-            pool = attached.opened()
-            # The nodes' data must not lose members that another policy's pool has.
-            members = pool.members() if stored.preexisting or records.others else None
-        if stored is not None and stored.preexisting:
-            MemberRemoval(state, cluster.nodes, attached).run(pool, lambda _: Located())
-            pool.clear()  # members left behind by deleted nodes
-        else:
+            known_ids = _leave_pool(attached, cluster.nodes, state)
+        if stored is None or not stored.preexisting:
             OwnLoadBalancers(updater, tags, stored.ids if stored else {}).remove()
     except (ApiError, LoadBalancerFailed) as exc:
         marked = exc.nodes if isinstance(exc, Rejected) else {}
         raise LoadBalancerFailed(cause(exc), nodes=marked) from exc
-    known = members.managed if members else ()
     patches: dict[str, NodePatch] = {}
     for node in cluster.nodes:
-        patches |= node_patch(state, node, records.updated(node.data, known))
+        patches |= node_patch(state, node, records.updated(node.data, known_ids))
     data = {key: value for key, value in binding.data.items() if key != STORED}
     return BindingOutcome(data, patches, cluster_without_vip(request))
+
+
+def _preexisting_in(properties: LoadBalancingProperties | None) -> StoredLoadBalancer | None:
+    if properties is None or not (properties.loadbalancer and properties.pool.id):
+        return None
+    return StoredLoadBalancer(properties.loadbalancer, properties.pool.id, preexisting=True)
+
+
+def _leave_pool(attached: AttachedPool, nodes: Sequence[Node], state: State) -> Collection[str]:
+    """Remove the members from a preexisting pool; an own one goes with its load balancer.
+
+    :returns: the ids of the members that the policy had, if another policy records members as
+        well: the data of the nodes must not lose those.
+    """
+    pool, is_preexisting = attached.opened(), attached.stored.preexisting
+    members = pool.members() if is_preexisting or attached.records.others else None
+    if is_preexisting:
+        MemberRemoval(state, nodes, attached).run(pool, lambda _: Located())
+        pool.clear()  # members left behind by deleted nodes
+    return members.managed if members else ()
 
 
 def cluster_without_vip(request: BindRequest) -> ClusterPatch | None:

@@ -8,11 +8,11 @@ WARNING; changes for other nodes stay, so that a repeated check does only the re
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import msgspec
 from typing_extensions import override
@@ -38,8 +38,8 @@ _UPDATE_S = 1.0
 
 
 @dataclass
-class Plan:
-    """The changes of a pool, the nodes that need none and, once made, the result of the changes.
+class PoolPlan:
+    """The changes that a pool needs, and the nodes that need none.
 
     :ivar before: the members before the change.
     :ivar nodes: the nodes whose data the change may concern.
@@ -47,11 +47,6 @@ class Plan:
     :ivar present: the members that need no change: node id -> member id.
     :ivar passed_over: the ids of nodes without a member to remove, or with a foreign one.
     :ivar failed: node id -> cause.
-    :ivar added: node id -> id of its new member.
-    :ivar removed: the ids of nodes whose members were removed.
-    :ivar removed_members: the ids of these members.
-    :ivar unchanged: the ids of nodes that keep their members and data, because a change failed.
-    :ivar expired: whether the request expired before the changes were complete.
     """
 
     before: PoolMembers
@@ -62,51 +57,70 @@ class Plan:
     passed_over: list[str] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
-    added: dict[str, str] = field(default_factory=dict)
-    removed: Sequence[str] = ()
-    removed_members: set[str] = field(default_factory=set)
-    unchanged: set[str] = field(default_factory=set)
+
+
+@dataclass(frozen=True)
+class PoolResult:
+    """What became of a plan: the changes that were made, and the nodes that failed.
+
+    :ivar added: node id -> id of its new member.
+    :ivar removed: member id -> node id.
+    :ivar failed: node id -> cause, also of nodes that failed in the plan.
+    :ivar unchanged: the ids of nodes that keep their members and data, because a change failed.
+    :ivar expired: whether the request expired before the changes were complete.
+    """
+
+    plan: PoolPlan
+    added: Mapping[str, str]
+    removed: Mapping[str, str]
+    failed: Mapping[str, str]
+    passed_over: Sequence[str] = ()
+    warnings: Sequence[str] = ()
+    unchanged: Collection[str] = ()
     expired: bool = False
+
+    @classmethod
+    def of(cls, plan: PoolPlan, failures: Mapping[str, Exception], additions: Additions) -> Self:
+        """:param failures: the errors of removals, by member id."""
+        causes = {plan.remove[member_id]: cause(exc) for member_id, exc in failures.items()}
+        foreign = additions.foreign
+        has_expired = any(isinstance(exc, RequestExpired) for exc in failures.values())
+        return cls(
+            plan,
+            additions.added,
+            {member: node_id for member, node_id in plan.remove.items() if node_id not in causes},
+            {**plan.failed, **causes, **additions.failed},
+            [*plan.passed_over, *foreign],
+            [*plan.warnings, *(foreign_text(*pair) for pair in foreign.items())],
+            causes.keys(),
+            has_expired or additions.expired,
+        )
+
+    @property
+    def nodes_left(self) -> list[str]:
+        """The ids of the nodes whose members were removed."""
+        return list(dict.fromkeys(self.removed.values()))
 
     @cached_property
     def after(self) -> dict[str, str]:
         """The members of nodes after the change: node id -> member id."""
-        return self.present | self.added
+        return {**self.plan.present, **self.added}
 
     @cached_property
     def known_ids(self) -> set[str]:
         """The ids of members that the policy had or has in its pool."""
-        return self.before.managed | set(self.after.values())
+        return self.plan.before.managed | set(self.after.values())
 
     @cached_property
     def lost_ids(self) -> set[str]:
         """The ids of members that were removed, or that other nodes may have taken over."""
-        return self.removed_members | set(self.added.values())
-
-    def include_removals(self, failures: Mapping[str, Exception]) -> None:
-        causes = {self.remove[member_id]: cause(exc) for member_id, exc in failures.items()}
-        self.unchanged = set(causes)
-        self.failed |= causes
-        self.expired = any(isinstance(exc, RequestExpired) for exc in failures.values())
-        gone = {
-            member_id: node_id
-            for member_id, node_id in self.remove.items()
-            if node_id not in self.unchanged
-        }
-        self.removed, self.removed_members = list(dict.fromkeys(gone.values())), set(gone)
-
-    def include_additions(self, additions: Additions) -> None:
-        self.added = additions.added
-        self.passed_over += additions.foreign
-        self.warnings += [foreign_text(*pair) for pair in additions.foreign.items()]
-        self.failed |= additions.failed
-        self.expired = self.expired or additions.expired
+        return {*self.removed, *self.added.values()}
 
     def summary(self, prefix: str = '') -> str:
         counts = {
-            f'{prefix}removed': self.removed,
+            f'{prefix}removed': self.nodes_left,
             f'{prefix}added': self.added,
-            'in the pool already': self.present,
+            'in the pool already': self.plan.present,
         }
         parts = [f'{len(ids)} {change}' for change, ids in counts.items() if ids]
         return ', '.join(parts) or 'Nothing to change'
@@ -137,20 +151,21 @@ class MemberChange(ABC):
             plan = self.plan(pool, locate)
             if self.dry_run:
                 return self._planned(pool, plan)
+        failures: Mapping[str, Exception] = {}
         if plan.remove:
             is_sole_writer = self.attached.is_sole_writer
-            plan.include_removals(pool.remove(plan.remove, is_sole_writer=is_sole_writer))
-        add = [member for member in plan.add if member.node_id not in plan.unchanged]
-        if add:
-            plan.include_additions(pool.add(add))
-        return self._outcome(plan)
+            failures = pool.remove(plan.remove, is_sole_writer=is_sole_writer)
+        unchanged = {plan.remove[member_id] for member_id in failures}
+        add = [member for member in plan.add if member.node_id not in unchanged]
+        additions = pool.add(add) if add else Additions()
+        return self._outcome(PoolResult.of(plan, failures, additions))
 
     @abstractmethod
-    def plan(self, pool: Pool, locate: Locate) -> Plan:
+    def plan(self, pool: Pool, locate: Locate) -> PoolPlan:
         """Compare the pool with the nodes."""
 
     @abstractmethod
-    def data_after(self, node: Node, plan: Plan) -> Data:
+    def data_after(self, node: Node, result: PoolResult) -> Data:
         """Return the data of a node after the change."""
 
     @contextmanager
@@ -166,72 +181,74 @@ class MemberChange(ABC):
                 **self.unknown_nodes,
                 **dict.fromkeys((node.id for node in self.nodes), cause(exc)),
             }
-            plan = Plan(PoolMembers([], ()), self.nodes, failed=failed, unchanged=set(failed))
-            patches = {} if self.dry_run else self._patches(plan)
+            plan = PoolPlan(PoolMembers([], ()), self.nodes)
+            result = PoolResult(plan, {}, {}, failed, unchanged=failed.keys())
+            patches = {} if self.dry_run else self._patches(result)
             reason = failure_text(self.failure, failed) if failed else cause(exc)
-            raise LoadBalancerFailed(reason, self._details(plan), patches) from exc
+            raise LoadBalancerFailed(reason, self._details(result), patches) from exc
 
-    def _planned(self, pool: Pool, plan: Plan) -> Outcome:
-        plan.added = {member.node_id: '' for member in plan.add}
-        plan.removed = list(dict.fromkeys(plan.remove.values()))
+    def _planned(self, pool: Pool, plan: PoolPlan) -> Outcome:
+        added = Additions({member.node_id: '' for member in plan.add})
+        result = PoolResult.of(plan, {}, added)
         is_sole_writer = self.attached.is_sole_writer
         updates = pool.updates_to_add(plan.add)
         updates += pool.updates_to_remove(len(plan.remove), is_sole_writer=is_sole_writer)
+        warnings = [*result.warnings]
         if updates:
             balancer = find_object(pool.updater, 'loadbalancer', pool.lb_id)
             status = balancer['provisioning_status'] if balancer else 'DELETED'
             if status in ('ERROR', 'DELETED'):
                 text = f'Load balancer {pool.lb_id} is in {status}: the check would fail'
-                plan.warnings.append(text)
-        reason = f'{plan.summary("to be ")}, in {counted(updates, "update")}; nothing was written'
-        details = {**self._changes(plan), 'updates': updates, 'estimated_s': updates * _UPDATE_S}
-        return Outcome('APPLIED', reason, details=details, warnings=plan.warnings)
+                warnings.append(text)
+        reason = f'{result.summary("to be ")}, in {counted(updates, "update")}; nothing was written'
+        details = {**self._changes(result), 'updates': updates, 'estimated_s': updates * _UPDATE_S}
+        return Outcome('APPLIED', reason, details=details, warnings=warnings)
 
-    def _outcome(self, plan: Plan) -> Outcome:
-        details, patches, warnings = self._details(plan), self._patches(plan), plan.warnings
-        if plan.expired:
+    def _outcome(self, result: PoolResult) -> Outcome:
+        details, patches, warnings = self._details(result), self._patches(result), result.warnings
+        if result.expired:
             raise RequestExpired('Request expired', details, patches, warnings)
-        if plan.failed:
-            reason = failure_text(self.failure, plan.failed)
+        if result.failed:
+            reason = failure_text(self.failure, result.failed)
             raise LoadBalancerFailed(reason, details, patches, warnings)
-        return Outcome('APPLIED', plan.summary(), None, patches, None, details, warnings)
+        return Outcome('APPLIED', result.summary(), None, patches, None, details, warnings)
 
-    def _details(self, plan: Plan) -> dict[str, Any]:
+    def _details(self, result: PoolResult) -> dict[str, Any]:
         statistics = self.attached.updater.statistics
         return {
-            **self._changes(plan),
+            **self._changes(result),
             'updates': statistics.updates,
             'waited_s': round(statistics.waited_s, 3),
         }
 
-    def _changes(self, plan: Plan) -> dict[str, Any]:
+    def _changes(self, result: PoolResult) -> dict[str, Any]:
         return {
             'pool': self.attached.stored.pool_id,
-            'added': list(plan.added),
-            'removed': list(plan.removed),
-            'already_there': list(plan.present),
-            'passed_over': plan.passed_over,
-            'failed': dict(sorted(plan.failed.items())),
+            'added': list(result.added),
+            'removed': result.nodes_left,
+            'already_there': list(result.plan.present),
+            'passed_over': list(result.passed_over),
+            'failed': dict(sorted(result.failed.items())),
             'api_calls': self.attached.updater.statistics.calls,
         }
 
-    def _patches(self, plan: Plan) -> dict[str, NodePatch]:
+    def _patches(self, result: PoolResult) -> dict[str, NodePatch]:
         """Return the patches of the nodes; without a status for failures if the request expired."""
         patches: dict[str, NodePatch] = {}
-        for node in plan.nodes:
-            if node.id in plan.unchanged:
+        for node in result.plan.nodes:
+            if node.id in result.unchanged:
                 data = self.state.node_data(node)
             else:
-                data = self.data_after(node, plan)
+                data = self.data_after(node, result)
             if self.ends_recovery:
                 data = {key: value for key, value in data.items() if key != RECOVERY}
-            has_failed = node.id in plan.failed and not plan.expired
+            has_failed = node.id in result.failed and not result.expired
             patches |= node_patch(
                 self.state,
                 node,
                 data,
                 failure=self.node_failure if has_failed else None,
-                repaired=self.node_failure if node.id in plan.after else None,
+                repaired=self.node_failure if node.id in result.after else None,
             )
         return patches
 
@@ -255,13 +272,13 @@ class MemberAddition(MemberChange):
     node_failure = 'Failed in adding node into lb pool.'
 
     @override
-    def plan(self, pool: Pool, locate: Locate) -> Plan:
+    def plan(self, pool: Pool, locate: Locate) -> PoolPlan:
         listed = pool.members()
         if listed is None:
             raise LoadBalancerFailed(f'Pool {pool.pool_id} does not exist any more')
         members = listed.remaining()
         located, nodes = self._located_with_rivals(members, locate)
-        plan = Plan(members, nodes, warnings=list(located.warnings))
+        plan = PoolPlan(members, nodes, warnings=list(located.warnings))
         keys = {member.node_id: member.key for member in located.members}
         for member in located.members:
             self._plan_member(plan, member, keys)
@@ -277,12 +294,12 @@ class MemberAddition(MemberChange):
         return plan
 
     @override
-    def data_after(self, node: Node, plan: Plan) -> Data:
+    def data_after(self, node: Node, result: PoolResult) -> Data:
         data, records = self.state.node_data(node), self.attached.records
-        member_id = plan.after.get(node.id)
-        if member_id is None and plan.lost_ids.isdisjoint(records.ids(data)):
+        member_id = result.after.get(node.id)
+        if member_id is None and result.lost_ids.isdisjoint(records.ids(data)):
             return data
-        return records.updated(data, plan.known_ids, member_id)
+        return records.updated(data, result.known_ids, member_id)
 
     def _located_with_rivals(
         self, members: PoolMembers, locate: Locate
@@ -305,7 +322,7 @@ class MemberAddition(MemberChange):
             more = [*located.members, *locate(new).members]
             located = Located(more, located.failed, located.warnings)
 
-    def _plan_member(self, plan: Plan, member: Member, keys: Mapping[str, Key]) -> None:
+    def _plan_member(self, plan: PoolPlan, member: Member, keys: Mapping[str, Key]) -> None:
         occupant = plan.before.by_key.get(member.key)
         if occupant is None:
             plan.add.append(member)
@@ -324,7 +341,7 @@ class MemberAddition(MemberChange):
             plan.passed_over.append(member.node_id)
             plan.warnings.append(foreign_text(member.node_id, occupant['id']))
 
-    def _plan_removals(self, plan: Plan, keys: Mapping[str, Key]) -> None:
+    def _plan_removals(self, plan: PoolPlan, keys: Mapping[str, Key]) -> None:
         """Remove members at addresses that their nodes do not have any more."""
         members, taken = plan.before, set(keys.values())
         for node in plan.nodes:
@@ -347,12 +364,12 @@ class MemberRemoval(MemberChange):
     node_failure = 'Failed in removing node from lb pool.'
 
     @override
-    def plan(self, pool: Pool, locate: Locate) -> Plan:
+    def plan(self, pool: Pool, locate: Locate) -> PoolPlan:
         # All policies of a check decide from one listing; a pool that is gone has no members.
         listed = self.state.cloud.pool_members.get(pool.pool_id)
         members = pool.members() if listed is None else pool.members_of(listed)
         members = members or pool.members_of([])
-        plan = Plan(members, self.nodes)
+        plan = PoolPlan(members, self.nodes)
         leaving = {node.id for node in self.nodes}
         contested = []  # ids of members that staying nodes claim, too
         for node in self.nodes:
@@ -368,13 +385,17 @@ class MemberRemoval(MemberChange):
         return plan
 
     @override
-    def data_after(self, node: Node, plan: Plan) -> Data:
+    def data_after(self, node: Node, result: PoolResult) -> Data:
         data = self.state.node_data(node)
-        is_failed = node.id in plan.failed
-        return data if is_failed else self.attached.records.updated(data, plan.known_ids)
+        is_failed = node.id in result.failed
+        return data if is_failed else self.attached.records.updated(data, result.known_ids)
 
     def _plan_by_address(
-        self, plan: Plan, without_member: Sequence[str], contested: Sequence[str], locate: Locate
+        self,
+        plan: PoolPlan,
+        without_member: Sequence[str],
+        contested: Sequence[str],
+        locate: Locate,
     ) -> None:
         """Plan the removal of members whose owner only their address shows.
 

@@ -23,7 +23,7 @@ from placement_worker.planning.victims import ALL_PROTECTED, Choice
 from placement_worker.policies import victim_selection
 from placement_worker.policies.base import Outcome, State, skipped
 from placement_worker.policies.load_balancing.attached_pool import AttachedPool, nodes_by_id
-from placement_worker.policies.load_balancing.member_change import MemberRemoval, Plan
+from placement_worker.policies.load_balancing.member_change import MemberRemoval, PoolPlan
 from placement_worker.policies.load_balancing.node_addresses import AddressLookup
 from placement_worker.policies.load_balancing.properties import (
     LoadBalancingProperties,
@@ -243,7 +243,7 @@ def floored(request: CheckRequest) -> Iterator[tuple[Binding, LoadBalancingPrope
                 yield binding, properties
 
 
-def _floor(pool_id: str, min_online: int | str, plan: Plan) -> Floor:
+def _floor(pool_id: str, min_online: int | str, plan: PoolPlan) -> Floor:
     present = plan.before.remaining().listed
     online = {member['id'] for member in present if member.get('operating_status') in ONLINE}
     leaving = Counter(node_id for member, node_id in plan.remove.items() if member in online)
