@@ -241,7 +241,7 @@ class _Part(NamedTuple):
     first: Path
 
 
-class _Shape(NamedTuple):
+class Shape(NamedTuple):
     """The types of the parts of a value: of an object, of the values of a map, and of an array."""
 
     struct: type[Struct] | None = None
@@ -253,9 +253,9 @@ class _Shape(NamedTuple):
 
 
 @functools.cache
-def _shape(kind: Any) -> _Shape:
-    shape = _Shape()
-    for option in _options(kind):
+def shape_of(kind: Any) -> Shape:
+    shape = Shape()
+    for option in options_of(kind):
         origin, parts = get_origin(option) or option, get_args(option)
         if not isinstance(origin, type):
             continue
@@ -273,18 +273,19 @@ def _shape(kind: Any) -> _Shape:
     return shape
 
 
-def _options(kind: Any) -> Iterator[Any]:
+def options_of(kind: Any) -> Iterator[Any]:
+    """Yield the types of a union, without their annotations; any other type is the only one."""
     if get_origin(kind) is Annotated:
-        yield from _options(get_args(kind)[0])
+        yield from options_of(get_args(kind)[0])
     elif get_origin(kind) in (Union, UnionType):
         for option in get_args(kind):
-            yield from _options(option)
+            yield from options_of(option)
     else:
         yield kind
 
 
 def _wrong_parts(part: _Part) -> Iterator[_Part | WrongValue]:
-    shape, value = _shape(part.kind), part.value
+    shape, value = shape_of(part.kind), part.value
     if isinstance(value, dict) and shape.struct:
         yield from _wrong_in_object(part, shape.struct, shape)
     elif isinstance(value, dict) and shape.values is not None:
@@ -297,7 +298,7 @@ def _wrong_parts(part: _Part) -> Iterator[_Part | WrongValue]:
 
 
 def _wrong_in_object(
-    part: _Part, struct: type[Struct], shape: _Shape
+    part: _Part, struct: type[Struct], shape: Shape
 ) -> Iterator[_Part | WrongValue]:
     path, raw, fields = part.path, part.value, shape.fields
     is_strict = struct.__struct_config__.forbid_unknown_fields
@@ -410,7 +411,7 @@ def _explained(message: str, encoded: bytes | str, kind: type, at: str) -> str:
 
 def _at_path(value: Any, kind: Any, path: str) -> tuple[Any, Any]:
     for step in paths.parsed(path):
-        shape = _shape(kind)
+        shape = shape_of(kind)
         value = value[step]
         kind = shape.fields[step] if isinstance(step, str) else shape.items[0]
     return value, kind
@@ -419,11 +420,11 @@ def _at_path(value: Any, kind: Any, path: str) -> tuple[Any, Any]:
 def _completed(text: str, value: Any, kind: Any) -> str:
     if text.startswith('Object'):
         if 'unknown field' in text:
-            text += f', expected {_one_of(_shape(kind).fields)}'
+            text += f', expected {_one_of(shape_of(kind).fields)}'
         elif text.endswith('missing required field `version`'):
             text += written_apart(value.get('type'))
         return text
-    (option, *_) = (option for option in _options(kind) if option is not type(None))
+    (option, *_) = (option for option in options_of(kind) if option is not type(None))
     if get_origin(option) is Literal:
         text = f'Expected {_one_of(sorted(get_args(option), key=str))}'
     elif option is datetime:

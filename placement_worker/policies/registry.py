@@ -4,10 +4,11 @@ import functools
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, repeat
-from typing import Any, cast
+from types import NoneType
+from typing import Any, Literal, get_args, get_origin
 
 import msgspec
-from msgspec import Struct, inspect
+from msgspec import Struct
 
 from placement_worker import errors
 from placement_worker.contract import codec
@@ -191,70 +192,44 @@ def deprecation_warning(
     )
 
 
-def normalized(raw: object, schema: type[Struct]) -> Any:
+def normalized(raw: Any, kind: Any) -> Any:
     """Return a spec's properties with each value converted to the type in the schema.
 
     Integers: strings of digits and floats, which are truncated; null counts as absent. Booleans:
     the words yes, on, 1 and so on. Strings: numbers and booleans; where a string is optional, an
     empty one counts as absent. A value that cannot be converted stays, and the decoder refuses it.
+
+    :param kind: the schema, or the type of a part of it; a choice of several types converts
+        nothing.
     """
-    if not isinstance(raw, dict):
+    options = [*codec.options_of(kind)]
+    own = [option for option in options if option is not NoneType]
+    if len(own) != 1:
         return raw
-    types = _fields(schema)
-    return {
-        key: _convert(value, types[key]) if key in types else value
-        for key, value in raw.items()
-        if not (value is None and isinstance(types.get(key), inspect.IntType))
-    }
+    shape = codec.shape_of(kind)
+    if isinstance(raw, dict) and shape.struct:
+        return {
+            key: normalized(value, shape.fields.get(key, Any))
+            for key, value in raw.items()
+            if value is not None or [*codec.options_of(shape.fields.get(key))] != [int]
+        }
+    if isinstance(raw, dict) and shape.values is not None:
+        return {key: normalized(item, shape.values) for key, item in raw.items()}
+    if isinstance(raw, list) and shape.items:
+        of_items = shape.items if shape.is_tuple else repeat(shape.items[0])
+        return [normalized(*pair) for pair in zip(raw, chain(of_items, repeat(Any)), strict=False)]
+    return _converted_scalar(raw, own[0], is_optional=len(own) < len(options))
 
 
-def _convert(raw: Any, kind: inspect.Type) -> Any:
-    kind, optional = _without_null(kind)
-    match kind:
-        case inspect.StructType():
-            return normalized(raw, kind.cls)
-        case inspect.CollectionType() if isinstance(raw, list):
-            return [_convert(item, kind.item_type) for item in raw]
-        case inspect.TupleType() if isinstance(raw, list):
-            kinds = chain(kind.item_types, repeat(inspect.AnyType()))
-            return [_convert(item, item_kind) for item, item_kind in zip(raw, kinds, strict=False)]
-        case inspect.DictType() if isinstance(raw, dict):
-            return {key: _convert(item, kind.value_type) for key, item in raw.items()}
-    return _converted_scalar(raw, kind, optional=optional)
-
-
-def _converted_scalar(raw: Any, kind: inspect.Type, *, optional: bool) -> Any:
-    match kind:
-        case inspect.IntType() if isinstance(raw, (str, float)):
-            return _cast(int, raw)
-        case inspect.BoolType():
-            return _boolean(raw)
-        case inspect.StrType() | inspect.LiteralType() if _is_text(kind):
-            return _string(raw, optional=optional)
+def _converted_scalar(raw: Any, kind: Any, *, is_optional: bool) -> Any:
+    if kind is int and isinstance(raw, (str, float)):
+        return _cast(int, raw)
+    if kind is bool:
+        return _boolean(raw)
+    words = get_args(kind) if get_origin(kind) is Literal else ()
+    if kind is str or (words and all(isinstance(word, str) for word in words)):
+        return _string(raw, optional=is_optional)
     return raw
-
-
-@functools.cache
-def _fields(schema: type[Struct]) -> Mapping[str, inspect.Type]:
-    struct = cast(inspect.StructType, inspect.type_info(schema))
-    return {field.encode_name: _bare(field.type) for field in struct.fields}
-
-
-def _bare(kind: inspect.Type) -> inspect.Type:
-    return _bare(kind.type) if isinstance(kind, inspect.Metadata) else kind
-
-
-def _without_null(kind: inspect.Type) -> tuple[inspect.Type, bool]:
-    kind = _bare(kind)
-    if not isinstance(kind, inspect.UnionType):
-        return kind, False
-    others = [option for option in kind.types if not isinstance(option, inspect.NoneType)]
-    return (_bare(others[0]), len(others) < len(kind.types)) if len(others) == 1 else (kind, False)
-
-
-def _is_text(kind: inspect.Type) -> bool:
-    words = kind.values if isinstance(kind, inspect.LiteralType) else ()
-    return all(isinstance(word, str) for word in words)
 
 
 def _boolean(raw: Any) -> Any:
