@@ -160,6 +160,28 @@ def decode_encoded(
         raise error(f'Expected JSON - at `{at}`: {exc}') from exc
 
 
+def excerpt(raw: object, kind: type[S], max_bytes: int | None = None) -> S:
+    """Decode the keys of a type from a request, as plain data or as a JSON string.
+
+    The other keys need not be valid: the request may be the one that crashed a worker.
+
+    :param max_bytes: the largest size of a string that is decoded.
+    """
+    if isinstance(raw, str):
+        # JSON may escape a lone surrogate, which UTF-8 cannot encode.
+        return decode_encoded(raw.encode(errors='replace'), kind, max_bytes)
+    if isinstance(raw, dict):
+        raw = {key: raw[key] for key in kind.__struct_fields__ if key in raw}
+    return decode(raw, kind)
+
+
+def decoded_or_none(part: msgspec.Raw, kind: type[T]) -> T | None:
+    try:
+        return decode_encoded(bytes(part), kind)
+    except errors.InvalidRequest:
+        return None
+
+
 def encode(reply: object, like: object) -> Any:
     """Encode a reply in the form of its request: as a JSON string, an object or plain data."""
     if isinstance(like, str):

@@ -31,7 +31,7 @@ from placement_worker.handlers import chain
 from placement_worker.handlers.chain import Link
 from placement_worker.planning import rebalancing, victims
 from placement_worker.planning.rebalancing import Holding, Imbalance, Place, Step
-from placement_worker.planning.shortage import failed_nodes
+from placement_worker.planning.shortage import creation_failed
 from placement_worker.policies.base import BEFORE, State
 from placement_worker.policies.deletion import Deletion, DeletionProperties
 from placement_worker.policies.load_balancing.policy import LoadBalancing
@@ -123,8 +123,7 @@ class _Policies:
         policies = [policy for policy in (self.regions, self.zones) if policy]
         if not any(backoff_of(policy.properties) for policy in policies):
             return nodes
-        failed = {node.id for node in failed_nodes(nodes)}
-        return [node for node in nodes if node.id not in failed]
+        return [node for node in nodes if not creation_failed(node)]
 
     def warnings(self, request: CheckRequest, state: State) -> list[str]:
         texts: list[str] = self.regions.warnings_of_unknown(state) if self.regions else []

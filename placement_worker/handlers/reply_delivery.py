@@ -62,8 +62,6 @@ class Destinations:
 
 
 class _Keys(msgspec.Struct, frozen=True):
-    """The other keys are not decoded, since the request may be the one that crashed a worker."""
-
     reply_to: ReplyTo | None = None
     expires_at: msgspec.Raw = msgspec.Raw(b'null')
 
@@ -74,26 +72,10 @@ def address_of(raw: object, max_bytes: int) -> tuple[ReplyTo, datetime.datetime 
     :param raw: the request as plain data or as a JSON string; only `reply_to` must be valid.
     :raises InvalidRequest: `reply_to` is not valid, or the string is too large or no JSON.
     """
-    keys = _keys(raw, max_bytes)
+    keys = codec.excerpt(raw, _Keys, max_bytes)
     if keys.reply_to is None:
         return None
-    return keys.reply_to, _time(keys.expires_at)
-
-
-def _keys(raw: object, max_bytes: int) -> _Keys:
-    if isinstance(raw, str):
-        # JSON may escape a lone surrogate, which UTF-8 cannot encode.
-        return codec.decode_encoded(raw.encode(errors='replace'), _Keys, max_bytes)
-    if isinstance(raw, dict):
-        raw = {key: raw[key] for key in _Keys.__struct_fields__ if key in raw}
-    return codec.decode(raw, _Keys)
-
-
-def _time(encoded: msgspec.Raw) -> datetime.datetime | None:
-    try:
-        return codec.decode_encoded(bytes(encoded), datetime.datetime)
-    except InvalidRequest:
-        return None
+    return keys.reply_to, codec.decoded_or_none(keys.expires_at, datetime.datetime)
 
 
 class ReplyDelivery:

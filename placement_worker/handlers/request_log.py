@@ -6,7 +6,7 @@ An engine that casts a request and names no `reply_to` learns of a refusal only 
 import datetime
 import logging
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 from typing_extensions import override
@@ -34,7 +34,6 @@ SLOW_S = 5.0
 MAX_REASON = 500
 
 _NOTHING = msgspec.Raw(b'null')
-T = TypeVar('T')
 
 
 class _Keys(msgspec.Struct, frozen=True):
@@ -58,33 +57,20 @@ def subject_of(raw: object, max_bytes: int | None = None) -> str:
     :param raw: the request as plain data or as a JSON string.
     :param max_bytes: the largest size of a JSON string that is decoded; None for any size.
     """
-    if isinstance(raw, dict):
-        action, cluster = raw.get('action'), raw.get('cluster')
-        target, action, cluster = raw.get('target'), _object(action), _object(cluster)
-    elif isinstance(raw, str):
-        keys = _decoded(raw.encode(errors='replace'), _Keys, max_bytes) or _Keys()
-        target = keys.target
-        action, cluster = (_decoded(bytes(part), _Object) for part in (keys.action, keys.cluster))
-    else:
+    if not isinstance(raw, (dict, str)):
         return ''
+    try:
+        keys = codec.excerpt(raw, _Keys, max_bytes)
+    except InvalidRequest:
+        return ''
+    action, cluster = (codec.decoded_or_none(part, _Object) for part in (keys.action, keys.cluster))
     words = []
     if action:
-        words += [*map(_word, (target, action.action)), _id(action.id)]
+        words += [*map(_word, (keys.target, action.action)), _id(action.id)]
     if cluster and (name := _id(cluster.id)):
         words += ['of cluster' if any(words) else 'Cluster', name]
     text = ' '.join(filter(None, words))
     return f'{text}: ' if text else ''
-
-
-def _decoded(encoded: bytes, kind: type[T], max_bytes: int | None = None) -> T | None:
-    try:
-        return codec.decode_encoded(encoded, kind, max_bytes)
-    except InvalidRequest:
-        return None
-
-
-def _object(value: object) -> _Object | None:
-    return _Object(value.get('id'), value.get('action')) if isinstance(value, dict) else None
 
 
 def _word(value: object) -> str:

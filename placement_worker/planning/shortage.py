@@ -100,14 +100,14 @@ class Memory:
     longest_s: int = 0
 
 
-def failed_nodes(nodes: Iterable[Node]) -> list[Node]:
-    """Nodes whose creation failed take no room in their place."""
-    return [node for node in nodes if node.created_at is None and node.status == _FAILED]
+def creation_failed(node: Node) -> bool:
+    """Such a node takes no room in its place."""
+    return node.created_at is None and node.status == _FAILED
 
 
 def is_evidence(node: Node) -> bool:
     """A node whose data have no placement proves nothing: no policy chose its place."""
-    if node.created_at is not None or node.status != _FAILED:
+    if not creation_failed(node):
         return False
     text = (node.status_reason or '').lower()
     if not any(phrase in text for phrase in _CAPACITY_PHRASES):

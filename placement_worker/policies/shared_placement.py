@@ -28,7 +28,7 @@ from placement_worker.planning.places import (
     evacuation_warnings,
     shortage_warnings,
 )
-from placement_worker.planning.shortage import failed_nodes
+from placement_worker.planning.shortage import creation_failed
 from placement_worker.planning.sizing import Size
 from placement_worker.planning.skew import Skew, excessive_skew
 from placement_worker.planning.victims import ALL_PROTECTED
@@ -237,9 +237,7 @@ class PlacementPolicy(Policy[P]):
         nodes: Sequence[Node] = sizing.current_nodes(task.request.action, task.request.cluster)
         if task.size.kind != CREATION or not backoff_of(self.properties):
             return nodes
-        # Nodes whose own creation failed take no room from others.
-        failed = {node.id for node in failed_nodes(nodes)}
-        return [node for node in nodes if node.id not in failed] if failed else nodes
+        return [node for node in nodes if not creation_failed(node)]
 
     def _share(
         self, size: Size, places: Sequence[Place], held: Held[str | None], region: str | None = None
