@@ -284,14 +284,15 @@ def _explained(decisions: Iterable[Decision]) -> Iterator[_Explained]:
         kind = _KINDS.get(decision.policy_type.rstrip('0123456789.'))
         if kind is None or decision.outcome != 'APPLIED' or kind not in decision.details:
             continue
-        unplaced, rows, by_region = PlaceChange(NO_PLACE, 0, 0), [], False
+        unplaced, rows, by_region = PlaceChange(name=NO_PLACE, before=0, after=0), [], False
         for row in decision.details[kind]:
             before, after = row['current'], row['final']
             if row['note'] == NO_KNOWN_PLACE:
-                unplaced = PlaceChange(NO_PLACE, unplaced.before + before, unplaced.after + after)
+                before, after = before + unplaced.before, after + unplaced.after
+                unplaced = PlaceChange(name=NO_PLACE, before=before, after=after)
             else:
                 name = _place_name((row.get('region_name'), row['name']))
-                rows.append(PlaceChange(name, before, after, row['note']))
+                rows.append(PlaceChange(name=name, before=before, after=after, note=row['note']))
                 by_region |= 'region_name' in row
         yield _Explained(kind, rows, by_region, unplaced)
 
@@ -309,7 +310,9 @@ def _place_changes(
     if not moves.places:
         return {}
     moved, before = _by_name(moves.places, _place_name), _by_name(held, _place_name)
-    rows = [PlaceChange(name, before[name], before[name]) for name in sorted(before)]
+    rows = [
+        PlaceChange(name=name, before=before[name], after=before[name]) for name in sorted(before)
+    ]
     kind = 'nodes' if victims else 'zones' if any(zone for _, zone in moves.places) else 'regions'
     return {kind: _changed(rows, moves.sign, moved, before)}
 
@@ -337,7 +340,8 @@ def _changed(
     listed = {row.name for row in rows}
     others = sorted(name for name in moved if name not in listed and moved[name])
     changed = []
-    for row in [*rows, *(PlaceChange(name, before[name], 0) for name in others)]:
+    unlisted = (PlaceChange(name=name, before=before[name], after=0) for name in others)
+    for row in [*rows, *unlisted]:
         after = row.before + sign * moved[row.name]
         note = row.note if after == row.after else ''
         # The worker may know nodes of a place that the request does not name.

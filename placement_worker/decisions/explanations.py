@@ -101,7 +101,7 @@ def planned_by_place(change: action_data.Change) -> Counter[Location]:
     return Counter({(region, None): count for region, count in (change.regions or {}).items()})
 
 
-def plan_rows(reply: CheckReply) -> list[dict[str, Any]]:
+def final_plan_rows(reply: CheckReply) -> list[dict[str, Any]]:
     """Return the rows of all plans; those that a later policy replaced have a note."""
     rows: list[dict[str, Any]] = []
     for plan in PLANS:

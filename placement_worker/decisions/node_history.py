@@ -18,7 +18,7 @@ from placement_worker.contract.action_data import ActionData
 from placement_worker.contract.model import CheckRequest, Node
 from placement_worker.decisions import records, replay
 from placement_worker.decisions.explanations import (
-    plan_rows,
+    final_plan_rows,
     reason_of_choice,
     rows_with,
     unnamed_victims,
@@ -181,7 +181,7 @@ def _event(record: CheckRecord | BindingRecord, kind: EventKind, node: Node, tex
 
 
 def _planned_event(record: CheckRecord, kind: EventKind, node: Node, text: str) -> Event:
-    return structs.replace(_event(record, kind, node, text), places=plan_rows(record.reply))
+    return structs.replace(_event(record, kind, node, text), places=final_plan_rows(record.reply))
 
 
 def _policies(record: CheckRecord | BindingRecord) -> Iterator[str]:

@@ -4,7 +4,11 @@ import pytest
 
 from placement_worker.contract import codec
 from placement_worker.contract.model import ActionPatch, CheckReply, CheckRequest, Decision
-from placement_worker.decisions.explanations import plan_rows, reason_of_choice, unnamed_victims
+from placement_worker.decisions.explanations import (
+    final_plan_rows,
+    reason_of_choice,
+    unnamed_victims,
+)
 from tests.factories import nodes, request
 
 
@@ -13,7 +17,7 @@ def planned(data, *planned):
     decisions = [
         Decision('p', None, 'test-1.0', 1, 'APPLIED', '', 0, {'zones': zones}) for zones in planned
     ]
-    return plan_rows(
+    return final_plan_rows(
         CheckReply(action=ActionPatch('a1', data), cluster=None, nodes={}, decisions=decisions)
     )
 
