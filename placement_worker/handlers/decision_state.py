@@ -229,7 +229,7 @@ def _check_expiry(request: CheckRequest | BindRequest, left_s: Callable[[], floa
             "the queue, an operator retried it, or the caller's clock is behind this host's; "
             'compare the clocks if no requests wait and none was retried',
             shortened(request.cluster.id),
-            -left,
+            abs(left),
         )
         raise RequestExpired('Request expired')
 

@@ -19,7 +19,7 @@ IDS = {'n1': 'n8', 'n2': 'n9'}
     ('kind', 'inputs', 'expected'),
     [
         (ScaleInputs, {}, ScaleInputs(1)),
-        (ScaleInputs, {'count': 0}, ScaleInputs(0)),
+        (ScaleInputs, {'count': 2**63 - 1}, ScaleInputs(2**63 - 1)),
         (ResizeInputs, {}, ResizeInputs()),
         (ResizeInputs, dict.fromkeys(('min_size', 'min_step', 'strict', 'adjustment_type')),
          ResizeInputs()),
@@ -52,6 +52,15 @@ RESIZE = '`EXACT_CAPACITY`, `CHANGE_IN_CAPACITY`, `CHANGE_IN_PERCENTAGE`'
     [
         (ScaleInputs, {'count': -1}, '`int` >= 0, got `-1`', 'count`'),
         (ScaleInputs, {'count': 1.5}, '`int`, got `1.5`', 'count`'),
+        (ScaleInputs, {'count': True}, '`int`, got `true`', 'count`'),
+        (ScaleInputs, {'count': 'x' * 100}, f'`int`, got `"{"x" * 80}..."`', 'count`'),
+        (ScaleInputs, {'count': 2**63}, '`int`, got a number beyond 64 bits', 'count`'),
+        (ScaleInputs, {'count': -(2**63)}, '`int`, got a number beyond 64 bits', 'count`'),
+        *(
+            (ResizeInputs, {'adjustment_type': 'CHANGE_IN_PERCENTAGE', 'number': number},
+             f'a number of percent, got `{shown}`', 'number`')
+            for number, shown in ((True, 'true'), (1e19, '1e+19'), (float('nan'), 'NaN'))
+        ),
         (ResizeInputs, {'adjustment_type': 'EXACT'},
          f'one of {RESIZE}, got `"EXACT"`', 'adjustment_type`'),
         (ResizeInputs, {'adjustment_type': 'EXACT_CAPACITY'}, '`int`, got `null`', 'number`'),

@@ -201,25 +201,3 @@ def test_unusable_places_are_refused_with_the_usable_ones():
 def test_hint_suggests_a_misspelled_name_and_no_neighboring_place(name, known, meant):
     """Another number or another last letter means another place, so the guess would mislead."""
     assert place_names.similar_name(name, known) == (f' (did you mean "{meant}"?)' if meant else '')
-
-
-@pytest.mark.parametrize(
-    ('known', 'warnings', 'details'),
-    [
-        ({'a': False, 'b': False}, (), {'unavailable': 'a, b', 'known': 'a, b'}),
-        (
-            {'a': False},
-            ('The cloud does not know region "b"; it has "a"',),
-            {'unavailable': 'a', 'unknown': 'b', 'known': 'a'},
-        ),
-    ],
-)
-def test_error_without_a_usable_place_warns_of_the_unknown_ones(known, warnings, details):
-    """The warnings name the places that the cloud does not know; unavailable ones need none."""
-    error = place_names.none_usable('None.', 'region', 'regions', ['a', 'b'], known)
-
-    assert (str(error), tuple(error.warnings)) == ('None.', warnings)
-    names = {'known': 'regions_of_the_cloud'}
-    assert error.details == {
-        names.get(key, f'{key}_regions'): text for key, text in details.items()
-    }

@@ -266,6 +266,17 @@ def test_plan_that_is_not_possible_is_an_error(check, asked, regions, reason, wa
     assert reply['warnings'] == warnings
 
 
+def test_error_without_a_usable_zone_lists_the_unavailable_and_the_unknown_ones(check):
+    """The details have the listed zones that the cloud has and lacks, and all that it has."""
+    (decision,) = check(request(OUT, BOTH), regions=NO_ZONES)['decisions']
+
+    assert decision['details'] == {
+        'unavailable_zones': 'a',
+        'unknown_zones': 'b',
+        'zones_of_the_cloud': 'a, q',
+    }
+
+
 def test_deletion_in_a_region_without_usable_zone_keeps_its_weight(check):
     """A region without usable zones keeps its share, and gives nodes whatever their zone."""
     regions = {'R1': {'zones': {'a': True, 'b': True}}, 'R2': {'zones': {'q': True}}}

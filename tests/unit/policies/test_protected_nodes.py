@@ -191,21 +191,6 @@ def balanced(*protected):
     return lab, policy, marked
 
 
-def test_load_balancing_does_not_choose_protected_nodes():
-    """The victims that load balancing itself chooses are not protected, with a warning if they are
-    too few.
-    """
-    lab, policy, nodes = balanced(1, 3)
-
-    reply = lab.check(request(SCALE_IN, [policy], nodes, inputs={'count': 2}))
-
-    assert reply['action']['data']['deletion'] == {'count': 1, 'candidates': ['n2']}
-    assert reply['warnings'] == [
-        'Only 1 of 2 nodes can be deleted: n1 is protected, n3 is protected'
-    ]
-    assert left(lab) == ['n1', 'n3']
-
-
 @pytest.mark.parametrize(
     ('action', 'more'),
     [

@@ -8,11 +8,10 @@ from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.contract import codec
 from placement_worker.contract.action_data import CREATION, DELETION, ActionData
-from placement_worker.contract.model import CheckRequest, Spec
+from placement_worker.contract.model import CheckRequest
 from placement_worker.planning.sizing import Size
 from placement_worker.policies import shared_placement
 from placement_worker.policies.base import State
-from placement_worker.policies.placement_properties import OnShortage, Spread
 from placement_worker.policies.region_placement import RegionPlacement
 from placement_worker.policies.shared_placement import Task
 from placement_worker.policies.zone_placement import ZonePlacement
@@ -77,33 +76,3 @@ def test_plan_that_replaces_places_of_an_earlier_policy_has_a_warning(
 def test_summary_counts_nodes_and_places(size, number, expected):
     """The reason names the numbers of nodes and places, and the bound of the size."""
     assert shared_placement.summary(size, 'zone', number) == expected
-
-
-KINDS = pytest.mark.parametrize('kind', ['zone', 'region'])
-
-
-def policy_of(registry, kind, version='1.1', **properties):
-    properties = {f'{kind}s': [{'name': 'a'}], **properties}
-    return registry.policy(Spec(f'senlin.policy.{kind}_placement', version, properties), '$')
-
-
-@KINDS
-@pytest.mark.parametrize(
-    ('given', 'spread', 'on_shortage'),
-    [
-        ({}, Spread('best_effort', 1), OnShortage('redistribute', 300, 3600)),
-        ({'spread': {'mode': 'strict'}}, Spread('strict', 1), OnShortage()),
-        ({'spread': {'max_skew': '3'}}, Spread('best_effort', 3), OnShortage()),
-        ({'on_shortage': {'mode': 'ignore'}}, Spread(), OnShortage('ignore', 300, 3600)),
-        (
-            {'on_shortage': {'initial_s': '60', 'max_s': 60}},
-            Spread(),
-            OnShortage('redistribute', 60, 60),
-        ),
-    ],
-)
-def test_properties_of_version_1_1_have_defaults(registry, kind, given, spread, on_shortage):
-    """Plans beyond a skew of one node warn, and shortages delay nodes for minutes to an hour."""
-    properties = policy_of(registry, kind, **given).properties
-
-    assert (properties.spread, properties.on_shortage) == (spread, on_shortage)

@@ -134,35 +134,20 @@ def test_node_without_address_fails_with_the_cause(found, subnet, version):
 
 
 def test_addresses_missing_in_the_request_come_from_nova_in_one_call():
-    """Nova is asked once for all addresses that the request omits."""
-    servers = {f's{number}': addresses(f'10.0.0.{number}') for number in range(1, 51)}
+    """Nova is asked once for all addresses that the request omits, and for no member."""
+    servers = {f's{number}': addresses(f'10.0.0.{number}') for number in range(2, 52)}
     watching = Watching(**servers)
-    policy, _ = watching.lab.attached([])
-    new = [node(number, created_at=None, physical_id=f's{number}') for number in range(1, 51)]
-    created = {'creation': {'nodes': [one['id'] for one in new]}}
+    policy, members = watching.lab.attached([connected(1)])
+    new = [node(number, created_at=None, physical_id=f's{number}') for number in range(2, 52)]
+    created = {'creation': {'nodes': [one['id'] for one in (*members, *new)]}}
 
     reply = watching.lab.check(
-        request('CLUSTER_SCALE_OUT', [policy], new, target='AFTER', data=created)
+        request('CLUSTER_SCALE_OUT', [policy], [*members, *new], target='AFTER', data=created)
     )
 
     assert reply['action']['data']['status'] == 'OK'
-    assert len(watching.lab.addresses()) == 50
+    assert len(watching.lab.addresses()) == 51
     assert watching.asked == [(None, sorted(servers))]
-
-
-def test_nodes_that_need_no_address_cause_no_call_to_nova():
-    """Nova is not asked for nodes that are members already."""
-    watching = Watching(s2=addresses('10.0.0.2'))
-    policy, members = watching.lab.attached([connected(1)])
-    members.append(node(2, physical_id='s2'))
-    created = {'creation': {'nodes': ['n1', 'n2']}}
-
-    watching.lab.check(
-        request('CLUSTER_SCALE_OUT', [policy], members, target='AFTER', data=created)
-    )
-
-    assert watching.asked == [(None, ['s2'])]
-    assert watching.lab.addresses() == ['10.0.0.1', '10.0.0.2']
 
 
 def test_server_without_addresses_in_the_request_is_looked_up():

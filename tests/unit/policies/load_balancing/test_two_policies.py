@@ -22,11 +22,6 @@ def two(request):
     return TwoPolicies(Lab(batch_members=request.param))
 
 
-def test_each_policy_records_its_members_under_its_own_key(two):
-    """The first policy writes `lb_member`, the second its entry of `lb_members`."""
-    assert two.is_right()
-
-
 def test_first_policy_that_fails_leaves_the_recovery_to_a_repetition(two):
     """`recovery` goes after the last load-balancing policy, so a failure of the first keeps it."""
     two.members[0] = recreated(two.members[0])
