@@ -118,7 +118,7 @@ def invalid_document(
     :param is_local: whether the policy types that are installed here decided the request.
     """
     if wrong := errors_in_data(exc, document.data, kind, is_local=is_local):
-        return document.invalid(wrong)
+        return document.invalid(_without_repetitions(wrong))
     path = paths.named_in(text)
     if path is None:
         return Invalid(document.source, [Problem(text, None)], 0)
@@ -137,6 +137,21 @@ def errors_in_data(
         if len(by_path) == MAX_FOUND:
             break
     return list(by_path.values())
+
+
+def _without_repetitions(wrong: Sequence[WrongValue]) -> Iterator[SchemaError]:
+    """Yield one error for those that differ only in the items of lists, e.g. in 40 nodes.
+
+    The other errors would not be among the first ones, which are shown.
+    """
+    alike: dict[str, list[WrongValue]] = {}
+    for error in wrong:
+        alike.setdefault(re.sub(r'\[\d+\]', '[]', error.text), []).append(error)
+    least = 'at least ' if len(wrong) == MAX_FOUND else ''
+    for first, *others in alike.values():
+        what, at, path = first.text.rpartition(' - at ')
+        times = f' ({least}{len(others) + 1} times)' if others else ''
+        yield SchemaError(first.path, f'{what}{times}{at}{path}', first.of_key)
 
 
 def type_of(

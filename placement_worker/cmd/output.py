@@ -20,12 +20,13 @@ from placement_worker.contract.rpc import LOAD_BALANCING
 from placement_worker.decisions.explanations import PLANS
 from placement_worker.errors import InvalidInput
 from placement_worker.formats import text as details
-from placement_worker.formats.text import counted, escaped, escaped_lines
+from placement_worker.formats.text import counted, escaped, escaped_lines, listed
 
 Style = Literal['bold', 'dim', 'red', 'green', 'yellow']
 _CODES: Mapping[Style, int] = {'bold': 1, 'dim': 2, 'red': 31, 'green': 32, 'yellow': 33}
 FORMATS = ('table', 'json', 'yaml')
 INDENT = '    '
+MAX_NODES = 20  # of a list for people; -f json has all
 # Columns of plans that say nothing about a deletion: an unavailable place gives nodes, too.
 HIDDEN_IN_DELETIONS = frozenset({'usable'})
 _STYLES: Mapping[str, Style] = {
@@ -92,6 +93,11 @@ def drain_sentence(seconds: int) -> str:
     return f'members leave now, nodes are deleted {seconds} s later'
 
 
+def shortened(lines: Sequence[str]) -> list[str]:
+    more = len(lines) - MAX_NODES
+    return [*lines[:MAX_NODES], *[f'{INDENT}and {more} more; -f json has all'] * (more > 0)]
+
+
 def warnings(sentences: Sequence[str], paint: Paint) -> list[str]:
     return [paint(f'Warning: {sentence}', 'yellow') for sentence in sentences]
 
@@ -117,7 +123,7 @@ def _plan(reply: CheckReply) -> list[str]:
             f'{INDENT}{key}: {_counts(plan)}' for key, plan in plans if isinstance(plan, dict)
         ]
         if isinstance(change.get('candidates'), list):
-            lines.append(f'{INDENT}candidates: {", ".join(map(str, change["candidates"]))}')
+            lines.append(f'{INDENT}candidates: {listed(change["candidates"], limit=MAX_NODES)}')
     if wait_s := drain_wait_s(data, reply.decisions):
         lines.append(f'{INDENT}wait: {drain_sentence(wait_s)}')
     return [escaped(line) for line in lines]

@@ -75,13 +75,15 @@ def _sections(changes: Changes, paint: Paint) -> Iterator[Iterable[str]]:
     for key, rows in changes.places.items():
         yield _places(key, rows, paint)
     if changes.victims:
-        yield ['To be deleted, in this order:', *_victims(changes.victims, paint)]
+        victims = list(_victims(changes.victims, paint))
+        yield ['To be deleted, in this order:', *output.shortened(victims)]
     if changes.protected:
         rows_of_protected = [
             (node.id, node.place, f'until {node.until}' if node.until else '', node.reason)
             for node in changes.protected
         ]
-        yield ['Protected from deletion:', *(f'    {row}' for row in _aligned(rows_of_protected))]
+        rows = [f'    {row}' for row in _aligned(rows_of_protected)]
+        yield ['Protected from deletion:', *output.shortened(rows)]
     for pool in changes.pools:
         yield _pool(pool, paint)
     if changes.wait_s:
@@ -124,8 +126,9 @@ def _pool(pool: PoolChange, paint: Paint) -> Iterator[str]:
     details = pool.details
     name = details.get('pool')
     yield escaped(f'Pool{f" {name}" if name else ""} ({pool.policy}):')
-    yield from (f'  {paint(f"- {member}", "red")}' for member in _members(details.get('removed')))
-    yield from (f'  {paint(f"+ {member}", "green")}' for member in _members(details.get('added')))
+    removed, added = (_members(details.get(key)) for key in ('removed', 'added'))
+    yield from output.shortened([f'  {paint(f"- {member}", "red")}' for member in removed])
+    yield from output.shortened([f'  {paint(f"+ {member}", "green")}' for member in added])
     has_cost = pool.is_changed or bool(details.get('updates'))
     for key, value in details.items():
         if key == 'api_calls' and not has_cost:

@@ -11,14 +11,13 @@ import yaml
 
 from placement_worker import errors
 from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.cmd import check, targets
+from placement_worker.cmd import check
 from placement_worker.contract import codec
 from placement_worker.contract.caller import Caller
 from placement_worker.contract.model import CheckReply, CheckRequest
 from placement_worker.contract.rpc import Limits
 from placement_worker.errors import WorkerFailed
 from placement_worker.handlers.in_process import InProcessCaller
-from placement_worker.policies.deletion import Deletion
 from placement_worker.policies.registry import Registry
 from tests.factories import changed, deletion_policy, nodes, request, zone_policy
 from tests.malformed_requests import GOOD, TABLE
@@ -317,19 +316,3 @@ def test_warning_is_the_first_line_of_a_table_and_in_the_data(program, command):
     assert second.startswith('CLUSTER_SCALE_IN of cluster web')
     assert not any('Warning' in line for line in (*others, *err.splitlines()))
     assert json.loads(data)['warnings'] == [warning]
-
-
-def test_unknown_input_that_a_plugin_of_the_worker_reads_is_accepted(program, monkeypatch):
-    """The command line accepts the keys that policy types of the worker that replies declare."""
-
-    class Draining(Deletion):
-        interface = (2, 0)
-        inputs = frozenset({'cuont'})
-
-    registry = Registry([('senlin.policy.deletion-1.1', Draining)])
-    monkeypatch.setattr(targets.Registry, 'installed', lambda: registry)
-    asked = request('CLUSTER_SCALE_IN', [deletion_policy()], nodes(a=3), inputs={'cuont': 3})
-
-    status, out, _ = program('check', '-f', 'json', 'f', f=asked)
-
-    assert (status, json.loads(out)['warnings']) == (0, [])

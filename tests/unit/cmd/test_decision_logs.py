@@ -19,6 +19,7 @@ ROOT = Path(__file__).parents[3]
 VERSION = metadata.version('placement-worker')
 ZONES = zone_policy('a', 'b')
 OUT = 'CLUSTER_SCALE_OUT'
+ONE = {'count': 1}
 
 
 def cells(table):
@@ -36,27 +37,121 @@ def growth(recorded):
 @pytest.fixture
 def shrinkage(recorded):
     """Return the line of a decision to delete the node n1."""
-    policies = [ZONES, deletion_policy('OLDEST_FIRST')]
-    return recorded(request('CLUSTER_SCALE_IN', policies, nodes(a=2, b=1), inputs={'count': 1}))
+    return recorded(SHRINKAGE)
 
 
-def test_replay_without_differences_exits_with_0(program, growth):
-    """Equal decisions are counted, and the exit status is 0."""
-    status, out, err = program('replay', 'log', log=growth * 2)
-
-    assert (status, err) == (0, '')
-    assert out == f'2 decisions replayed with {VERSION}: all the same\n'
+DIFFERENT = ('"a":2', '"a":9')
+DIFFERENCE = '  $.action.data.creation.zones.a\n    - 9\n    + 2\n'
+NO_JSON = 'placement-policy replay: log, line {}: Expected JSON - at `$`: '
+MORE = 'placement-policy replay: Skipped {}; check that the file is a decision log\n'
 
 
-def test_replay_with_a_difference_shows_line_request_and_path(program, growth):
-    """A difference is shown with its line, request and path, and the exit status is 1."""
-    status, out, err = program('replay', 'log', log=growth + growth.replace('"a":2', '"a":9'))
+@pytest.mark.parametrize(
+    ('damage', 'status', 'shown', 'messages', 'last'),
+    [
+        (lambda line: line * 2, 0, f'2 decisions replayed with {VERSION}: all the same\n', 0, ''),
+        (lambda line: gzip.compress(line.encode()), 0, '1 decision replayed with ', 0, ''),
+        (lambda line: line + line.replace(*DIFFERENT), 1, f'log, line 2: {OUT}, request req-1, ',
+         0, ''),
+        (lambda line: line.replace(*DIFFERENT), 1, DIFFERENCE, 0, ''),
+        (lambda line: line.replace(*DIFFERENT), 1, ': 1 different reply\n', 0, ''),
+        (lambda line: line.replace('3 nodes go to 2 zones', 'x' * 1000), 1,
+         '    - "' + 'x' * 99 + '...\n', 0, ''),
+        (lambda line: line[:100] + '\n' + line.replace(*DIFFERENT) + line, 2,
+         '2 decisions replayed', 1, NO_JSON.format(1)),
+        (lambda _: 'hello\n' * 5, 2, ': nothing to compare\n', 5, NO_JSON.format(5)),
+        (lambda _: 'hello\n' * 6, 2, ': nothing to compare\n', 6, MORE.format('1 more line')),
+        (lambda _: 'hello\n' * 9, 2, ': nothing to compare\n', 6, MORE.format('4 more lines')),
+    ],
+)  # fmt: skip
+def test_replay_of_a_log_shows_differences_and_skips_invalid_lines(
+    program, growth, damage, status, shown, messages, last
+):
+    """Equal decisions are counted; a file without any valid line makes no claim of equality."""
+    code, out, err = program('replay', 'log', log=damage(growth))
 
-    assert (status, err) == (1, '')
-    lines = out.splitlines()
-    assert lines[0].startswith(f'log, line 2: {OUT}, request req-1, decided 20')
-    assert lines[1:4] == ['  $.action.data.creation.zones.a', '    - 9', '    + 2']
-    assert lines[-1].endswith(': 1 different reply')
+    lines = err.splitlines(keepends=True)
+    assert (code, len(lines), shown in out) == (status, messages, True)
+    assert err == '' or lines[-1].startswith(last)
+    assert 'Expected JSON' not in err or '; skipped the line\n' in lines[0]
+
+
+SHRINKAGE = request(
+    'CLUSTER_SCALE_IN', [ZONES, deletion_policy('OLDEST_FIRST')], nodes(a=2, b=1), inputs=ONE
+)
+NOT_FOUND = (
+    '; name the logs of all workers with their rotated files; a request that was refused, failed, '
+    'was parked or reached no worker has no decision: look for its cluster in the log of each '
+    'worker (journalctl --unit placement-worker) and in "placement-policy parked list"\n'
+)
+BROKEN = 'log, line 2: Expected JSON - at `$`: '
+
+
+@pytest.mark.parametrize(
+    ('typed', 'damage', 'status', 'shown', 'message'),
+    [
+        (f'replay --request {OUT} log', '', 1, '', f'No request {OUT} in the logs{NOT_FOUND}'),
+        ('replay --request req-1 log', '{"req-1"', 2, 'dry_run: true\n', BROKEN),
+        ('why n9 --log log', '', 1, '', 'No decision about a node, an action or a cluster n9 in '
+         f'the logs{NOT_FOUND}'),
+        ('why n3 --log log', '', 0, 'node n3 spared: ', ''),
+        ('why n1 --log log', 'garbage', 2, 'chosen: rank 1', BROKEN),
+        ('why n1 --log log', '{"at": "n1', 2, 'chosen: rank 1', BROKEN),
+        ('why n9 --log log', '{"at": ', 2, '', BROKEN),
+        ('why n2 --log log -f jsonl', '', 0, '"event": "spared", "node": "n2", "action": "CLUST',
+         ''),
+        ('clusters --log log', 'no json', 2, '| web ', BROKEN),
+        ('clusters --log log -f jsonl', '', 0, '"places": [{"region": null, "zone": "a", "nodes": '
+         '1}, {"region": null, "zone": "b", "nodes": 1}], "to_create": []', ''),
+        ('clusters --log log --zone az9', '', 1, '', 'No such cluster has nodes in this place; the '
+         'logs have nodes in a, b\n'),
+        ('clusters --log log --cluster wbe', '', 1, '', 'No check of cluster wbe in the logs; '
+         'their clusters are web\n'),
+    ],
+)  # fmt: skip
+def test_command_on_a_log_finds_what_is_named_or_says_what_the_logs_have(
+    run, recorded, typed, damage, status, shown, message
+):
+    """A damaged line may have lost the name, so it is reported with what the others have."""
+    log = recorded(SHRINKAGE)
+
+    code, out, err = run(*typed.split(), log=f'{log}{damage}\n' if damage else log)
+
+    name = typed.partition(' ')[0]
+    assert (code, shown in out, bool(out)) == (status, True, bool(shown))
+    assert err.startswith(f'placement-policy {name}: {message}' if message else '')
+    assert (err.count('\n'), bool(err)) == (1 if message else 0, bool(message))
+
+
+def test_empty_log_names_no_cluster(run):
+    """A person who named the wrong files reads that they have no check at all."""
+    err = run('clusters', '--log', 'log', log='')[2]
+
+    assert 'The logs have no check of a cluster; name the logs of all workers' in err
+
+
+def test_why_of_a_node_without_a_decision_names_its_cluster(run, recorded):
+    """A node that requests have leads to the decisions about its cluster."""
+    log = recorded(request('CLUSTER_UPDATE', [], nodes(a=1)))
+
+    assert run('why', 'n1', '--log', 'log', log=log) == (
+        1,
+        '',
+        'placement-policy why: No decision names node n1 of cluster web; for the decisions about '
+        'the cluster, run: placement-policy why web --log log\n',
+    )
+
+
+def test_why_of_a_check_without_its_outcome_names_the_line(run, recorded):
+    """The other checks of the action are shown."""
+    first, second = recorded(SHRINKAGE, SHRINKAGE).splitlines()
+    edited = json.loads(first)
+    del edited['reply']['action']['data']['status']
+
+    status, out, err = run('why', 'act-1', '--log', 'log', log=f'{json.dumps(edited)}\n{second}\n')
+
+    assert (status, out.count('BEFORE: OK')) == (2, 1)
+    assert 'log, line 1: Object missing required field `status` - at `$.reply.action.data`' in err
 
 
 def test_replay_of_a_record_with_packages_names_them_with_their_versions(program, growth):
@@ -77,53 +172,6 @@ def test_replay_of_a_record_with_packages_names_them_with_their_versions(program
         'was': 9,
         'now': 2,
     }
-
-
-def test_replay_with_a_long_value_truncates_it(program, growth):
-    """A long value is truncated in the table."""
-    longer = growth.replace('3 nodes go to 2 zones', 'x' * 1000)
-
-    _, out, _ = program('replay', 'log', log=longer)
-
-    assert f'    - "{"x" * 99}...\n' in out
-
-
-def test_replay_with_an_invalid_line_skips_it_and_exits_with_2(program, growth):
-    """An invalid line is reported and skipped, and the exit status is 2."""
-    log = growth[:100] + '\n' + growth.replace('"a":2', '"a":9') + growth
-
-    status, out, err = program('replay', 'log', log=log)
-
-    assert status == 2
-    assert err.startswith('placement-policy replay: log, line 1: Expected JSON - at `$`: ')
-    assert err.endswith('; skipped the line\n')
-    assert out.splitlines()[-1].startswith('2 decisions replayed')
-
-
-@pytest.mark.parametrize(
-    ('number', 'last'),
-    [
-        (5, 'log, line 5: Expected JSON - at `$`: '),
-        (6, 'Skipped 1 more line; check that the file is a decision log'),
-        (9, 'Skipped 4 more lines; check that the file is a decision log'),
-    ],
-)
-def test_replay_of_another_file_reports_a_few_lines_only(program, number, last):
-    """A file without any valid line causes a few messages and no claim of equality."""
-    status, out, err = program('replay', 'log', log='hello\n' * number)
-
-    lines = err.splitlines()
-    assert (status, len(lines)) == (2, min(number, 6))
-    assert out.endswith(': nothing to compare\n')
-    assert lines[-1].startswith(f'placement-policy replay: {last}')
-
-
-def test_replay_of_a_compressed_log_with_another_name_reads_it(program, growth):
-    """A compressed log need not end in .gz."""
-    status, out, err = program('replay', 'log.1', **{'log.1': gzip.compress(growth.encode())})
-
-    assert (status, err) == (0, '')
-    assert out.startswith('1 decision replayed with ')
 
 
 @pytest.mark.parametrize('form', ['table', 'jsonl'])
@@ -155,25 +203,6 @@ def test_replay_with_a_request_id_prints_a_file_for_check_and_rebalance(program,
         assert (status, err) == (0, '')
 
 
-@pytest.mark.parametrize(
-    ('request_id', 'cut', 'status', 'error'),
-    [
-        (OUT, None, 1, f'No request {OUT} in the logs; '),  # another text of the log has it
-        ('req-1', -9, 2, 'log, line 1: Expected JSON'),  # the line may be the request
-    ],
-)
-def test_replay_with_a_request_id_that_no_valid_line_has_fails(
-    program, growth, request_id, cut, status, error
-):
-    """An unknown id and an invalid line with the id are reported."""
-    arguments = ('replay', '--request', request_id, 'log')
-
-    code, out, err = program(*arguments, log=growth[:cut] + '\n')
-
-    assert (code, out) == (status, '')
-    assert err.startswith(f'placement-policy replay: {error}')
-
-
 def test_why_shows_event_and_plan(run, shrinkage):
     """The table has a line per event, and the plan with the alternatives."""
     status, out, err = run('why', 'n1', '--log', 'log', log=shrinkage)
@@ -199,52 +228,6 @@ def test_why_of_a_new_node_says_which_places_are_usable(run, recorded):
     _, out, _ = run('why', 'n2', '--log', 'log', log=recorded(asked, a=True, b=False))
 
     assert [row[3] for row in cells(out)] == ['usable', 'yes', 'no']
-
-
-def test_why_as_jsonl_prints_one_line_per_event(run, shrinkage):
-    """The JSON output has one line per event."""
-    _, out, _ = run('why', 'n2', '--log', 'log', '-f', 'jsonl', log=shrinkage)
-
-    (event,) = map(json.loads, out.splitlines())
-    assert (event['event'], event['node'], event['request_id']) == ('spared', 'n2', 'req-1')
-
-
-def test_why_of_an_unknown_node_exits_with_1(run, shrinkage):
-    """A node without any decision is reported."""
-    assert run('why', 'n9', '--log', 'log', log=shrinkage) == (
-        1,
-        '',
-        'placement-policy why: No decision about a node, an action or a cluster n9 in the logs; '
-        'name the logs of all workers with their rotated files; a request that was refused, '
-        'failed, was parked or reached no worker has no decision: look for its cluster in the log '
-        'of each worker (journalctl --unit placement-worker) and in "placement-policy parked '
-        'list"\n',
-    )
-
-
-def test_why_of_a_node_without_a_decision_names_its_cluster(run, recorded):
-    """A node that requests have leads to the decisions about its cluster."""
-    log = recorded(request('CLUSTER_UPDATE', [], nodes(a=1)))
-
-    assert run('why', 'n1', '--log', 'log', log=log) == (
-        1,
-        '',
-        'placement-policy why: No decision names node n1 of cluster web; for the decisions about '
-        'the cluster, run: placement-policy why web --log log\n',
-    )
-
-
-@pytest.mark.parametrize('name', ['n1', 'n9'])
-@pytest.mark.parametrize('damaged', ['{"at": ', 'garbage', '{"at": "n1'])
-def test_why_of_a_damaged_line_exits_with_2(run, shrinkage, name, damaged):
-    """A damaged line may have lost the name of the node, so it is reported for every node."""
-    status, out, err = run('why', name, '--log', 'log', log=f'{shrinkage}{damaged}\n')
-
-    assert status == 2
-    assert ('chosen: rank 1' in out) is (name == 'n1')
-    (message,) = err.splitlines()
-    assert message.startswith('placement-policy why: log, line 2: Expected JSON - at `$`: ')
-    assert message.endswith('; skipped the line')
 
 
 @pytest.mark.parametrize('name', ['n1', 'web', hostile_requests.TEXT])
@@ -370,20 +353,6 @@ def test_why_of_an_action_or_a_cluster_as_jsonl_prints_one_line_per_decision(
     assert names == ['zone_placement'] * len(decisions)
 
 
-def test_why_of_an_action_with_an_edited_reply_exits_with_2(run, actions):
-    """A check without its outcome is reported with its line, and the others are shown."""
-    first, *others = actions.splitlines(keepends=True)
-    edited = json.loads(first)
-    del edited['reply']['action']['data']['status']
-    log = json.dumps(edited) + '\n' + ''.join(others)
-
-    status, out, err = run('why', 'act-1', '--log', 'log', log=log)
-
-    assert status == 2
-    assert out.count('BEFORE: OK') == 1
-    assert 'log, line 1: Object missing required field `status` - at `$.reply.action.data`' in err
-
-
 @pytest.fixture
 def log(recorded):
     """Return a decision log with three nodes of the cluster web and two of the cluster db."""
@@ -430,28 +399,6 @@ def test_clusters_lists_only_those_that_match_all_options(arguments, found, run,
     assert [json.loads(line)['name'] for line in out.splitlines()] == found
 
 
-def test_clusters_of_a_zone_include_those_that_create_nodes_there(run, recorded):
-    """An operator who empties a zone sees the clusters that are about to enter it."""
-    log = recorded(request(OUT, [ZONES], nodes(b=1), inputs={'count': 1}))
-
-    status, out, _ = run('clusters', '--log', 'log', '--zone', 'a', log=log)
-
-    assert (status, 'to create in a: 1' in out) == (0, True)
-
-
-def test_clusters_as_jsonl_counts_by_region_and_zone(run, log):
-    """A line has the numbers that a script adds up."""
-    _, out, _ = run('clusters', '--log', 'log', '--cluster', 'web', '-f', 'jsonl', log=log)
-
-    line = json.loads(out)
-    assert line['places'] == [
-        {'region': None, 'zone': 'a', 'nodes': 1},
-        {'region': None, 'zone': 'b', 'nodes': 2},
-    ]
-    assert line['to_create'] == [{'region': None, 'zone': 'a', 'nodes': 2}]
-    assert (line['nodes'], line['request_id']) == (3, 'req-1')
-
-
 def test_clusters_as_yaml_prints_files_for_rebalance(run, log):
     """A comment warns of missing nodes, and so does standard error: a pipe hides the comments."""
     status, out, err = run('clusters', '--log', 'log', '-f', 'yaml', log=log)
@@ -492,32 +439,3 @@ def test_clusters_warns_of_victims_that_no_policy_chose(run, recorded):
         f'CLUSTER_SCALE_IN, decided {time} (a: 1), which the engine chose: remove them before a '
         'plan\n',
     )
-
-
-@pytest.mark.parametrize(
-    ('arguments', 'error'),
-    [
-        (
-            ['--zone', 'az9'],
-            'No such cluster has nodes in this place; the logs have nodes in R1 b, a, b, unknown',
-        ),
-        (['--cluster', 'wbe'], 'No check of cluster wbe in the logs; their clusters are db, web'),
-    ],
-)
-def test_clusters_without_a_match_exits_with_1_and_names_those_of_the_logs(
-    arguments, error, run, log
-):
-    """A misspelled name is visible beside the names that the logs have."""
-    status, out, err = run('clusters', '--log', 'log', *arguments, log=log)
-
-    assert (status, out, err) == (1, '', f'placement-policy clusters: {error}\n')
-    _, _, empty = run('clusters', '--log', 'log', *arguments, log='')
-    assert 'The logs have no check of a cluster; name the logs of all workers' in empty
-
-
-def test_clusters_skips_an_invalid_line_and_exits_with_2(run, log):
-    """The clusters of the other lines are shown."""
-    status, out, err = run('clusters', '--log', 'log', '-f', 'jsonl', log='no json\n' + log)
-
-    assert (status, len(out.splitlines())) == (2, 2)
-    assert 'log, line 1: ' in err

@@ -52,12 +52,21 @@ def wrong_places(asked):
             ],
         ),
         (
+            lambda r: (r['cluster'].update(nodes=[{'id': 7}] * 9), r['action'].update(id=7)),
+            'f: 2 errors',
+            [
+                'f:14:9: Expected `str`, got `int` (9 times) - at `$.cluster.nodes[0].id`',
+                '    14 |     id: 7',
+                '       |         ^',
+            ],
+        ),
+        (
             lambda r: r.update({f'key{n}': 1 for n in range(20)}),
             'f: at least 12 errors',
             ['and at least 2 more errors'],
         ),
     ],
-    ids=['several', 'places', 'limit'],
+    ids=['several', 'places', 'alike', 'limit'],
 )
 def test_errors_are_counted_and_shown_with_their_lines(monkeypatch, change, headline, last):
     """Each error has its position, a snippet and a caret, up to a limit of the search."""
@@ -135,80 +144,48 @@ def test_with_hint_of_each_error_of_a_command_adds_a_hint(kind):
 
 
 REFUSED = 'The request could not be delivered: 127.0.0.1:5672: (403) ACCESS_REFUSED - access to '
+HINTS = [
+    (errors.ServiceRefused, 'Compute: HTTP 403', 'correct the cause and try again'),
+    (errors.NoWorkerAnswered, 'No worker replied', 'check that a worker serves this broker and '),
+    (errors.BrokerRefused, f"{REFUSED}queue 'reply_1' in vhost 'placement' refused",
+     'the broker runs, but this user lacks a permission; use the broker user of an operator '),
+    (errors.BrokerRefused, f"{REFUSED}topic 'other' in exchange 'placement_worker' refused",
+     'the broker runs, but the topic permissions of this user forbid this topic; compare the '),
+    (errors.PolicyTypeNotFound, 'Policy type a-1.0 was skipped: no module',
+     'correct the cause, and restart the workers'),
+    (documents.Malformed, "f:3:1: found the key 'a' twice", 'remove one of the two'),
+    (documents.Malformed, 'f:2:1: found a tab character', 'indent with spaces'),
+    (documents.Malformed, 'f:2:1: did not find', 'write the file in YAML or JSON'),
+    (documents.Damaged, 'f.gz cannot be decompressed: Not a gzipped file',
+     'remove .gz from the name of a file that is not compressed'),
+    (documents.Damaged, 'f.gz cannot be decompressed: end', 'copy the file again, or omit it'),
+    (errors.InvalidRequest, 'Expected `object`, got `str` - at `$`',
+     'this file has text without keys; check its name'),
+    (errors.UnsupportedAction, 'Expected an action',
+     'run "placement-policy schema policy_check.request" for the actions of Senlin'),
+    (errors.WorkerFailed, 'policy_check failed: KeyError: 1 (in a.b-1.0, a plugin of a)',
+     'run "placement-policy --debug ..." for the traceback, and report it to the maintainers of '
+     'the plugin'),
+    (errors.WorkerFailed, 'policy_check failed in the worker: KeyError: 1',
+     'look for the traceback in the log of the worker, and report it to the maintainers of '
+     'placement-worker'),
+    # An error that names a command or a remedy needs no second one.
+    (errors.InvalidRequest, 'No parked request 7; run "placement-policy parked list" for it', ''),
+    (errors.BrokerRefused, 'No TLS: wrong version; this port may be without TLS: check', ''),
+    (errors.BrokerRefused, 'h:5672 refused access: 403; check user and password', ''),
+    (errors.BrokerRefused, 'No read permission; the page "Security" has the command', ''),
+    (errors.NoWorkerAnswered, 'There is no queue for t; start one, or correct the topic', ''),
+    (errors.PolicyTypeNotFound, 'Policy type a-1; write type and version apart: `type: a`', ''),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ('error', 'hint'),
-    [
-        (errors.ServiceRefused('Compute: HTTP 403'), 'correct the cause and try again'),
-        (
-            errors.NoWorkerAnswered('No worker replied'),
-            'check that a worker serves this broker and has a free thread ("Nothing happens" in '
-            'the runbook); increase --timeout only if a request takes longer',
-        ),
-        (
-            errors.BrokerRefused(f"{REFUSED}queue 'reply_1' in vhost 'placement' refused"),
-            'the broker runs, but this user lacks a permission; use the broker user of an operator '
-            '("Configuration of operators" in the manual)',
-        ),
-        (
-            errors.BrokerRefused(f"{REFUSED}topic 'other' in exchange 'placement_worker' refused"),
-            'the broker runs, but the topic permissions of this user forbid this topic; compare '
-            'the topic with "rabbitmqctl list_topic_permissions"',
-        ),
-        (
-            errors.PolicyTypeNotFound('Policy type a-1.0 was skipped: no module'),
-            'correct the cause, and restart the workers',
-        ),
-        (documents.Malformed("f:3:1: found the key 'a' twice"), 'remove one of the two'),
-        (documents.Malformed('f:2:1: found a tab character'), 'indent with spaces'),
-        (documents.Malformed('f:2:1: did not find'), 'write the file in YAML or JSON'),
-        (
-            documents.Damaged('f.gz cannot be decompressed: Not a gzipped file'),
-            'remove .gz from the name of a file that is not compressed',
-        ),
-        (documents.Damaged('f.gz cannot be decompressed: end'), 'copy the file again, or omit it'),
-        (
-            errors.InvalidRequest('Expected `object`, got `str` - at `$`'),
-            'this file has text without keys; check its name',
-        ),
-        (
-            errors.UnsupportedAction('Expected an action'),
-            'run "placement-policy schema policy_check.request" for the actions of Senlin',
-        ),
-        (
-            errors.WorkerFailed('policy_check failed: KeyError: 1 (in a.b-1.0, a plugin of a)'),
-            'run "placement-policy --debug ..." for the traceback, and report it to the '
-            'maintainers of the plugin',
-        ),
-        (
-            errors.WorkerFailed('policy_check failed in the worker: KeyError: 1'),
-            'look for the traceback in the log of the worker, and report it to the maintainers of '
-            'placement-worker',
-        ),
-    ],
-    ids=str,
-)
-def test_hint_fits_the_error_and_its_text(error, hint):
+@pytest.mark.parametrize(('kind', 'text', 'hint'), HINTS)
+def test_hint_fits_the_error_and_its_text_unless_the_text_has_one(kind, text, hint):
     """The hint names the cause that is most frequent for the type of the error and its text."""
-    assert file_errors.with_hint(error) == f'{error}; {hint}'
+    line = file_errors.with_hint(kind(text))
 
-
-@pytest.mark.parametrize(
-    'error',
-    [
-        errors.InvalidRequest('No parked request 7; run "placement-policy parked list" for others'),
-        errors.BrokerRefused('No TLS: wrong version number; this port may be without TLS: check'),
-        errors.BrokerRefused('The broker at h:5672 refused access: 403; check user and password'),
-        errors.BrokerRefused('The read permission is missing; the page "Security" has the command'),
-        errors.NoWorkerAnswered('There is no queue for topic t; start one, or correct the topic'),
-        errors.PolicyTypeNotFound('Policy type a-1.0-1.0; write type and version apart: `type: a`'),
-    ],
-    ids=str,
-)
-def test_error_that_names_a_remedy_has_no_hint(error):
-    """An error that names a command or a remedy needs no second one."""
-    assert file_errors.with_hint(error) == str(error)
+    assert line.startswith(f'{text}; {hint}' if hint else text)
+    assert hint or line == text
 
 
 @pytest.mark.parametrize(

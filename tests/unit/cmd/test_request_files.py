@@ -32,9 +32,10 @@ def _caller(*types):
     return InProcessCaller(Inventory(), Registry(types))
 
 
-def test_check_request_of_a_type_that_is_not_installed_leaves_its_inputs_to_the_worker():
-    """An input that a missing type may read is no error; the worker refuses the missing type."""
-    request = check_request_of(_caller(), _with_input('wait_s'), None)
+@pytest.mark.parametrize('types', [[], [('test.good-1.0', Waiting)]], ids=['missing', 'installed'])
+def test_check_request_with_an_input_that_a_type_may_read_is_accepted(types):
+    """A worker refuses a missing type by itself."""
+    request = check_request_of(_caller(*types), _with_input('wait_s'), None)
 
     assert request.action.inputs == {'wait_s': 1}
 

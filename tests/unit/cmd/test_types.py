@@ -22,7 +22,6 @@ from tests.unit.policies.good_policy import Good
 ROOT = Path(__file__).parents[3]
 BROKEN = type('Broken', (Good,), {'interface': (2, 0), 'name': 'acme.broken', 'priority': 'high'})
 GOOD_SPEC = 'type: test.good\nversion: 1.0'
-CORRECT = '; correct the file and try again'
 SCHEMA = '; run "placement-policy type show senlin.policy.zone_placement-1.0" for the schema'
 
 
@@ -58,18 +57,12 @@ def test_validate_with_an_invalid_spec_checks_the_others(run):
     assert status == 2
     regions = [{'name': 'R1', 'weight': 100, 'cap': -1}]
     assert yaml.safe_load(out)['properties'] == {'regions': regions}
-    assert err.splitlines() == [
+    assert [line for line in err.splitlines() if ' | ' not in line] == [
         'placement-policy validate: f:4:13: Expected `int` >= 1, got `0` - at '
         f'`$.properties.zones[0].weight`{SCHEMA}',
-        '     4 |     weight: 0',
-        '       |             ^',
-        f'placement-policy validate: f: 2 errors{CORRECT}',
+        'placement-policy validate: f: 2 errors; correct the file and try again',
         'f:14:1: Object missing required field `version` - at `$`',
-        '    14 | type: x',
-        '       | ^',
         'f:15:1: Unknown key `vrsion` (did you mean `version`?) - at `$`',
-        '    15 | vrsion: 1',
-        '       | ^',
     ]
 
 
