@@ -16,7 +16,7 @@ from typing import Any
 from cliff import app, commandmanager, help  # noqa: A004  # cliff names it so
 from typing_extensions import override
 
-from placement_worker.formats.text import counted, escaped, shortened
+from placement_worker.formats.text import escaped, shortened
 from placement_worker.worker import log_escaping
 
 SUMMARIES: Mapping[str, str] = {
@@ -52,7 +52,6 @@ COLUMN_WIDTH = 13
 PRINTED = ('placement_worker.handlers.request_log', 'placement_worker.handlers.decision_state')
 # The loggers of the client; a command prints the error that the client raises.
 CLIENT = ('placement_worker.client.', 'oslo.messaging.', 'oslo_messaging.')
-PLUGINS = 'placement_worker.policies.plugin_checks'  # logs messages about installed policy types
 JSON_ESCAPES = 'json-escapes'  # the name of a codec error handler
 
 
@@ -102,7 +101,6 @@ class PlacementPolicy(app.App):
     DEFAULT_VERBOSE_LEVEL = 0  # warnings; -v for more
 
     def __init__(self) -> None:
-        self._plugin_messages = _PluginMessages()
         super().__init__(
             description='Place the nodes of clusters, in this process or by running workers.',
             version=metadata.version('placement-worker'),
@@ -125,7 +123,6 @@ class PlacementPolicy(app.App):
         for handler in logging.getLogger().handlers:
             if handler not in others:
                 handler.addFilter(_is_not_printed)
-                handler.addFilter(self._plugin_messages)
         log_escaping.escape_records()
         if not self.options.debug:
             # stevedore also raises the error that it logs.
@@ -153,17 +150,7 @@ class PlacementPolicy(app.App):
             if words is argv or not self._is_group(words):
                 print(f'{self.NAME}: {self._unknown_command(words)}', file=self.stderr)
                 return INVALID
-        lists_types = argv[:2] == ['type', 'list']
-        self._plugin_messages.shows_all = lists_types or self.options.verbose_level > 0
-        try:
-            status: int = super().run_subcommand(argv)
-        finally:
-            if self._plugin_messages.hidden:
-                more = counted(len(self._plugin_messages.hidden), 'more message')
-                print(
-                    f'{self.NAME}: {more} about policy types; run "{self.NAME} type list" for all',
-                    file=self.stderr,
-                )
+        status: int = super().run_subcommand(argv)
         return status
 
     @override
@@ -185,28 +172,6 @@ class PlacementPolicy(app.App):
         meant = f' Did you mean {names}?' if names else ''
         name = escaped(shortened(typed))
         return f'Unknown command "{name}".{meant} Run "{self.NAME} --help" for the list of commands'
-
-
-class _PluginMessages(logging.Filter):
-    """Each command loads all policy types; the filter passes the first message about them."""
-
-    shows_all = False
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._first: str | None = None
-        self.hidden: set[str] = set()
-
-    @override
-    def filter(self, record: logging.LogRecord) -> bool:
-        if record.name != PLUGINS or self.shows_all:
-            return True
-        text = record.getMessage()
-        if self._first in (None, text):
-            self._first = text
-            return True
-        self.hidden.add(text)
-        return False
 
 
 def _is_not_printed(record: logging.LogRecord) -> bool:

@@ -78,12 +78,12 @@ def _sections(changes: Changes, paint: Paint) -> Iterator[Iterable[str]]:
         victims = list(_victims(changes.victims, paint))
         yield ['To be deleted, in this order:', *output.shortened(victims)]
     if changes.protected:
-        rows_of_protected = [
+        cells = [
             (node.id, node.place, f'until {node.until}' if node.until else '', node.reason)
             for node in changes.protected
         ]
-        rows = [f'    {row}' for row in _aligned(rows_of_protected)]
-        yield ['Protected from deletion:', *output.shortened(rows)]
+        nodes = [f'    {row}' for row in _aligned(cells)]
+        yield ['Protected from deletion:', *output.shortened(nodes)]
     for pool in changes.pools:
         yield _pool(pool, paint)
     if changes.wait_s:

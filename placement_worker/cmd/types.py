@@ -4,7 +4,6 @@ Policy types depend on the packages of the worker that replies, schemas on this 
 """
 
 import argparse
-import functools
 import itertools
 import json
 import time
@@ -52,11 +51,6 @@ class Validate(FilesCommand):
         )
 
     @override
-    def run_with(self, caller: Caller, args: argparse.Namespace) -> int:
-        self._note_of = functools.cache(functools.partial(_deprecation_note, caller))
-        return super().run_with(caller, args)
-
-    @override
     def handle(self, caller: Caller, document: Document, args: argparse.Namespace) -> int:
         try:
             document_kinds.check_kind(document.data, Spec, 'Expected only keys of a spec')
@@ -66,8 +60,6 @@ class Validate(FilesCommand):
             text = str(exc).replace('`$.spec', '`$')  # the file is the spec
             return self.write_refusal(exc, document, text)
         self.write_result(args.format, spec)
-        if note := self._note_of(spec.type_name):
-            self.write_error(f'{document.source.name}: {note}')
         if args.check_resources:
             self.note_shipped_cloud(args, document)
         return OK
@@ -218,14 +210,6 @@ def _newest(caller: Caller, name: str) -> PolicyType:
         if not versions:
             raise
     return caller.policy_type_get(max(versions, key=registry.type_order))
-
-
-def _deprecation_note(caller: Caller, type_name: str) -> str | None:
-    try:
-        statuses = caller.policy_type_get(type_name).support_status
-    except errors.PlacementWorkerError as exc:
-        return f'Cannot look up whether policy type {type_name} is deprecated: {exc}'
-    return registry.deprecation_warning(type_name, statuses)
 
 
 def _summaries(types: Iterable[PolicyType]) -> Iterator[dict[str, Any]]:

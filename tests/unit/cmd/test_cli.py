@@ -12,7 +12,6 @@ import yaml
 from placement_worker.cmd import cli
 from placement_worker.cmd.cli import SUMMARIES
 from placement_worker.policies import plugin_checks
-from placement_worker.policies.registry import Registry
 from tests.factories import request, zone_policy
 from tests.unit.policies.good_policy import Good
 
@@ -85,52 +84,6 @@ def test_log_of_a_command_has_no_message_of_an_error_that_is_raised(name, text, 
     record = logging.LogRecord(name, logging.WARNING, 'f', 1, text, (), None)
 
     assert cli._is_not_printed(record) is logged
-
-
-MORE = (
-    'placement-policy: 2 more messages about policy types; run "placement-policy type list" for all'
-)
-
-
-@pytest.mark.parametrize(
-    ('arguments', 'shown', 'last'),
-    [
-        (['validate', 'f'], 1, MORE),
-        (['type', 'show', 'senlin.policy.zone_placement'], 1, MORE),
-        (['type', 'list'], 3, None),
-        (['-v', 'validate', 'f'], 3, None),
-    ],
-)
-def test_command_that_does_not_list_types_shows_one_message_about_them(
-    run, monkeypatch, arguments, shown, last
-):
-    """A package with many broken types does not fill the terminal of each command."""
-    broken = type('Broken', (Good,), {'interface': (2, 0), 'priority': 'high'})
-    found = [(f'test.good-{version}', broken) for version in ('1.0', '1.1', '1.2')]
-    found += [pair for pair in plugin_checks.installed() if 'zone_placement' in pair[0]]
-    monkeypatch.setattr(plugin_checks, 'installed', lambda: found)
-
-    status, _, err = run(*arguments, f=yaml.safe_dump(zone_policy('a')['spec']))
-
-    lines = err.splitlines()
-    assert (status, len([line for line in lines if 'Skipped policy type' in line])) == (0, shown)
-    assert last is None or lines[-1] == last
-
-
-def test_command_that_raises_its_exit_status_prints_the_number_of_hidden_messages(run, monkeypatch):
-    """A user learns of hidden messages however the command ends."""
-    broken = [(f'test.good-{version}', 5) for version in ('1.0', '1.1', '1.2')]
-    monkeypatch.setattr(plugin_checks, 'installed', lambda: broken)
-
-    def load_and_exit(*_):
-        Registry.installed()
-        raise SystemExit(2)
-
-    monkeypatch.setattr('placement_worker.cmd.types.Validate.take_action', load_and_exit)
-
-    _, _, err = run('validate', 'f', f='')
-
-    assert '2 more messages about policy types' in err
 
 
 @pytest.mark.parametrize('arguments', [('type', 'list'), ('check', 'f')])

@@ -11,8 +11,8 @@ import yaml
 
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cmd import remote, types
-from placement_worker.contract.model import Capabilities, Package, SupportStatus
-from placement_worker.errors import InvalidSpec, Rejected, WorkerFailed
+from placement_worker.contract.model import Capabilities, Package
+from placement_worker.errors import InvalidSpec, Rejected
 from placement_worker.handlers.in_process import InProcessCaller
 from placement_worker.policies import plugin_checks
 from placement_worker.policies.registry import Registry
@@ -182,40 +182,6 @@ def test_type_show_without_a_version_prints_the_newest_one(run, monkeypatch):
 
     assert (status, err) == (0, '')
     assert json.loads(out)['name'] == 'acme.own-type-1.10'
-
-
-def test_validate_of_a_deprecated_version_is_valid_with_a_note(run, monkeypatch):
-    """The author of a spec learns before its use that the type will disappear."""
-    status = {'1.0': [SupportStatus('DEPRECATED', '2026.11')]}
-    old = type('Old', (Good,), {'interface': (2, 0), 'support_status': status})
-    monkeypatch.setattr(plugin_checks, 'installed', lambda: [('test.good-1.0', old)])
-
-    status, _, err = run('validate', 'f', f=GOOD_SPEC)
-
-    note = 'is DEPRECATED since 2026.11; use another version or another type'
-    assert status == 0
-    assert err == f'placement-policy validate: f: Policy type test.good-1.0 {note}\n'
-
-
-@pytest.mark.parametrize('error', [None, WorkerFailed('No such method')])
-def test_validate_of_several_specs_looks_up_each_type_once(run, monkeypatch, error):
-    """A failed lookup of the support status neither stops other specs nor changes the result."""
-    described = Mock(support_status={})
-    lookup = Mock(side_effect=error, return_value=described)
-    monkeypatch.setattr(InProcessCaller, 'policy_type_get', lookup)
-    zone, region = zone_policy('a')['spec'], region_policy('R1')['spec']
-
-    status, out, err = run('validate', 'f', f=yaml.safe_dump_all([zone, region, zone]))
-
-    names = [f'{spec["type"]}-{spec["version"]}' for spec in (zone, region)]
-    assert (status, len(list(yaml.safe_load_all(out)))) == (0, 3)
-    assert [call.args for call in lookup.call_args_list] == [(name,) for name in names]
-    assert err.splitlines() == [
-        f'placement-policy validate: f: Cannot look up whether policy type {name} is deprecated: '
-        'No such method'
-        for name in (*names, names[0])
-        if error
-    ]
 
 
 def test_schema_lists_each_message_and_prints_its_shipped_file(run):
