@@ -1,10 +1,8 @@
-"""The events that requests and load balancer operations report."""
+"""The events that requests report; those of load balancers are in tests of the updater."""
 
 import pytest
 
 from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.cloud.ports import OctaviaSettings
-from placement_worker.cloud.time_budget import TimeBudget
 from placement_worker.errors import InvalidRequest
 from placement_worker.events.types import (
     BindingEnded,
@@ -12,20 +10,16 @@ from placement_worker.events.types import (
     CheckEnded,
     CheckStarted,
     Listeners,
-    LoadBalancerConflicted,
-    LoadBalancerRetried,
     LoadBalancerUpdated,
     PolicyConsulted,
     RequestFailed,
 )
 from placement_worker.handlers.service import Endpoints, WorkerSettings
-from placement_worker.octavia.updater import Updater, Write
 from tests.events import Events, SteppingClock
 from tests.factories import deletion_policy, node, request, zone_policy
 
 CLOUD = Inventory.parse({'zones': {'a': True, 'b': True}}, 'test')
 ZONES, DELETION = 'senlin.policy.zone_placement-1.0', 'senlin.policy.deletion-1.1'
-MEMBER = {'address': '10.0.0.5', 'protocol_port': 80, 'subnet_id': None}
 
 
 @pytest.fixture
@@ -123,55 +117,6 @@ def test_requests_that_end_with_an_error_report_the_error(registry, events):
         ('policy_check', InvalidRequest, 'req-1'),
         ('policy_check', RuntimeError, 'req-2'),
         ('policy_detach', InvalidRequest, None),
-    ]
-
-
-def octavia(**settings):
-    """Return an embedded Octavia, the id of its load balancer, and the id of that one's pool."""
-    api = Inventory.parse({'load_balancer': settings}, 'test').octavia(None)
-    lb = api.create('loadbalancer', {'name': 'lb'})
-    pool = api.create(
-        'pool', {'loadbalancer_id': lb['id'], 'protocol': 'HTTP', 'lb_algorithm': 'ROUND_ROBIN'}
-    )
-    return api, lb['id'], pool['id']
-
-
-def updater(events, api):
-    settings = OctaviaSettings(sleep=lambda seconds: None, events=events)
-    return Updater(api, settings, TimeBudget(60, settings.clock), 'seed')
-
-
-def adding(api, pool_id):
-    """Return the change that adds a member."""
-    return Write(lambda: api.create_member(pool_id, MEMBER), lambda: False)
-
-
-def test_load_balancer_operations_report_updates_and_retries(events):
-    """Each change is reported once, each retry before it."""
-    api, lb_id, pool_id = octavia(fail=[{'call': 'create_member', 'status': 503, 'times': 2}])
-    updating = updater(events, api)
-
-    updating.update(lb_id, adding(api, pool_id))
-    updating.delete_load_balancer(lb_id)
-
-    assert events.received == [LoadBalancerRetried()] * 2 + [LoadBalancerUpdated()] * 2
-
-
-def test_load_balancer_conflict_reports_the_wait_for_the_other_change(events):
-    """A refused change (409) is reported with the time waited for the pending one."""
-    api, lb_id, pool_id = octavia(
-        fail=[{'call': 'create_member', 'status': 409}, {'call': 'delete', 'status': 409}]
-    )
-    updating = updater(events, api)
-
-    updating.update(lb_id, adding(api, pool_id))
-    assert events.received == [LoadBalancerConflicted(0.5), LoadBalancerUpdated()]
-
-    updating.delete_load_balancer(lb_id)
-    assert events.received[2:] == [
-        LoadBalancerConflicted(0.0),  # nothing was pending any more
-        LoadBalancerRetried(),
-        LoadBalancerUpdated(),
     ]
 
 

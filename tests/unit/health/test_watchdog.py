@@ -340,17 +340,6 @@ def test_repeat_calls_the_function_again_until_it_is_stopped():
     assert calls[0].daemon
 
 
-def test_from_environment_removes_the_address_and_keeps_the_watchdog_timeout():
-    """cotyledon cannot send READY=1 too early, and a malformed timeout does not end the worker."""
-    environment = {'NOTIFY_SOCKET': '@abstract', 'WATCHDOG_USEC': '3000000'}
-
-    systemd = Systemd.from_environment(environment)
-
-    assert 'NOTIFY_SOCKET' not in environment
-    assert systemd.watchdog_s == 3
-    assert Systemd.from_environment({'WATCHDOG_USEC': '3s'}).watchdog_s is None
-
-
 def test_notify_reaches_a_socket_of_the_abstract_namespace():
     """An address with a leading @ names the abstract namespace of Linux."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as datagrams:

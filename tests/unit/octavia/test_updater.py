@@ -10,7 +10,13 @@ from placement_worker.cloud import time_budget
 from placement_worker.cloud.ports import ApiError, OctaviaSettings
 from placement_worker.cloud.time_budget import TimeBudget
 from placement_worker.errors import LoadBalancerFailed, LoadBalancerGone, RequestExpired
+from placement_worker.events.types import (
+    LoadBalancerConflicted,
+    LoadBalancerRetried,
+    LoadBalancerUpdated,
+)
 from placement_worker.octavia.updater import Updater, refuses_nested_creation
+from tests.events import Events
 from tests.simulated_octavia import Clock
 
 IMMUTABLE = ApiError('Load Balancer lb is immutable and cannot be updated.', 409)
@@ -48,7 +54,7 @@ class ScriptedChange:
 
 
 def scripted(clock, *states, timeout_s=300, left_s=float('inf'), seed='s', **options):
-    settings = OctaviaSettings(**options, sleep=clock.sleep, clock=clock)
+    settings = OctaviaSettings(**options, sleep=clock.sleep, clock=clock, events=Events())
     return Updater(Scripted(*states), settings, TimeBudget(timeout_s, clock, lambda: left_s), seed)
 
 
@@ -108,7 +114,27 @@ def test_update_that_fails_is_looked_up_and_retried_by_its_error(
 
     statistics = updating.statistics
     assert (statistics.updates, statistics.writes) == (0 if has_failed else 1, attempts)
+    is_conflict = error in (IMMUTABLE, INVALID_STATE)
+    again = LoadBalancerConflicted(0.5) if is_conflict else LoadBalancerRetried()
+    assert updating.settings.events.received == [
+        *[again] * (attempts - 1),
+        *[LoadBalancerUpdated()] * statistics.updates,
+    ]
     assert (change.attempts, change.looked_up_after) == (attempts, looked_up_after)
+
+
+def test_deletion_during_another_change_reports_the_conflict_and_the_update(updater):
+    """A refused deletion is sent again when nothing is pending any more."""
+    change, deleting = ScriptedChange(IMMUTABLE), updater('ACTIVE', 'DELETED')
+    deleting.octavia.delete = lambda *_, **__: change.send()
+
+    deleting.delete_load_balancer('lb')
+
+    assert deleting.settings.events.received == [
+        LoadBalancerConflicted(0.0),
+        LoadBalancerRetried(),
+        LoadBalancerUpdated(),
+    ]
 
 
 @pytest.mark.parametrize(

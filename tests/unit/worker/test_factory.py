@@ -136,15 +136,16 @@ def test_watchdog_applies_each_option_to_its_limit_and_writes_the_configured_fil
     assert [text[text.index('(') :] for text in state['missing']] == missing
 
 
-def test_watchdog_takes_the_address_of_systemd_from_the_environment(conf):
+@pytest.mark.parametrize(('timeout', 'interval_s'), [('4000000', 2), ('4s', 5)])
+def test_watchdog_takes_the_address_of_systemd_from_the_environment(conf, timeout, interval_s):
     """Cotyledon finds no address, so it does not report readiness before the watchdog does."""
-    environment = {'NOTIFY_SOCKET': '/run/systemd/notify', 'WATCHDOG_USEC': '4000000'}
+    environment = {'NOTIFY_SOCKET': '/run/systemd/notify', 'WATCHDOG_USEC': timeout}
     heartbeats = HeartbeatTable([0.0] * COLUMNS, time.monotonic())
 
     watchdog = factory.create_watchdog(conf, heartbeats, environment)
 
     assert 'NOTIFY_SOCKET' not in environment
-    assert watchdog.interval_s == 2  # half of systemd's timeout
+    assert watchdog.interval_s == interval_s  # half of systemd's timeout, if it is valid
 
 
 def test_queues_move_poison_messages_to_isolation_and_then_to_the_parking_lot(conf):

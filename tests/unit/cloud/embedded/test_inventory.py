@@ -78,24 +78,3 @@ def test_load_balancer_region_is_home_region_or_first_one():
     assert Inventory.parse(raw, 'cloud').load_balancer_region == 'R1'
     assert Inventory.parse({**raw, 'home_region': 'R2'}, 'cloud').load_balancer_region == 'R2'
     assert Inventory.parse({}, 'cloud').load_balancer_region is None
-
-
-def test_with_state_in_keeps_path_of_description(tmp_path):
-    """A path of load balancers in the description takes precedence over the given one."""
-    path = str(tmp_path / 'own.json')
-    own = Inventory.parse({'load_balancer': {'state': path}}, 'cloud')
-    default = Inventory.parse({}, 'cloud')
-
-    assert own.with_state_in('other.json') is own
-    assert default.with_state_in(path).load_balancer.state == path
-
-
-def test_changed_cloud_keeps_its_load_balancers():
-    """A cloud with other zones has the load balancers of the cloud that it was made from."""
-    cloud = Inventory.parse({'zones': {'a': True}}, 'test')
-    created = cloud.octavia(None).create('loadbalancer', {'name': 'lb'})
-
-    changed = cloud.changed(zone_list={'a': False})
-
-    assert changed.zones(None) == {'a': False}
-    assert [one['id'] for one in changed.octavia(None).find('loadbalancer')] == [created['id']]

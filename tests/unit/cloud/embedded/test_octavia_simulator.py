@@ -13,7 +13,6 @@ from placement_worker.cloud.embedded.octavia_simulator import (
     Settings,
 )
 from placement_worker.cloud.ports import ApiError
-from placement_worker.errors import InvalidInventory
 from tests.unit.cloud.embedded.load_balancers import NESTED, member, status
 
 
@@ -98,16 +97,6 @@ def test_fault_with_becomes_breaks_load_balancer(clock):
     with pytest.raises(ApiError, match='immutable'):
         octavia.create_member(lb['pools'][0]['id'], member(2))
     octavia.delete('loadbalancer', lb['id'], cascade=True)
-
-
-@pytest.mark.parametrize(
-    ('fault', 'path'),
-    [({'call': 'make'}, 'call'), ({'times': -2}, 'times'), ({'becomes': 'GONE'}, 'becomes')],
-)
-def test_parse_of_invalid_fault_names_field(clock, fault, path):
-    """A description with an invalid fault is rejected with the path of the field."""
-    with pytest.raises(InvalidInventory, match=rf'`\$\.load_balancer\.fail\[0\]\.{path}`'):
-        simulator(clock, fault)
 
 
 @pytest.mark.parametrize('kind', ['flavor', 'availability_zone'])

@@ -5,7 +5,7 @@ from oslo_config import cfg
 
 from placement_worker.engines import client_setup
 from placement_worker.engines.heat import worker_client
-from placement_worker.errors import ConfigurationError, Rejected
+from placement_worker.errors import ConfigurationError
 
 
 def registered():
@@ -30,16 +30,6 @@ def test_call_returns_the_result(configured):
     first = worker_client.call(lambda client: client, 5)
 
     assert worker_client.call(lambda client: client, 5) is first
-
-
-def test_error_of_the_call_is_raised(configured):
-    """An error of the worker reaches the caller as it is."""
-
-    def fail(client):
-        raise Rejected('No availability zone found available.')
-
-    with pytest.raises(Rejected, match='No availability zone'):
-        worker_client.call(fail, 5)
 
 
 def test_call_without_broker_names_the_option(configured):
