@@ -260,14 +260,12 @@ def _decoded(document: Document, name: str) -> Scenario:
 def _unknown_places(scenario: Scenario) -> Iterator[SchemaError]:
     """Yield an error per place in a step that neither the cloud nor the policies contain."""
     regions = scenario.inventory.described_regions
-    zones, hints = _zones(scenario, regions)
-    known: Mapping[str, Collection[str]] = {'zone': zones, 'region': regions}
+    known: Mapping[str, Collection[str]] = {'zone': _zones(scenario, regions), 'region': regions}
     listed = set(_listed(scenario))
     for path, step in _steps(scenario.steps, ('steps',)):
         for at, kind, name in _named_places(step):
             if name is not None and name not in known[kind]:
-                text = hints.get(name) or unknown_names(kind, [name], known[kind])
-                yield SchemaError((*path, *at), text)
+                yield SchemaError((*path, *at), unknown_names(kind, [name], known[kind]))
         for key in ('weights', 'caps'):
             for name in getattr(step, key) or {}:
                 if name not in listed:
@@ -284,20 +282,9 @@ def _named_places(step: Step) -> Iterator[tuple[paths.Path, str, str | None]]:
             yield (key, kind), kind, getattr(getattr(step, key), kind, None)
 
 
-def _zones(scenario: Scenario, regions: Mapping[str, Region]) -> tuple[set[str], Mapping[str, str]]:
-    """Return the valid names of zones, and an error for each zone named with the wrong region."""
-    shared = scenario.inventory.zone_list
-    zones = set(shared)
-    hints: dict[str, str] = {}
-    for name, region in regions.items():
-        zones |= {zone for own in region.zones or () for zone in (own, f'{name}/{own}')}
-        if region.zones is None:
-            hints |= {
-                f'{name}/{zone}': f'Region {name} has no zones of its own; name zone {zone}, or '
-                'add zones to the region'
-                for zone in shared
-            }
-    return zones, hints
+def _zones(scenario: Scenario, regions: Mapping[str, Region]) -> set[str]:
+    own = {(name, zone) for name, region in regions.items() for zone in region.zones or ()}
+    return {*scenario.inventory.zone_list, *(zone for _, zone in own), *map('/'.join, own)}
 
 
 def _listed(scenario: Scenario) -> Iterator[str]:
