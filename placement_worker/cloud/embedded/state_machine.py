@@ -34,14 +34,16 @@ _VIP_WITHOUT_SUBNET = '198.51.100.1'
 class StateMachine:
     """The load balancers of one region at one point in time.
 
-    :ivar data: the objects (see `_Objects`), and the pending changes as {'pending': {load
-        balancer id: {'until': seconds, 'then': status}}}. The methods change it in place.
+    :ivar data: {kind: {id: object}, 'members': {pool id: {member id: member}}, 'serial': number of
+        ids in use, 'pending': {load balancer id: {'until': seconds, 'then': status}}}. The methods
+        change it in place.
     """
 
     def __init__(self, data: dict[str, Any], now: float, pending_s: float) -> None:
         """Finish the changes that are no longer pending `now` (seconds since 1970)."""
         self.data = data
-        self._objects = _Objects(data)
+        for part in (*KINDS, 'members'):
+            data.setdefault(part, {})
         self._now = now
         self._pending_s = pending_s
         for lb_id, pending in list(data.setdefault('pending', {}).items()):
@@ -50,29 +52,29 @@ class StateMachine:
                 self._finish(lb_id, pending['then'])
 
     def all(self, kind: Kind) -> list[Resource]:
-        return [self._objects.as_resource(kind, stored) for stored in self._objects.all(kind)]
+        return [self._as_resource(kind, stored) for stored in self._all_stored(kind)]
 
     def get(self, kind: Kind, object_id: str) -> Resource:
-        return self._objects.as_resource(kind, self._objects.get(kind, object_id))
+        return self._as_resource(kind, self._stored(kind, object_id))
 
     def create(
         self, kind: Kind, body: Resource, subnets: Mapping[str, str | None] | None
     ) -> Resource:
         if kind == 'loadbalancer':
             return self._create_load_balancer(body, subnets)
-        lb_id = self._objects.load_balancer_id(kind, body)
+        lb_id = self._load_balancer_id(kind, body)
         self._check_active(lb_id)
         created = self._add(kind, lb_id, body)
         self._change(lb_id)
-        return self._objects.as_resource(kind, created)
+        return self._as_resource(kind, created)
 
     def delete(self, kind: Kind, object_id: str, *, cascade: bool) -> None:
-        stored = self._objects.get(kind, object_id)
+        stored = self._stored(kind, object_id)
         if kind != 'loadbalancer':
             self._change(stored['lb'])
             stored['provisioning_status'] = 'PENDING_DELETE'
             return
-        if not cascade and any(self._objects.children(part, object_id) for part in KINDS[1:]):
+        if not cascade and any(self._children(part, object_id) for part in KINDS[1:]):
             raise ApiError(f'Cannot delete Load Balancer {object_id} - it has children', 400)
         state = stored['provisioning_status']
         if state.startswith('PENDING'):
@@ -100,7 +102,7 @@ class StateMachine:
                 f'Another member on this pool is already using ip {body["address"]}', 409
             )
         self._change(pool['lb'])
-        return dict(self._objects.put_member(members, body))
+        return dict(self._put_member(members, body))
 
     def update_members(
         self, pool_id: str, bodies: Sequence[Resource], *, additive_only: bool
@@ -113,7 +115,7 @@ class StateMachine:
         for body in bodies:
             known = unlisted.pop(_member_key(body), None)
             if known is None:
-                self._objects.put_member(members, body)
+                self._put_member(members, body)
             else:
                 status = {'id': known['id'], 'provisioning_status': 'PENDING_UPDATE'}
                 known.update({**_with_defaults(body), **status})
@@ -132,7 +134,7 @@ class StateMachine:
             pending['then'] = 'ERROR'
 
     def _pool(self, pool_id: str) -> tuple[Resource, dict[str, Resource]]:
-        return self._objects.get('pool', pool_id), self._objects.members(pool_id)
+        return self._stored('pool', pool_id), self._members(pool_id)
 
     def _create_load_balancer(
         self, body: Resource, subnets: Mapping[str, str | None] | None
@@ -144,9 +146,9 @@ class StateMachine:
         _raise_refusal(partial(spec_rules.address_refusal, cidr=cidr), body.get('vip_address'))
         for listener in body.get('listeners') or ():
             _check_pool(listener, listener.get('default_pool') or {})
-        vip = body.get('vip_address') or _vip_address(cidr, self._objects.serial)
+        vip = body.get('vip_address') or _vip_address(cidr, self._serial)
         created_at = datetime.datetime.fromtimestamp(self._now, datetime.UTC)
-        stored = self._objects.put(
+        stored = self._put(
             'loadbalancer',
             body,
             vip_address=vip,
@@ -159,7 +161,7 @@ class StateMachine:
             pool = listener.get('default_pool')
             if pool:
                 self._add('pool', stored['id'], {**pool, 'listener_id': added['id']})
-        return self._objects.as_resource('loadbalancer', stored)
+        return self._as_resource('loadbalancer', stored)
 
     def _add(self, kind: Kind, lb_id: str, body: Resource) -> Resource:
         if kind == 'listener':
@@ -170,20 +172,20 @@ class StateMachine:
 
     def _add_listener(self, lb_id: str, body: Resource) -> Resource:
         port = body['protocol_port']
-        others = self._objects.children('listener', lb_id)
+        others = self._children('listener', lb_id)
         if any(other['protocol_port'] == port for other in others):
             raise ApiError(
                 f'Another Listener on this Load Balancer is already using protocol_port {port}', 409
             )
-        return self._objects.put('listener', body, lb=lb_id, loadbalancers=[{'id': lb_id}])
+        return self._put('listener', body, lb=lb_id, loadbalancers=[{'id': lb_id}])
 
     def _add_health_monitor(self, lb_id: str, body: Resource) -> Resource:
-        pool = self._objects.get('pool', body['pool_id'])
+        pool = self._stored('pool', body['pool_id'])
         _check_monitor(pool, body)
         monitor_id = pool.get('healthmonitor_id')
         if monitor_id:
             raise ApiError(f'This pool already has a health monitor ({monitor_id})', 409)
-        monitor = self._objects.put('healthmonitor', body, lb=lb_id, pools=[{'id': pool['id']}])
+        monitor = self._put('healthmonitor', body, lb=lb_id, pools=[{'id': pool['id']}])
         pool['healthmonitor_id'] = monitor['id']
         return monitor
 
@@ -191,94 +193,81 @@ class StateMachine:
         listener = body.get('listener_id')
         listeners = [{'id': listener}] if listener else []
         if listener:
-            _check_pool(self._objects.get('listener', listener), body)
-        pools = self._objects.all('pool')
+            _check_pool(self._stored('listener', listener), body)
+        pools = self._all_stored('pool')
         if listener and any(pool['listeners'] == listeners for pool in pools):
             raise ApiError('This listener already has a default pool', 409)
         parents = {'loadbalancers': [{'id': lb_id}], 'listeners': listeners}
-        pool = self._objects.put('pool', body, lb=lb_id, **parents)
-        members = self._objects.members(pool['id'])
+        pool = self._put('pool', body, lb=lb_id, **parents)
+        members = self._members(pool['id'])
         for member in body.get('members') or ():
-            self._objects.put_member(members, member)
+            self._put_member(members, member)
         if body.get('healthmonitor'):
             self._add_health_monitor(lb_id, {**body['healthmonitor'], 'pool_id': pool['id']})
         return pool
 
     def _change(self, lb_id: str) -> None:
         self._check_active(lb_id)
-        self._objects.get('loadbalancer', lb_id)['provisioning_status'] = 'PENDING_UPDATE'
+        self._stored('loadbalancer', lb_id)['provisioning_status'] = 'PENDING_UPDATE'
         self._pend(lb_id, 'ACTIVE')
 
     def _check_active(self, lb_id: str) -> None:
-        if self._objects.get('loadbalancer', lb_id)['provisioning_status'] != 'ACTIVE':
+        if self._stored('loadbalancer', lb_id)['provisioning_status'] != 'ACTIVE':
             raise ApiError(f'Load Balancer {lb_id} is immutable and cannot be updated.', 409)
 
     def _pend(self, lb_id: str, then: str) -> None:
         self.data['pending'][lb_id] = {'until': self._now + self._pending_s, 'then': then}
 
     def _finish(self, lb_id: str, status: str) -> None:
-        for collection, object_id in self._objects.parts(lb_id):
+        for collection, object_id in self._parts(lb_id):
             pending = collection[object_id]['provisioning_status']
             if status == 'DELETED' or (pending == 'PENDING_DELETE' and status == 'ACTIVE'):
                 del collection[object_id]
             elif pending.startswith('PENDING'):
                 collection[object_id]['provisioning_status'] = status
-        self._objects.drop_orphans()
-
-
-class _Objects:
-    """The objects of one region.
-
-    :ivar data: {kind: {id: object}, 'members': {pool id: {member id: member}}, 'serial': number of
-        ids in use}. The methods change it in place.
-    """
-
-    def __init__(self, data: dict[str, Any]) -> None:
-        self.data = data
-        for part in (*KINDS, 'members'):
-            data.setdefault(part, {})
+        self._drop_orphans()
 
     @property
-    def serial(self) -> int:
+    def _serial(self) -> int:
         return int(self.data.get('serial', 0))
 
-    def get(self, kind: Kind, object_id: str) -> Resource:
+    def _stored(self, kind: Kind, object_id: str) -> Resource:
         try:
             stored: Resource = self.data[kind][object_id]
         except KeyError:
             raise ApiError(f'{_NAMES.get(kind, kind)} {object_id} not found.', 404) from None
         return stored
 
-    def all(self, kind: Kind) -> list[Resource]:
+    def _all_stored(self, kind: Kind) -> list[Resource]:
         return list(self.data.get(kind, {}).values())
 
-    def members(self, pool_id: str) -> dict[str, Resource]:
+    def _members(self, pool_id: str) -> dict[str, Resource]:
         members: dict[str, Resource] = self.data['members'].setdefault(pool_id, {})
         return members
 
-    def children(self, kind: Kind, lb_id: str) -> list[Resource]:
-        return [stored for stored in self.all(kind) if stored['lb'] == lb_id]
+    def _children(self, kind: Kind, lb_id: str) -> list[Resource]:
+        return [stored for stored in self._all_stored(kind) if stored['lb'] == lb_id]
 
-    def put(self, kind: Kind, body: Resource, **more: Any) -> Resource:
+    def _put(self, kind: Kind, body: Resource, **more: Any) -> Resource:
         own = {key: value for key, value in body.items() if key not in _CHILD_KEYS}
         stored = {**own, **more, 'id': self._new_id(), 'provisioning_status': 'PENDING_CREATE'}
         self.data[kind][stored['id']] = stored
         return stored
 
-    def put_member(self, members: dict[str, Resource], body: Resource) -> Resource:
+    def _put_member(self, members: dict[str, Resource], body: Resource) -> Resource:
         status = {'id': self._new_id(), 'provisioning_status': 'PENDING_CREATE'}
         member = members[status['id']] = {**_with_defaults(body), **status}
         return member
 
-    def load_balancer_id(self, kind: Kind, body: Resource) -> str:
+    def _load_balancer_id(self, kind: Kind, body: Resource) -> str:
         if kind == 'healthmonitor':
-            return str(self.get('pool', body['pool_id'])['lb'])
+            return str(self._stored('pool', body['pool_id'])['lb'])
         if body.get('listener_id'):
-            return str(self.get('listener', body['listener_id'])['lb'])
-        return str(self.get('loadbalancer', body['loadbalancer_id'])['id'])
+            return str(self._stored('listener', body['listener_id'])['lb'])
+        return str(self._stored('loadbalancer', body['loadbalancer_id'])['id'])
 
-    def parts(self, lb_id: str) -> list[tuple[dict[str, Resource], str]]:
-        members = [self.members(pool['id']) for pool in self.children('pool', lb_id)]
+    def _parts(self, lb_id: str) -> list[tuple[dict[str, Resource], str]]:
+        members = [self._members(pool['id']) for pool in self._children('pool', lb_id)]
         return [(collection, member_id) for collection in members for member_id in collection] + [
             (self.data[kind], object_id)
             for kind in KINDS
@@ -286,7 +275,7 @@ class _Objects:
             if lb_id in (object_id, stored.get('lb'))
         ]
 
-    def drop_orphans(self) -> None:
+    def _drop_orphans(self) -> None:
         """Delete members of deleted pools, and references to deleted health monitors."""
         pools = self.data['pool']
         for pool_id in [pool_id for pool_id in self.data['members'] if pool_id not in pools]:
@@ -295,17 +284,17 @@ class _Objects:
             if pool.get('healthmonitor_id') not in self.data['healthmonitor']:
                 pool['healthmonitor_id'] = None
 
-    def as_resource(self, kind: Kind, stored: Resource) -> Resource:
+    def _as_resource(self, kind: Kind, stored: Resource) -> Resource:
         """Return an object as the API shows it; a load balancer includes ids of its children."""
         resource = {key: value for key, value in stored.items() if key != 'lb'}
         for child in _LISTED_CHILDREN if kind == 'loadbalancer' else ():
-            children = self.children(child, stored['id'])
+            children = self._children(child, stored['id'])
             resource[f'{child}s'] = [{'id': part['id']} for part in children]
         return resource
 
     def _new_id(self) -> str:
-        self.data['serial'] = self.serial + 1
-        return str(uuid.uuid5(_ID_NAMESPACE, str(self.serial)))
+        self.data['serial'] = self._serial + 1
+        return str(uuid.uuid5(_ID_NAMESPACE, str(self._serial)))
 
 
 def _check_pool(listener: Resource, pool: Resource) -> None:
