@@ -74,6 +74,7 @@ _BY_TEXT: Sequence[tuple[tuple[type[Exception], ...], Mapping[str, str | None]]]
         (errors.PolicyTypeNotFound,),
         {' was skipped: ': 'correct the cause, and restart the workers'},
     ),
+    ((errors.InvalidSpec,), {'Expected `str.*, got `bool`': 'put a word such as no in quotes'}),
     (
         (
             errors.BrokerRefused,
@@ -224,7 +225,7 @@ def _errors(
         policy = registry.types.get(spec.type_name)
         if policy is not None:
             schema = schema_of(policy, spec.type_name)
-            properties = normalized(spec.properties, schema)
+            properties = normalized(spec.properties, schema, exact=True)
             yield from codec.errors_in(properties, schema, (*path, 'properties'))
         elif is_local and kind is not Spec:
             try:

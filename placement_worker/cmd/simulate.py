@@ -83,6 +83,7 @@ class Simulate(LocalCommand):
         explained = args.explained if args.report else 0
         history = History(explained)
         registry, compared = Registry.installed(), bool(args.compare)
+        registry.exact = True
         for step in played_steps(scenario, registry, explained, compared=compared):
             history.add(step)
             number, length = step.worker.number, scenario.length

@@ -123,4 +123,6 @@ def _in_process(args: argparse.Namespace) -> Caller:
     with resources.as_file(_EXAMPLES / 'cloud.yaml') as default:
         cordons = LiveCordons(args.cordon_file).in_force if args.cordon_file else None
         cloud = Inventory.load(args.cloud or str(default))
-    return InProcessCaller(cloud, Registry.installed(), cordons=cordons)
+    registry = Registry.installed()
+    registry.exact = True
+    return InProcessCaller(cloud, registry, cordons=cordons)

@@ -9,7 +9,7 @@ import functools
 import os
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
 from typing import Any
@@ -191,7 +191,7 @@ class Endpoints:
 
         :raises Rejected: the cloud does not respond.
         """
-        policy = self._registry.policy(request.spec, '$.spec')
+        policy = self._registry.policy(request.spec, '$.spec', exact=True)
         with plugin_checks.named_in_errors(policy.type_name, type(policy), kept=()):
             policy.check_attachable()
             if request.check_resources:
@@ -267,11 +267,10 @@ class Endpoints:
             patch = ActionPatch(request.action.id, data)
             return CheckReply(action=patch, cluster=None, nodes={}, decisions=[])
         reply = decide(request, links, state, self._clock)
-        names = {link.policy.type_name for link in links}
         warnings = [
             *self._warnings_of_cordons(links, state),
             *request_warnings(request, links, self._registry.inputs),
-            *(text for name, text in self._registry.discouraged.items() if name in names),
+            *self._warnings_of_specs(link.policy for link in links),
         ]
         if not warnings:
             return reply
@@ -287,6 +286,7 @@ class Endpoints:
         warnings = self._warnings_of_cordons(links, state)
         misspelled = misspelled_statuses(request.cluster.nodes)
         warnings += [misspelled] if misspelled else []
+        warnings += self._warnings_of_specs(link.policy for link in links)
         return structs.replace(reply, warnings=[*reply.warnings, *warnings])
 
     def _warnings_of_cordons(self, links: Sequence[Link], state: State) -> list[str]:
@@ -300,6 +300,14 @@ class Endpoints:
                 warnings.append(unknown.text)
         return warnings
 
+    def _warnings_of_specs(self, policies: Iterable[Policy[Any]]) -> list[str]:
+        texts = (
+            text
+            for policy in policies
+            for text in (self._registry.discouraged.get(policy.type_name), *policy.conversions)
+        )
+        return list(dict.fromkeys(filter(None, texts)))
+
     def _bind(
         self, method: str, policy: Policy[Any], request: BindRequest, request_id: str | None
     ) -> BindReply:
@@ -308,9 +316,8 @@ class Endpoints:
         conditions, record = self._begin(request, request_id)
         is_attached = method == rpc.POLICY_ATTACH.name
         reply = _bind_reply(policy, is_attached, request, conditions)
-        discouraged = self._registry.discouraged.get(policy.type_name)
-        if discouraged and is_attached:
-            reply = structs.replace(reply, warnings=[*reply.warnings, discouraged])
+        if is_attached and (warnings := self._warnings_of_specs([policy])):
+            reply = structs.replace(reply, warnings=[*reply.warnings, *warnings])
         if record:
             record.end(method, request, reply)
         elapsed_s = self._clock() - started

@@ -191,6 +191,7 @@ class Policy(ABC, Generic[P]):
     :cvar inputs: keys of an action's inputs that it reads, in addition to those of Senlin.
     :cvar exclusive: whether at most one policy of this type may decide in a check.
     :ivar type_name: `name` with the version of the spec; the registry sets it.
+    :ivar conversions: warnings of values that Senlin changes; the registry sets it.
     """
 
     interface: ClassVar[tuple[int, int]] = INTERFACE
@@ -205,6 +206,7 @@ class Policy(ABC, Generic[P]):
     inputs: ClassVar[frozenset[str]] = frozenset()
     exclusive: ClassVar[bool] = False
     type_name: str = ''
+    conversions: Sequence[str] = ()
 
     def __init__(self, properties: P) -> None:
         self.properties = properties

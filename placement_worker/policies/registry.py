@@ -2,6 +2,7 @@
 
 import functools
 import logging
+import operator
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, repeat
 from types import NoneType
@@ -13,6 +14,8 @@ from msgspec import Struct
 from placement_worker import errors
 from placement_worker.contract import codec
 from placement_worker.contract.model import Binding, PolicyType, Spec, SupportStatus, Trigger
+from placement_worker.contract.values import value_text
+from placement_worker.formats import paths
 from placement_worker.formats.text import listed, nearest, shortened
 from placement_worker.policies import base, plugin_checks
 from placement_worker.policies.plugin_checks import from_packages, loaded_packages
@@ -37,7 +40,10 @@ class Registry:
     :ivar packages: the package of each type that another package provides.
     :ivar discouraged: the types that should no longer be used, with the warnings.
     :ivar inputs: the input keys that the types declare in addition to those of Senlin.
+    :ivar exact: whether values that Senlin would change, e.g. 2.5 to 2, are refused.
     """
+
+    exact = False
 
     def __init__(self, plugins: Iterable[tuple[str, object]]) -> None:
         self.types, self.skipped = plugin_checks.usable(
@@ -56,10 +62,11 @@ class Registry:
     def installed(cls) -> 'Registry':
         return cls(plugin_checks.installed())
 
-    def policy(self, spec: Spec, at: str) -> base.Policy[Any]:
+    def policy(self, spec: Spec, at: str, *, exact: bool = False) -> base.Policy[Any]:
         """Return the policy that a spec describes; equal specs share one object.
 
         :param at: the path of the spec in the request, for errors.
+        :param exact: as the attribute.
         :raises PolicyTypeNotFound: the type or its version is not installed.
         :raises InvalidSpec: the properties do not match the schema.
         """
@@ -68,20 +75,28 @@ class Registry:
         except codec.NOT_PLAIN as exc:
             raise codec.not_plain(exc, f'{at}.properties', errors.InvalidSpec) from exc
         policy = self._kept if len(properties) <= _KEPT_BYTES else self._create
-        return policy(spec.type, spec.version, properties, at)
+        return policy(spec.type, spec.version, properties, at, exact or self.exact)
 
     def _create(
-        self, kind: str, version: str | int | float, properties: bytes, at: str
+        self, kind: str, version: str | int | float, properties: bytes, at: str, exact: bool
     ) -> base.Policy[Any]:
         type_name = Spec(kind, version).type_name
         policy_class = self.lookup(type_name, at)
         schema = schema_of(policy_class, type_name)
-        raw = normalized(msgspec.json.decode(properties), schema)
+        raw = msgspec.json.decode(properties)
+        read = normalized(raw, schema, exact=exact)
         with plugin_checks.named_in_errors(type_name, policy_class):
             policy = policy_class(
-                codec.decode(raw, schema, at=f'{at}.properties', error=errors.InvalidSpec)
+                codec.decode(read, schema, at=f'{at}.properties', error=errors.InvalidSpec)
             )
         policy.type_name = type_name
+        kept = normalized(raw, schema, exact=True)
+        policy.conversions = [
+            f'Policy type {type_name} reads {value_text(_at(raw, error.path))} at '
+            f'`{paths.shown(("properties", *error.path))}` as '
+            f'{value_text(_at(read, error.path))}, as Senlin does; correct the spec'
+            for error in (codec.errors_in(kept, schema) if kept != read else ())
+        ]
         return policy
 
     def detachable(self, binding: Binding, at: str) -> base.Policy[Any]:
@@ -192,7 +207,7 @@ def deprecation_warning(
     )
 
 
-def normalized(raw: Any, kind: Any) -> Any:
+def normalized(raw: Any, kind: Any, *, exact: bool = False) -> Any:
     """Return a spec's properties with each value converted to the type in the schema.
 
     Integers: strings of digits and floats, which are truncated; null counts as absent. Booleans:
@@ -201,6 +216,8 @@ def normalized(raw: Any, kind: Any) -> Any:
 
     :param kind: the schema, or the type of a part of it; a choice of several types converts
         nothing.
+    :param exact: whether a fraction in place of an integer, and a boolean in place of a string,
+        stay as well. YAML reads `no` as a boolean, so a place of this name would become 'False'.
     """
     options = [*codec.options_of(kind)]
     own = [option for option in options if option is not NoneType]
@@ -209,15 +226,18 @@ def normalized(raw: Any, kind: Any) -> Any:
     shape = codec.shape_of(kind)
     if isinstance(raw, dict) and shape.struct:
         return {
-            key: normalized(value, shape.fields.get(key, Any))
+            key: normalized(value, shape.fields.get(key, Any), exact=exact)
             for key, value in raw.items()
             if value is not None or [*codec.options_of(shape.fields.get(key))] != [int]
         }
     if isinstance(raw, dict) and shape.values is not None:
-        return {key: normalized(item, shape.values) for key, item in raw.items()}
+        return {key: normalized(item, shape.values, exact=exact) for key, item in raw.items()}
     if isinstance(raw, list) and shape.items:
         of_items = shape.items if shape.is_tuple else repeat(shape.items[0])
-        return [normalized(*pair) for pair in zip(raw, chain(of_items, repeat(Any)), strict=False)]
+        pairs = zip(raw, chain(of_items, repeat(Any)), strict=False)
+        return [normalized(*pair, exact=exact) for pair in pairs]
+    if exact and (isinstance(raw, bool) or (own[0] is int and isinstance(raw, float) and raw % 1)):
+        return raw
     return _converted_scalar(raw, own[0], is_optional=len(own) < len(options))
 
 
@@ -230,6 +250,10 @@ def _converted_scalar(raw: Any, kind: Any, *, is_optional: bool) -> Any:
     if kind is str or (words and all(isinstance(word, str) for word in words)):
         return _string(raw, optional=is_optional)
     return raw
+
+
+def _at(value: Any, path: paths.Path) -> Any:
+    return functools.reduce(operator.getitem, path, value)
 
 
 def _boolean(raw: Any) -> Any:

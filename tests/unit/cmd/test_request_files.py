@@ -76,3 +76,25 @@ def test_misspelled_key_in_the_data_of_a_node_is_an_error_of_each_command(run, c
     assert 'Unknown key `placment` (did you mean `placement`?) - at `$.cluster.nodes[1].' in first
     assert line.endswith('placment:')
     assert caret.index('^') == line.index('placment')
+
+
+@pytest.mark.parametrize('command', ['check', 'plan', 'attach', 'rebalance', 'validate'])
+def test_value_that_senlin_changes_is_an_error_in_a_file(run, command):
+    """A weight of 2.5 would count as 2, and a zone that is called no as one called False."""
+    policy = zone_policy(('a', 2.0), ('b', 2.5), (False, 3))
+    check = request('CLUSTER_SCALE_OUT', [policy])
+    asked = {
+        'attach': bind(policy),
+        'rebalance': {key: check[key] for key in ('cluster', 'policies')},
+        'validate': policy['spec'],
+    }.get(command, check)
+
+    status, out, err = run(command, 'f', f=yaml.safe_dump(asked).replace('false', 'no'))
+
+    lines = err.splitlines()
+    assert (status, out, len(lines)) == (1 if command == 'plan' else 2, '', 7)
+    assert 'Expected `int`, got `float` - at `$.' in lines[1]
+    assert '.zones[1].weight`' in lines[1]
+    assert lines[2].endswith('weight: 2.5')
+    assert 'Expected `str`, got `bool` - at `$.' in lines[4]
+    assert lines[5].endswith('- name: no')

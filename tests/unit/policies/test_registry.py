@@ -13,7 +13,7 @@ from placement_worker.formats.text import MAX_ITEMS
 from placement_worker.handlers.in_process import InProcessCaller
 from placement_worker.handlers.service import Endpoints
 from placement_worker.policies.registry import Registry, normalized
-from tests.factories import bind, nodes, request
+from tests.factories import bind, nodes, request, zone_policy
 from tests.unit.policies.good_policy import Good, Properties
 
 IN_1_1 = {'1.0': ['2016.04', '2016.10'], '1.1': ['2026.11']}
@@ -229,6 +229,23 @@ def test_binding_to_a_deprecated_version_is_a_warning(status):
     assert worker.policy_attach(bind(policy('1.0')))['warnings'] == [TEXT.format(status)]
     assert not worker.policy_detach(bind(policy('1.0'))).get('warnings')
     assert InProcessCaller(CLOUD, registry).policy_check(asked).warnings == [TEXT.format(status)]
+
+
+def test_value_that_senlin_changes_is_a_warning_and_an_error_in_a_new_spec(registry):
+    """Stored specs keep their meaning in checks, rebalances and attachments, with a warning."""
+    worker, changing = Endpoints(CLOUD, registry), zone_policy(('az1', 2.5), (False, 3))
+    asked = request('CLUSTER_SCALE_OUT', [changing, {**changing, 'id': 'p2'}], nodes(az1=1))
+    text = 'Policy type senlin.policy.zone_placement-1.0 reads `{}` at `$.properties.zones[{}` as '
+    expected = [
+        text.format(2.5, '0].weight') + '`2`, as Senlin does; correct the spec',
+        text.format('false', '1].name') + '`"False"`, as Senlin does; correct the spec',
+    ]
+    plan = worker.policy_rebalance({key: asked[key] for key in ('cluster', 'policies')})
+
+    for reply in (worker.policy_check(asked), worker.policy_attach(bind(changing)), plan):
+        assert [line for line in reply['warnings'] if line.startswith('Policy type')] == expected
+    with pytest.raises(InvalidSpec, match=r'^Expected `int`, got `float` - at `\$\.spec\.prop'):
+        worker.policy_validate({'spec': changing['spec']})
 
 
 @pytest.mark.parametrize(
