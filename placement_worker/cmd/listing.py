@@ -48,13 +48,13 @@ class _JsonLines(ListFormatter):
         stdout.writelines(f'{json.dumps(row)}\n' for row in rows)
 
 
-class _Display(LocalCommand, display.DisplayCommandBase[Any]):
+class _Display(LocalCommand, display.DisplayCommandBase):  # type: ignore[type-arg]  # cliff 4.11
     def printed(
         self, names: Sequence[str], rows: Sequence[Sequence[Any]], args: argparse.Namespace
     ) -> tuple[list[str], list[list[Any]]]:
         """Return titles and cells in the format of the output, and refuse an unknown column."""
         for column in args.columns:
-            if names and self._normalize_column_name(column) not in names:
+            if names and column.lower().strip().replace(' ', '_') not in names:
                 meant = did_you_mean(column, names, '')
                 raise ConfigurationError(
                     f'Unknown column {column}{meant}; the columns are {", ".join(names)}'

@@ -8,6 +8,8 @@ decision log. A retry may do harm after its caller has given up, and is refused 
 import argparse
 import contextlib
 import datetime
+import functools
+import io
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -93,7 +95,9 @@ class ParkedShow(ParkedCommand, ShowOne):
         try:
             with self.found(args) as (_, request):
                 message = _without_secrets(request.body)
-            json.dumps(message)  # the output raises the same error, too late
+            # The output would raise the same error too late, from some frames deeper.
+            deeper = functools.reduce(lambda nested, _: [nested], range(50), message)
+            json.dump(deeper, io.StringIO(), indent=2)
         except RecursionError:
             raise errors.InvalidRequest(
                 f'Request {args.id} is nested too deeply to show; run "placement-policy parked '
