@@ -198,6 +198,8 @@ def test_jobs_of_zuul_run_existing_environments_of_tox():
         *(name.removeprefix('testenv:') for name in tox.sections()),
     }
 
+    of_templates = {'cover', 'pep8', 'docs', 'py311', 'py313', 'releasenotes'}
+    assert of_templates <= there
     assert set(project['gate']['jobs']) <= set(jobs)
     assert {job['parent'] for job in jobs.values()} <= {'tox', *jobs}
     assert {job['vars'].get('tox_envlist') for job in jobs.values()} - {None} <= there
