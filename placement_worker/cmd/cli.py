@@ -42,6 +42,7 @@ SUMMARIES: Mapping[str, str] = {
     'type show': 'Show a policy type with the schema of its properties.',
     'validate': 'Validate policy specs, and print them with their defaults.',
     'why': 'Show what decision logs say about a node, an action or a cluster, and the reasons.',
+    'worker list': 'List the processes of running workers that reply.',
 }
 
 NAMESPACE = 'placement_worker.cli'

@@ -1,7 +1,9 @@
 """Connections of commands to running workers; this module imports oslo.messaging."""
 
 import contextlib
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 from amqp.exceptions import NotFound
 from kombu.connection import Connection
@@ -16,11 +18,13 @@ from placement_worker.client.transport import (
     transport_url,
 )
 from placement_worker.config import options, validation
+from placement_worker.contract.model import Capabilities
 from placement_worker.contract.rpc import PARKING_SUFFIX
 from placement_worker.late_ack import parking
 from placement_worker.messaging import topology
 
 CONNECT_S = 5
+PAUSE_S = 0.1
 # How long the reply queue of a command outlives it: a connection that is lost must be replaced
 # within this time.
 REPLY_QUEUE_TTL_S = 60
@@ -44,6 +48,51 @@ def client(
         timeout_s=timeout_s or TIMEOUT_S,
         slow_timeout_s=timeout_s or SLOW_TIMEOUT_S,
     )
+
+
+def workers(
+    url: str | None, config_file: str | None, timeout_s: float
+) -> tuple[list[Capabilities], int]:
+    """Return the processes that replied, and the number of those that did not.
+
+    RabbitMQ gives requests to the consumers of a queue in turn and skips those whose threads are
+    all busy, so requests reach each process soon, unless others always take its turn.
+
+    :raises NoWorkerAnswered: no process replied.
+    """
+    with contextlib.closing(client(url, config_file, timeout_s)) as caller:
+        count = _consumer_count(cfg.CONF, url)
+
+        def reply(_: int) -> Capabilities | errors.NoWorkerAnswered:
+            try:
+                return caller.get_capabilities()
+            except errors.NoWorkerAnswered as exc:
+                return exc
+
+        found: dict[tuple[str, str, int], Capabilities] = {}
+        end = time.monotonic() + timeout_s
+        with ThreadPoolExecutor(2 * count) as executor:
+            while True:
+                replies = list(executor.map(reply, range(2 * count)))
+                for worker in replies:
+                    if isinstance(worker, Capabilities):
+                        found[str(worker.host), worker.hostname, worker.pid] = worker
+                if len(found) >= count or time.monotonic() > end:
+                    break
+                time.sleep(PAUSE_S)
+    if not found and isinstance(replies[0], errors.NoWorkerAnswered):
+        raise replies[0]
+    return [found[key] for key in sorted(found)], max(count - len(found), 0)
+
+
+def _consumer_count(conf: cfg.ConfigOpts, url: str | None) -> int:
+    """Return how many processes consume the topic, and 1 if there is no such queue."""
+    with open_connection(conf, load_transport_url(conf, url)) as connection:
+        try:
+            queue = connection.channel().queue_declare(conf.worker.topic, passive=True)
+        except NotFound:  # the error of a call names the remedy
+            return 1
+        return max(int(queue.consumer_count), 1)
 
 
 @contextlib.contextmanager

@@ -34,17 +34,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_remote_arguments(
-    parser: argparse.ArgumentParser, *, calls_may_be_slow: bool = True
+    parser: argparse.ArgumentParser, timeout: str = '60, or 600 with load balancers'
 ) -> None:
-    # Slow calls wait for load balancers.
-    longer = ', or 600 with load balancers' if calls_may_be_slow else ''
     parser.set_defaults(cloud=None, cordon_file=None, server=None)
     add_broker_arguments(parser)
     parser.add_argument(
         '--timeout',
         metavar='SECONDS',
         type=functools.partial(argument_types.seconds, below=MAX_TIMEOUT_S),
-        help=f'time limit for a running worker; default: 60{longer}',
+        help=f'time limit for a running worker; default: {timeout}',
     )
 
 

@@ -1,4 +1,4 @@
-"""Commands about policy types and workers: `validate`, `type list`, `type show`, `schema`, `ping`.
+"""Commands about types and workers: `validate`, `type ...`, `schema`, `ping` and `worker list`.
 
 Policy types depend on the packages of the worker that replies, schemas on this version alone.
 """
@@ -16,7 +16,7 @@ from typing_extensions import override
 
 from placement_worker import errors
 from placement_worker.cmd import listing, targets
-from placement_worker.cmd.base import OK, LocalCommand
+from placement_worker.cmd.base import OK, SOME_ERROR, LocalCommand
 from placement_worker.cmd.listing import Lister, ShowOne
 from placement_worker.cmd.request_files import FilesCommand
 from placement_worker.contract import codec, document_kinds
@@ -26,6 +26,7 @@ from placement_worker.formats.documents import Document
 from placement_worker.formats.text import MAX_CHARACTERS, nearest
 from placement_worker.policies import registry
 
+_LIST_S = 2
 _SCHEMAS = resources.files('placement_worker.contract') / 'schemas'  # by tools/schemas.py
 
 
@@ -172,7 +173,7 @@ class Ping(ShowOne):
     @override
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         targets.add_server_argument(parser)
-        targets.add_remote_arguments(parser, calls_may_be_slow=False)
+        targets.add_remote_arguments(parser, timeout='60')
 
     @override
     def fields(self, args: argparse.Namespace) -> Mapping[str, Any]:
@@ -189,6 +190,53 @@ class Ping(ShowOne):
             'started_at': worker.started_at.isoformat(timespec='seconds'),
             'elapsed_ms': elapsed_ms,
         }
+
+
+class WorkerList(Lister):
+    examples = (
+        'placement-policy worker list --config-file /etc/placement-worker/operator.conf',
+        'placement-policy worker list --long --transport rabbit://user:password@host/',
+    )
+    epilog = (
+        'The list has the processes that consume [worker] topic, each with its number of policy '
+        'types. It lacks those of another topic, exchange or virtual host, and those without a '
+        'connection to the broker. Exit status: 0 all processes replied, 1 some did not, 2 none '
+        'replied.'
+    )
+    has_more = True
+
+    @override
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        targets.add_remote_arguments(parser, timeout=f'{_LIST_S:g}')
+
+    @override
+    def rows(self, args: argparse.Namespace) -> Iterator[Mapping[str, Any]]:
+        targets.require_broker(args, 'worker list')
+        from placement_worker.cmd import threading_backend  # noqa: PLC0415  # slow, as `remote`
+
+        threading_backend.choose()
+        from placement_worker.cmd import remote  # noqa: PLC0415
+
+        timeout_s = args.timeout or _LIST_S
+        workers, missing = remote.workers(args.transport, args.config_file, timeout_s)
+        if missing:
+            self.status = SOME_ERROR
+            self.write_error(
+                f'{missing} of {len(workers) + missing} processes did not reply within '
+                f'{timeout_s:g} s: all their threads are busy, or they hang'
+            )
+        for worker in workers:
+            row: dict[str, Any] = {
+                'host': worker.host,
+                'pid': worker.pid,
+                'version': worker.version,
+                'started_at': worker.started_at.isoformat(timespec='seconds'),
+                'types': len(worker.policy_types),
+            }
+            if self.is_long(args):
+                row |= {'hostname': worker.hostname, 'contract': worker.contract}
+                row['types'] = worker.policy_types
+            yield row
 
 
 def message_names() -> list[str]:

@@ -156,7 +156,8 @@ def park(secured, ident, request_id):
 
 
 def test_ping_and_check_as_operator_get_a_reply(operator_config, worker, tmp_path):
-    """The permissions of an operator suffice for `ping`, of one host too, and for `check`."""
+    """The permissions of an operator suffice for `ping`, `worker list` and `check`."""
+    assert 'testhost' in placement_policy(operator_config, 'worker', 'list')
     assert 'hostname' in placement_policy(operator_config, 'ping', '--server', 'testhost')
     assert 'hostname' in placement_policy(operator_config, 'ping')
     (tmp_path / 'request.json').write_bytes(msgspec.json.encode(GOOD))

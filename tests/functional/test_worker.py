@@ -123,6 +123,34 @@ def test_request_to_a_host_is_handled_by_its_worker(raw):
     assert alone.call({}, 'get_capabilities', request={})['policy_types']
 
 
+def test_worker_list_has_each_process_and_counts_those_that_did_not_reply(start_worker):
+    """An operator sees the processes of all workers, and how many hang."""
+    first = start_worker(host='one', workers=2)
+    second = start_worker(host='two', topic=first.topic)
+
+    def listed(*arguments):
+        done = run('placement-policy', 'worker', 'list', '--config-file', first.config, *arguments)
+        assert done.returncode < 2, done.stderr
+        rows = json.loads(done.stdout)
+        assert all('senlin.policy.deletion-1.1' in row['types'] for row in rows)
+        return done, sorted((row['host'], row['pid']) for row in rows)
+
+    wait_for(lambda: len(first.children() + second.children()) == 3, DEADLINE_S)
+    one, other, alone = *first.children(), *second.children()
+    everything = [('one', one), ('one', other), ('two', alone)]
+    slow = ('-f', 'json', '--timeout', '30')
+    wait_for(lambda: listed(*slow)[1] == everything, DEADLINE_S)
+    os.kill(one, signal.SIGSTOP)
+    try:
+        done, rows = listed('-f', 'json')
+    finally:
+        os.kill(one, signal.SIGCONT)
+
+    assert rows == everything[1:]
+    assert done.returncode == 1
+    assert '1 of 3 processes did not reply within 2 s: ' in done.stderr
+
+
 def test_log_has_request_id_user_project_and_outcome_on_one_line(client, worker):
     """An operator finds the outcome of a request by its id."""
     context = {'request_id': 'request-17', 'user_id': 'user-17', 'project_id': 'project-17'}

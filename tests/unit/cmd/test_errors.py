@@ -69,6 +69,7 @@ validate spec --transport '' -> validate: [DEFAULT] transport_url is not set
 validate spec --config-file text -> validate: Failed to parse
 validate spec --transport nope://x/ -> The transport URL cannot be used: Failed to load transport
 ping -> ping: Name the running workers with --transport or --config-file; no file is read by default
+worker list -> worker list: Name the running workers with --transport or --config-file; no file
 ping --config-file locked -> ping: locked: Permission denied; run the command as a user
 ping --transport rabbit://127.0.0.1:1/ -> ping: No broker responded: 127.0.0.1:1:
 parked list -> no file is read by default; run "placement-policy parked list --help" for the usage
