@@ -7,6 +7,7 @@ each call without its credentials, so nothing that it reports or records contain
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from typing_extensions import override
@@ -19,6 +20,7 @@ from placement_worker.events.types import CloudCalled, Listener
 
 T = TypeVar('T')
 _LOAD_BALANCER = 'load-balancer'
+_OF_SEVERAL_KINDS = ('find', 'show', 'create', 'delete')
 LOG_IN = 'acting_for'  # logs in to Keystone with the trust of a cluster's owner
 
 
@@ -116,61 +118,47 @@ class InterceptedOctavia(ports.Octavia):
 
     @override
     def find(self, kind: Kind, **filters: Any) -> list[Resource]:
-        return self._call_kind('find', kind, filters, lambda: self._octavia.find(kind, **filters))
+        return self._call('find', partial(self._octavia.find, kind, **filters), kind, filters)
 
     @override
     def show(self, kind: Kind, object_id: str) -> Resource:
-        return self._call_kind('show', kind, object_id, lambda: self._octavia.show(kind, object_id))
+        return self._call('show', partial(self._octavia.show, kind, object_id), kind, object_id)
 
     @override
     def create(self, kind: Kind, body: Resource) -> Resource:
-        return self._call_kind('create', kind, body, lambda: self._octavia.create(kind, body))
+        return self._call('create', partial(self._octavia.create, kind, body), kind, body)
 
     @override
     def delete(self, kind: Kind, object_id: str, *, cascade: bool = False) -> None:
-        def make() -> None:
-            self._octavia.delete(kind, object_id, cascade=cascade)
-
-        self._call('delete', [kind, object_id, cascade], make, f'delete_{kind}')
+        make = partial(self._octavia.delete, kind, object_id, cascade=cascade)
+        self._call('delete', make, kind, object_id, cascade)
 
     @override
     def members(self, pool_id: str) -> list[Resource]:
-        return self._call('members', [pool_id], lambda: self._octavia.members(pool_id))
+        return self._call('members', partial(self._octavia.members, pool_id), pool_id)
 
     @override
     def create_member(self, pool_id: str, member: Resource) -> Resource:
-        return self._call(
-            'create_member', [pool_id, member], lambda: self._octavia.create_member(pool_id, member)
-        )
+        make = partial(self._octavia.create_member, pool_id, member)
+        return self._call('create_member', make, pool_id, member)
 
     @override
     def update_members(
         self, pool_id: str, members: Sequence[Resource], *, additive_only: bool
     ) -> None:
-        def make() -> None:
-            self._octavia.update_members(pool_id, members, additive_only=additive_only)
-
-        self._call('update_members', [pool_id, list(members), additive_only], make)
+        make = partial(self._octavia.update_members, pool_id, members, additive_only=additive_only)
+        self._call('update_members', make, pool_id, list(members), additive_only)
 
     @override
     def delete_member(self, pool_id: str, member_id: str) -> None:
-        arguments = [pool_id, member_id]
-        self._call('delete_member', arguments, lambda: self._octavia.delete_member(*arguments))
+        make = partial(self._octavia.delete_member, pool_id, member_id)
+        self._call('delete_member', make, pool_id, member_id)
 
-    def _call_kind(self, method: str, kind: Kind, argument: Any, make: Callable[[], T]) -> T:
-        """Call a method that serves several kinds; operators see a call per kind."""
-        return self._call(method, [kind, argument], make, f'{method}_{kind}')
-
-    def _call(
-        self,
-        method: str,
-        arguments: Sequence[Any],
-        make: Callable[[], T],
-        operation: str | None = None,
-    ) -> T:
-        arguments = [self._region, *arguments]
-        call = Call(_LOAD_BALANCER, operation or method, f'octavia.{method}', arguments)
-        return self._hook(call, make)
+    def _call(self, method: str, make: Callable[[], T], *arguments: Any) -> T:
+        # A method that serves several kinds is a call per kind for operators.
+        operation = f'{method}_{arguments[0]}' if method in _OF_SEVERAL_KINDS else method
+        region_first = [self._region, *arguments]
+        return self._hook(Call(_LOAD_BALANCER, operation, f'octavia.{method}', region_first), make)
 
 
 def _opened(hook: Hook, call: Call, open_: Callable[[], T]) -> T:
