@@ -38,25 +38,15 @@ Counts = Counter[str | None]
 Ranks = Mapping[str | None, Sequence[int]]
 
 
-class Cordon(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
-    """A zone, or a region with all its zones, in which an operator lets no node be created.
-
-    `zone`: without a `region`, the zones of that name in all regions. `until`: the cordon is in
-    force before this time. `evacuate`: nodes of the place leave first when nodes are deleted.
-    """
+class CordonedPlace(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A zone, or a region with all its zones; without a `region`, the zones of that name in all."""
 
     zone: _Name | None = None
     region: _Name | None = None
-    until: Annotated[datetime.datetime, Meta(tz=True)]
-    reason: Annotated[str, Meta(max_length=MAX_REASON)] = ''
-    evacuate: bool = False
 
     def __post_init__(self) -> None:
         if self.zone is None and self.region is None:
             raise ValueError('Expected `zone`, `region` or both, got none')
-
-    def __str__(self) -> str:
-        return f'{self.place} is {self.note}'
 
     @property
     def key(self) -> tuple[str | None, str | None]:
@@ -69,6 +59,21 @@ class Cordon(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
         zone = f'zone {shortened(self.zone)}' if self.zone else ''
         region = f'region {shortened(self.region)}' if self.region else ''
         return ' of '.join(filter(None, (zone, region)))
+
+
+class Cordon(CordonedPlace, frozen=True, omit_defaults=True, kw_only=True):
+    """A place in which an operator lets no node be created.
+
+    `until`: the cordon is in force before this time. `evacuate`: nodes of the place leave first
+    when nodes are deleted.
+    """
+
+    until: Annotated[datetime.datetime, Meta(tz=True)]
+    reason: Annotated[str, Meta(max_length=MAX_REASON)] = ''
+    evacuate: bool = False
+
+    def __str__(self) -> str:
+        return f'{self.place} is {self.note}'
 
     @property
     def note(self) -> str:

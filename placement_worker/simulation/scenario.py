@@ -32,6 +32,7 @@ from placement_worker.contract.model import Binding
 from placement_worker.errors import PlacementWorkerError
 from placement_worker.formats import documents, paths
 from placement_worker.formats.documents import Document
+from placement_worker.planning.places import CordonedPlace
 from placement_worker.policies.place_names import similar_name, unknown_names
 from placement_worker.policies.placement_properties import MAX_NUMBER
 
@@ -68,18 +69,7 @@ class Rebalancing(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     min_age_s: Annotated[int, Meta(ge=0)] = 0
 
 
-class CordonedPlace(Struct, frozen=True, forbid_unknown_fields=True):
-    """A zone, a region with all its zones, or a zone of one region."""
-
-    zone: str | None = None
-    region: str | None = None
-
-    def __post_init__(self) -> None:
-        if self.zone is None and self.region is None:
-            raise ValueError('Expected `zone`, `region` or both, got none')
-
-
-class Cordoning(CordonedPlace, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class Cordoning(CordonedPlace, frozen=True, kw_only=True):
     """A cordon of the operator for `minutes` of simulated time."""
 
     minutes: Annotated[int, Meta(ge=1, le=10_000_000)]

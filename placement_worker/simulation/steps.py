@@ -13,11 +13,10 @@ from placement_worker.contract import actions
 from placement_worker.contract.model import RebalanceStep
 from placement_worker.contract.rpc import POLICY_REBALANCE
 from placement_worker.formats.text import counted
-from placement_worker.planning.places import Cordon
+from placement_worker.planning.places import CordonedPlace
 from placement_worker.policies.base import BEFORE
 from placement_worker.simulation.engine import Check, Engine
 from placement_worker.simulation.scenario import (
-    CordonedPlace,
     Cordoning,
     MemberStatus,
     Protecting,
@@ -151,17 +150,16 @@ def _exhaust(engine: Engine, name: str, _: str) -> Taken:
 
 
 def _cordon(engine: Engine, which: Cordoning, _: str) -> Taken:
-    added = engine.world.cordon(which)
+    engine.world.cordon(which)
     end = f' for {counted(which.minutes, "minute")}'
     reason = f' ({which.reason})' if which.reason else ''
     verb = 'cordoned and evacuated' if which.evacuate else 'cordoned'
-    return Taken(f'{added.place} is {verb}{end}{reason}', changes_world=True)
+    return Taken(f'{which.place} is {verb}{end}{reason}', changes_world=True)
 
 
 def _uncordon(engine: Engine, which: CordonedPlace, _: str) -> Taken:
     engine.world.uncordon(which)
-    place = Cordon(zone=which.zone, region=which.region, until=engine.world.now).place
-    return Taken(f'{place} is open again', changes_world=True)
+    return Taken(f'{which.place} is open again', changes_world=True)
 
 
 def _region(known: bool) -> _Take:

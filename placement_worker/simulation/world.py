@@ -38,13 +38,12 @@ from placement_worker.contract.model import (
 from placement_worker.contract.rpc import LOAD_BALANCING
 from placement_worker.events.types import Event, Listener, LoadBalancerUpdated
 from placement_worker.planning import victims
-from placement_worker.planning.places import Cordon, cordons_in_force
+from placement_worker.planning.places import Cordon, CordonedPlace, cordons_in_force
 from placement_worker.policies.load_balancing.attached_pool import StoredLoadBalancer
 from placement_worker.policies.region_placement import RegionPlacement
 from placement_worker.policies.zone_placement import ZonePlacement
 from placement_worker.simulation.changing_cloud import ChangingCloud
 from placement_worker.simulation.scenario import (
-    CordonedPlace,
     Cordoning,
     MemberStatus,
     Protecting,
@@ -149,7 +148,7 @@ class World:
     def cordons_at(self, now: datetime.datetime) -> Sequence[Cordon]:
         return cordons_in_force(self._cordons, now)
 
-    def cordon(self, which: Cordoning) -> Cordon:
+    def cordon(self, which: Cordoning) -> None:
         """Cordon a place from now on; a cordon of the same place is replaced."""
         self.uncordon(which)
         added = Cordon(
@@ -160,12 +159,9 @@ class World:
             evacuate=which.evacuate,
         )
         self._cordons.append(added)
-        return added
 
     def uncordon(self, place: CordonedPlace) -> None:
-        self._cordons = [
-            cordon for cordon in self.cordons if cordon.key != (place.zone, place.region)
-        ]
+        self._cordons = [cordon for cordon in self.cordons if cordon.key != place.key]
 
     @property
     def balances_load(self) -> bool:
