@@ -37,7 +37,7 @@ from placement_worker.handlers.service import Endpoints, WorkerSettings
 from placement_worker.planning import sizing, victims
 from placement_worker.policies.base import Policy
 from placement_worker.policies.registry import Registry
-from placement_worker.simulation.scenario import InvalidScenario, Rebalancing, Scenario
+from placement_worker.simulation.scenario import InvalidScenario, Scenario
 from placement_worker.simulation.world import PROFILE_TYPE, World, is_load_balancing, placement_in
 
 _ANY_SIZE = 2**62  # bytes of a request
@@ -121,9 +121,8 @@ class Engine:
             checks.append(_check(after, 'AFTER', reply))
         return checks
 
-    def rebalance(self, options: Rebalancing) -> RebalanceReply:
-        converted = msgspec.convert(options, RebalanceOptions, from_attributes=True)
-        request = RebalanceRequest(self.world.cluster, list(self.world.policies), converted)
+    def rebalance(self, options: RebalanceOptions) -> RebalanceReply:
+        request = RebalanceRequest(self.world.cluster, list(self.world.policies), options)
         return self._ask(rpc.POLICY_REBALANCE, request)
 
     def _next_id(self) -> str:

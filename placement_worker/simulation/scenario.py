@@ -28,7 +28,7 @@ from placement_worker.cloud.embedded.inventory import Inventory, Region
 from placement_worker.cloud.embedded.octavia_simulator import OperatingStatus
 from placement_worker.contract import codec, document_kinds
 from placement_worker.contract.codec import SchemaError
-from placement_worker.contract.model import Binding
+from placement_worker.contract.model import Binding, RebalanceOptions
 from placement_worker.errors import PlacementWorkerError
 from placement_worker.formats import documents, paths
 from placement_worker.formats.documents import Document
@@ -60,13 +60,6 @@ class Protecting(SomeNodes, frozen=True, forbid_unknown_fields=True):
 
     minutes: Annotated[int, Meta(ge=1)] | None = None
     reason: str = ''
-
-
-class Rebalancing(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    max_moves: Annotated[int, Meta(ge=1)] | None = None
-    max_surge: Annotated[int, Meta(ge=1)] = 1
-    min_gain: Annotated[float, Meta(ge=0)] = 0.0
-    min_age_s: Annotated[int, Meta(ge=0)] = 0
 
 
 class Cordoning(CordonedPlace, frozen=True, kw_only=True):
@@ -107,7 +100,7 @@ class Step(Struct, frozen=True, forbid_unknown_fields=True):
     delete_nodes: Count | None = None
     fail_nodes: Count | Percentage | SomeNodes | None = None
     replace_failed: Literal[True] | None = None
-    rebalance: Literal[True] | Rebalancing | None = None
+    rebalance: Literal[True] | RebalanceOptions | None = None
     protect: Count | Percentage | Protecting | None = None
     member_status: MemberStatus | None = None
     lose_zone: str | None = None

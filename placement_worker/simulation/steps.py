@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from placement_worker.contract import actions
-from placement_worker.contract.model import RebalanceStep
+from placement_worker.contract.model import RebalanceOptions, RebalanceStep
 from placement_worker.contract.rpc import POLICY_REBALANCE
 from placement_worker.formats.text import counted
 from placement_worker.planning.places import CordonedPlace
@@ -20,7 +20,6 @@ from placement_worker.simulation.scenario import (
     Cordoning,
     MemberStatus,
     Protecting,
-    Rebalancing,
     Resize,
     SomeNodes,
     Step,
@@ -106,7 +105,7 @@ def _replace_failed(engine: Engine, _: bool, __: str) -> Taken:
 
 def _rebalance(engine: Engine, which: Any, _: str) -> Taken:
     """Plan a rebalance, and take its steps until a check or the creation of a node fails."""
-    plan = engine.rebalance(which if isinstance(which, Rebalancing) else Rebalancing())
+    plan = engine.rebalance(which if isinstance(which, RebalanceOptions) else RebalanceOptions())
     reason = plan.reason.removesuffix('.')
     checks = [Check(POLICY_REBALANCE.name, BEFORE, plan.status, plan.reason)]
     for step in plan.steps:
