@@ -29,18 +29,9 @@ _CHECK_MIN_S = 0.1
 COLUMNS = 5
 _NEVER_SERVED = -math.inf  # when a process that has not served yet ended to serve
 
-
-class ServerState(NamedTuple):
-    """The state of one server, on the monotonic clock.
-
-    `polled_at`: its last poll. `begun_at`: the start of its oldest request in flight; None
-    without one. `disconnected_at`: the loss of its connection to the broker; None while it is
-    connected.
-    """
-
-    polled_at: float
-    begun_at: float | None
-    disconnected_at: float | None
+# The last poll of a server, the start of its oldest request in flight, and the loss of its broker
+# connection, on the monotonic clock; None without such a request or loss.
+ServerTimes = tuple[float, float | None, float | None]
 
 
 class ProcessState(NamedTuple):
@@ -87,17 +78,15 @@ class HeartbeatTable:
         self._cells[start + 3] = self._cells[start + 3] or self._cells[start + 1]
         self._cells[start + 2] = self._cells[start + 4] = 0
 
-    def publish(self, number: int, heartbeats: Sequence[ServerState | None], now: float) -> None:
+    def publish(self, number: int, heartbeats: Sequence[ServerTimes | None], now: float) -> None:
         """`heartbeats`: one per server; None for a server that still waits for its broker."""
         present = [beat for beat in heartbeats if beat is not None]
-        begun = [beat.begun_at for beat in present if beat.begun_at is not None]
-        lost = [beat.disconnected_at for beat in present if beat.disconnected_at is not None]
         start = number * COLUMNS
-        self._cells[start + 1] = min((beat.polled_at for beat in present), default=now)
-        self._cells[start + 2] = min(begun, default=0)
+        self._cells[start + 1] = min((polled_at for polled_at, _, _ in present), default=now)
+        self._cells[start + 2] = min((at for _, at, _ in present if at is not None), default=0)
         serves = len(present) == len(heartbeats)
         self._cells[start + 3] = 0 if serves else self._cells[start + 3] or now
-        self._cells[start + 4] = min(lost, default=0)
+        self._cells[start + 4] = min((at for _, _, at in present if at is not None), default=0)
 
     def read(self, now: float) -> list[ProcessState]:
         rows = range(0, len(self._cells), COLUMNS)

@@ -15,7 +15,7 @@ import cotyledon
 from oslo_config import cfg
 
 from placement_worker.health import watchdog
-from placement_worker.health.watchdog import PUBLISH_S, HeartbeatTable, ServerState
+from placement_worker.health.watchdog import PUBLISH_S, HeartbeatTable, ServerTimes
 from placement_worker.late_ack import server as late_ack
 from placement_worker.worker import guru_meditation
 from placement_worker.worker.reload import reload
@@ -71,9 +71,8 @@ class Servers:
             sender.close()
         _close(self._transports)
 
-    def heartbeats(self) -> list[ServerState | None]:
-        published = [late_ack.heartbeat(server.rpc_server) for server in self._servers]
-        return [heartbeat and ServerState(*heartbeat) for heartbeat in published]
+    def heartbeats(self) -> list[ServerTimes | None]:
+        return [late_ack.heartbeat(server.rpc_server) for server in self._servers]
 
     def log_long_requests(self) -> None:
         """Log each request that has been in flight for long, once per request."""

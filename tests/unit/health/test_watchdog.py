@@ -16,7 +16,6 @@ from placement_worker.health.watchdog import (
     HeartbeatTable,
     LivenessFile,
     ProcessState,
-    ServerState,
     Systemd,
     Thresholds,
     Watchdog,
@@ -53,7 +52,7 @@ def serve(heartbeats, clock, *numbers, begun_at=None):
     """Publish heartbeats of processes whose servers have just polled."""
     for number in numbers:
         heartbeats.start_process(number, 100 + number)
-        servers = [ServerState(clock(), begun_at, None), ServerState(clock(), None, None)]
+        servers = [(clock(), begun_at, None), (clock(), None, None)]
         heartbeats.publish(number, servers, clock())
 
 
@@ -102,7 +101,7 @@ def test_check_reports_each_change_once_and_the_liveness_each_time(
     serve(heartbeats, clock, 1)
     assert reported() == (True, ['All 2 processes serve'], ['READY=1', *alive])
 
-    lost = [ServerState(clock(), None, clock() - 25), ServerState(clock(), None, None)]
+    lost = [(clock(), None, clock() - 25), (clock(), None, None)]
     heartbeats.publish(0, lost, clock())
     reason = 'process 100 has had no broker connection for 25.0 s (limit 20 s)'
     message = f'The worker is not ready: {reason}'
@@ -230,8 +229,8 @@ def test_interval_fits_twice_into_each_timeout(
     assert watchdog.interval_s == interval_s
 
 
-SERVES = [ServerState(NOW, None, None)]
-SEVERAL = [ServerState(998, 990, None), ServerState(995, 980, 970), ServerState(999, None, 975)]
+SERVES = [(NOW, None, None)]
+SEVERAL = [(998, 990, None), (995, 980, 970), (999, None, 975)]
 
 
 @pytest.mark.parametrize(
@@ -246,13 +245,13 @@ SEVERAL = [ServerState(998, 990, None), ServerState(995, 980, 970), ServerState(
         ([(NOW, SERVES), (NOW + 10, [None]), (NOW + 20, [None])], NOW + 20,
          ProcessState(0, 10, 0, None, None)),
         # Processes that die as soon as they start do not look alive.
-        ([4711, (NOW, [ServerState(NOW, 900, 900)]), 4712], NOW + 31,
+        ([4711, (NOW, [(NOW, 900, 900)]), 4712], NOW + 31,
          ProcessState(4712, 31, 31, None, None)),
         # Attempts to reach the broker do not prolong the time without service.
         ([(NOW, SERVES), 4712, (NOW + 10, [None])], NOW + 12,
          ProcessState(4712, 12, 2, None, None)),
         # The parent may read while a heartbeat is published.
-        ([(NOW, [ServerState(NOW + 1, NOW + 1, None)])], NOW, ProcessState(0, None, 0, 0, None)),
+        ([(NOW, [(NOW + 1, NOW + 1, None)])], NOW, ProcessState(0, None, 0, 0, None)),
     ],
 )  # fmt: skip
 def test_state_of_a_process_has_the_oldest_times_of_its_servers(heartbeats, history, at, state):

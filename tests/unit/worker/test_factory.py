@@ -12,7 +12,7 @@ from placement_worker.client.transport import transport_url
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.errors import ConfigurationError
 from placement_worker.handlers.service import Endpoints, WorkerSettings
-from placement_worker.health.watchdog import COLUMNS, HeartbeatTable, ServerState
+from placement_worker.health.watchdog import COLUMNS, HeartbeatTable
 from placement_worker.late_ack.server import LateAckServer
 from placement_worker.messaging import notifications
 from placement_worker.policies.registry import Registry
@@ -127,7 +127,7 @@ def test_watchdog_applies_each_option_to_its_limit_and_writes_the_configured_fil
     heartbeats = HeartbeatTable([0.0] * COLUMNS, now)
     begun_at = None if request_age_s is None else now - request_age_s
     lost_at = None if disconnected_s is None else now - disconnected_s
-    heartbeats.publish(0, [ServerState(now - poll_age_s, begun_at, lost_at)], now)
+    heartbeats.publish(0, [(now - poll_age_s, begun_at, lost_at)], now)
 
     factory.create_watchdog(conf, heartbeats, {}).check()
 

@@ -8,7 +8,7 @@ from unittest.mock import Mock, call
 import pytest
 from oslo_messaging._drivers import base
 
-from placement_worker.health.watchdog import COLUMNS, HeartbeatTable, ServerState
+from placement_worker.health.watchdog import COLUMNS, HeartbeatTable
 from placement_worker.late_ack.listener import LateAckListener
 from placement_worker.worker import guru_meditation
 from placement_worker.worker import servers as module
@@ -98,7 +98,7 @@ def table():
 @pytest.fixture
 def servers():
     recording = Mock(spec_set=[name for name in vars(Servers) if not name.startswith('_')])
-    recording.heartbeats.return_value = [ServerState(50, None, None)]
+    recording.heartbeats.return_value = [(50, None, None)]
     return recording
 
 
