@@ -7,10 +7,11 @@ engine; here, it is probably a typo, and the result would look right without it.
 import argparse
 import itertools
 from abc import abstractmethod
-from collections.abc import Sequence
-from typing import ClassVar, TypeVar
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from typing import Annotated, Any, ClassVar, TypeVar
 
-from msgspec import structs
+from msgspec import Meta, structs
 from typing_extensions import override
 
 from placement_worker import errors
@@ -22,6 +23,7 @@ from placement_worker.contract.model import CheckReply, CheckRequest
 from placement_worker.formats import documents, paths
 from placement_worker.formats.documents import Document
 from placement_worker.handlers.in_process import InProcessCaller
+from placement_worker.simulation.scenario import StartingNodes
 
 T = TypeVar('T')
 
@@ -58,10 +60,8 @@ class FilesCommand(LocalCommand):
         statuses: list[int] = []
         try:
             for document in itertools.chain.from_iterable(map(documents.read, args.files)):
-                try:
-                    statuses.append(self.handle(caller, document, args))
-                except errors.Refused as exc:
-                    statuses.append(self.write_refusal(exc, document, str(exc)))
+                status = self._handle_whole(caller, document, args)
+                statuses.append(status)
         finally:  # an unreadable file does not hide the results of those before it
             self.write_kept(as_array=len(statuses) > 1)
         return max(statuses, key=self.severity.index)
@@ -69,6 +69,13 @@ class FilesCommand(LocalCommand):
     @abstractmethod
     def handle(self, caller: Caller, document: Document, args: argparse.Namespace) -> int:
         """Return the exit status, or raise Refused if the document is invalid."""
+
+    def _handle_whole(self, caller: Caller, document: Document, args: argparse.Namespace) -> int:
+        try:
+            document, whole = _with_whole_nodes(document)
+            return self.handle(caller, whole, args)
+        except errors.Refused as exc:
+            return self.write_refusal(exc, document, str(exc))
 
     def write_refusal(self, exc: errors.PlacementWorkerError, document: Document, text: str) -> int:
         """Print all errors of a document; the paths in `text` are those in the document."""
@@ -93,6 +100,59 @@ class FilesCommand(LocalCommand):
                 'another cloud'
             )
             self._cloud_noted = True
+
+
+class _EqualNodes(StartingNodes, frozen=True, forbid_unknown_fields=True):
+    count: Annotated[int, Meta(ge=1, le=1_000_000)]
+
+
+def _with_whole_nodes(document: Document) -> tuple[Document, Document]:
+    """Return a document with one node, and with all, for each `{count: 22, zone: z1}` in `nodes`.
+
+    The first node takes the place of its item and the others follow the list, so that the index in
+    the path of an error leads to a line of the file.
+
+    :raises InvalidRequest: an item that counts nodes is invalid.
+    """
+    match document.data:
+        case {'cluster': {'nodes': [*nodes]}}:
+            items = {i: item for i, item in enumerate(nodes) if isinstance(item, dict)}
+        case _:
+            return document, document
+    counting = {i: item for i, item in items.items() if 'count' in item and 'id' not in item}
+    wrong = [
+        error
+        for i, item in counting.items()
+        for error in codec.errors_in(item, _EqualNodes, ('cluster', 'nodes', i))
+    ]
+    if wrong:
+        raise errors.InvalidRequest(wrong[0].text) from document_kinds.InvalidDocument(wrong)
+    taken = {str(item.get('id')) for item in items.values()}
+    ids: dict[str, Iterator[str]] = {}
+    others: list[Any] = []
+    for i, item in counting.items():
+        equal = codec.decode(item, _EqualNodes)
+        keys = {'region_name': equal.region, 'zone': equal.zone}
+        place = {key: name for key, name in keys.items() if name}
+        name = '-'.join(place.values()) or 'node'
+        free = ids.setdefault(name, _free_ids(name, taken))
+        data = {**equal.data, 'placement': place} if place else equal.data
+        nodes[i], *more = (
+            {'id': node_id, 'status': 'ACTIVE', 'data': data}
+            for node_id in itertools.islice(free, equal.count)
+        )
+        others += more
+    cluster = document.data['cluster']
+    one, whole = (
+        replace(document, data={**document.data, 'cluster': {**cluster, 'nodes': listed}})
+        for listed in (nodes, nodes + others)
+    )
+    return one, whole
+
+
+def _free_ids(name: str, taken: Collection[str]) -> Iterator[str]:
+    ids = (f'{name}-{number}' for number in itertools.count(1))
+    return (node_id for node_id in ids if node_id not in taken)
 
 
 def request_of(document: object, kind: type[T]) -> T:

@@ -1,5 +1,7 @@
 """Requests from the documents of files."""
 
+import json
+
 import pytest
 import yaml
 
@@ -8,7 +10,7 @@ from placement_worker.cmd.request_files import check_request_of
 from placement_worker.errors import InvalidRequest
 from placement_worker.handlers.in_process import InProcessCaller
 from placement_worker.policies.registry import Registry
-from tests.factories import bind, node, request, zone_policy
+from tests.factories import bind, deletion_policy, node, request, zone_policy
 from tests.malformed_requests import GOOD
 from tests.unit.policies.good_policy import Good
 
@@ -98,3 +100,45 @@ def test_value_that_senlin_changes_is_an_error_in_a_file(run, command):
     assert lines[2].endswith('weight: 2.5')
     assert 'Expected `str`, got `bool` - at `$.' in lines[4]
     assert lines[5].endswith('- name: no')
+
+
+def test_items_that_count_nodes_are_as_many_nodes_with_free_ids(run):
+    """The ids are those of the place, numbered, without those that the file states."""
+    nodes = [
+        {'count': 2, 'zone': 'a', 'data': {'protected': True}},
+        {'id': 'a-2', 'data': {'placement': {'zone': 'a'}}},
+        {'count': 1, 'zone': 'a'},
+        {'count': 1, 'zone': 'b', 'region': 'R1'},
+        {'count': 1},
+    ]
+    asked = request('CLUSTER_SCALE_IN', [deletion_policy()], nodes, inputs={'count': 4})
+
+    changes = json.loads(run('plan', 'f', '-f', 'json', f=yaml.safe_dump(asked))[1])
+
+    assert [node['id'] for node in changes['protected']] == ['a-1', 'a-3']
+    assert {node['id']: node['place'] for node in changes['victims']} == {
+        'a-2': 'a',
+        'a-4': 'a',
+        'R1-b-1': 'R1/b',
+        'node-1': '(no known place)',
+    }
+
+
+@pytest.mark.parametrize(
+    ('item', 'key', 'error'),
+    [
+        ({'count': 0, 'zone': 'a'}, 'count', 'Expected `int` >= 1, got `0` - at `$.cluster.nod'),
+        ({'count': 2, 'zon': 'a'}, 'zon', 'Unknown key `zon` (did you mean `zone`?) - at `$.cl'),
+        ({'count': 2, 'data': {'placment': {}}}, 'placment', 'Unknown key `placment` (did you'),
+        ({'id': 7}, 'id', 'Expected `str`, got `int` - at `$.cluster.nodes[1].id`'),
+    ],
+)
+def test_error_in_or_behind_an_item_that_counts_nodes_has_its_line(run, item, key, error):
+    """The nodes that an item counts shift no index, and have its error once."""
+    asked = request('CLUSTER_SCALE_IN', [], [{'count': 9, 'zone': 'a'}, item, node(1)])
+
+    status, _, err = run('check', 'f', f=yaml.safe_dump(asked))
+
+    first, line, _ = err.splitlines()
+    assert (status, error in first) == (2, True)
+    assert f'{key}: ' in line
