@@ -28,7 +28,7 @@ from placement_worker.client.transport import load_transport_url, open_connectio
 from placement_worker.config import options, validation
 from placement_worker.config.options import SERVICE_AUTH
 from placement_worker.errors import ConfigurationError
-from placement_worker.formats.text import escaped, nearest
+from placement_worker.formats.text import escaped, listed, nearest
 from placement_worker.messaging import notifications, topology
 from placement_worker.metrics import prometheus
 from placement_worker.policies.plugin_checks import from_packages
@@ -391,7 +391,11 @@ def _unknown_options(
             for option in values:
                 name = option.replace('-', '_')
                 if name not in known[group]:
-                    yield f'Unknown option [{section}] {option}{_suggestion(name, known[group])}'
+                    owners = [f'[{other}]' for other in sorted(known) if name in known[other]]
+                    hint = _suggestion(name, known[group])
+                    if owners:
+                        hint = f' (it belongs to {listed(owners)})'
+                    yield f'Unknown option [{section}] {option}{hint}'
         elif not group.startswith(_INCOMPLETE_PREFIX):
             yield f'Unknown section [{section}]{_suggestion(section, {*known, *unchecked})}'
 

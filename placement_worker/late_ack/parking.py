@@ -44,14 +44,18 @@ class ParkedRequest:
     message: Any
 
 
-def move(connection: Connection, message: Any, limit: DeathLimit) -> None:
-    """Publish a message unchanged to the queue of a limit; the caller acknowledges the original."""
+def move(connection: Connection, message: Any, limit: DeathLimit) -> str | None:
+    """Publish a message unchanged to the queue of a limit; the caller acknowledges the original.
+
+    :returns: the id of the parked request, or None if the limit does not park.
+    """
     headers = {key: value for key, value in message.headers.items() if key != DELIVERY_COUNT}
     headers.setdefault(PARKED_FROM, message.delivery_info.get('routing_key'))
     if limit.parks:
         at = datetime.datetime.now(datetime.UTC).isoformat(timespec='seconds')
         headers |= {PARKED_ID: uuid.uuid4().hex[:12], PARKED_AT: at}
     _publish(connection, message, limit.queue, headers)
+    return headers.get(PARKED_ID)
 
 
 def parked_requests(connection: Connection, queue: str, limit: int) -> Iterator[ParkedRequest]:

@@ -27,7 +27,7 @@ class PoisonMessages:
     """
 
     limit: DeathLimit
-    move: Callable[[Any, DeathLimit], None]
+    move: Callable[[Any, DeathLimit], str | None]
     parked_error: Callable[[str], Exception]
     crashes: Any
     report_parked: Callable[[dict[str, Any], dict[str, Any], Exception], None] | None = None
@@ -65,10 +65,11 @@ class PoisonMessages:
         error = self.parked_error(self.limit.queue)
         try:
             with self.crashes.moving:
-                self.move(request.delivery._raw_message, self.limit)
+                parked_id = self.move(request.delivery._raw_message, self.limit)
                 event = Event.PARKED if self.limit.parks else Event.ISOLATED
                 hooks.on_event(event, request.listener.in_flight.topic)
                 if self.limit.parks:
+                    LOG.warning('Request %s is parked with the ID %s', request.key, parked_id)
                     report = functools.partial(request.reply, failure=(type(error), error, None))
                     _report('its caller', request, report)
                 request.finish().wait(ACKNOWLEDGED_S)

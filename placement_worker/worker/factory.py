@@ -221,13 +221,13 @@ class ServerFactory:
             host=worker.host,
         )
 
-    def _move(self, message: Any, limit: DeathLimit) -> None:
+    def _move(self, message: Any, limit: DeathLimit) -> str | None:
         """Move a message to the queue of a limit, on a connection with timeouts for every step."""
         target = transport_url(self.conf)
         # The queue may have been deleted since the worker started.
         topology.declare(self.conf, target, [limit.queue], parking_lot(self.conf))
         with open_connection(self.conf, target) as connection:
-            parking.move(connection, message, limit)
+            return parking.move(connection, message, limit)
 
 
 def create_clouds(conf: cfg.ConfigOpts, state_file: str | None = None) -> Clouds:

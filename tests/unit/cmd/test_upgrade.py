@@ -361,6 +361,14 @@ def unknown_options(tmp_path):
                 'Unknown option [Cloud] INVENTORY_FIL (did you mean inventory_file?)',
             ],
         ),
+        (
+            '[DEFAULT]\nmax_deliveries = 3\n[worker]\ninventory-file = x\nworkrs = 1\n',
+            [
+                'Unknown option [DEFAULT] max_deliveries (it belongs to [worker])',
+                'Unknown option [worker] inventory-file (it belongs to [cloud])',
+                'Unknown option [worker] workrs (did you mean workers?)',
+            ],
+        ),
         ('[Service_Auth]\nauth_section = mine\nanything = y\n[Mine]\nx = y\n', []),
         (
             '[DEFAULT]\nlog-file = x\nlogfile = x\ngraceful_shutdown_timeout = 900\n'
@@ -371,12 +379,12 @@ def unknown_options(tmp_path):
             [],
         ),
     ],
-    ids=['misspelled', 'another case', 'auth plugins', 'old names'],
+    ids=['misspelled', 'another case', 'another section', 'auth plugins', 'old names'],
 )
 def test_find_names_only_unknown_sections_and_options_with_the_nearest_name(
     unknown_options, text, expected
 ):
-    """An operator reads which option is misspelled in any case, and gets no false alarm."""
+    """An operator reads which option is misspelled or misplaced, and gets no false alarm."""
     assert unknown_options(text) == expected
 
 

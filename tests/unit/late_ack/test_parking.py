@@ -66,11 +66,11 @@ def test_move_to_the_parking_lot_adds_id_and_time_and_keeps_the_first_origin():
     connection = Connection()
 
     limit = DeathLimit(1, 'lot', parks=True)
-    parking.move(connection, Message(**{'parked-from': 'first'}), limit)
+    parked_id = parking.move(connection, Message(**{'parked-from': 'first'}), limit)
 
     ((queue, headers),) = connection.published
     assert (queue, headers['parked-from']) == ('lot', 'first')
-    assert len(headers['parked-id']) == 12
+    assert (headers['parked-id'], len(headers['parked-id'])) == (parked_id, 12)
     assert headers['parked-at'].endswith('+00:00')
 
 

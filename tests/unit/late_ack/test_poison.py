@@ -201,10 +201,11 @@ def test_lines_about_a_poison_message_name_its_method(divert, caplog):
     """The lines of a redelivered and of a moved request name what an operator searches for."""
     caplog.set_level(logging.INFO)
 
-    divert(lambda *_: None, lambda **_: None)
+    divert(lambda *_: 'p1', lambda **_: None)
 
-    assert caplog.messages[-2:] == [
+    assert caplog.messages[-3:] == [
         'm: Request u1 was redelivered',
         'm: Request u1 was redelivered 4 times, and in flight at 1 deaths of processes; '
         'moving it to parked',
+        'Request u1 is parked with the ID p1',
     ]
