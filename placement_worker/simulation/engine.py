@@ -25,9 +25,6 @@ from placement_worker.contract.model import (
     Node,
     Phase,
     PlaceOfNode,
-    Profile,
-    ProfileContext,
-    ProfileProperties,
     RebalanceOptions,
     RebalanceReply,
     RebalanceRequest,
@@ -38,7 +35,7 @@ from placement_worker.planning import sizing, victims
 from placement_worker.policies.base import Policy
 from placement_worker.policies.registry import Registry
 from placement_worker.simulation.scenario import InvalidScenario, Scenario
-from placement_worker.simulation.world import PROFILE_TYPE, World, is_load_balancing, placement_in
+from placement_worker.simulation.world import World, is_load_balancing, placement_in, profile_in
 
 _ANY_SIZE = 2**62  # bytes of a request
 
@@ -105,7 +102,7 @@ class Engine:
         return checks
 
     def create_at(self, place: PlaceOfNode) -> list[Check]:
-        new = Node(id='new', profile=_profile_at(place))
+        new = Node(id='new', profile=profile_in(place.zone, place.region_name))
         before = Action(self._next_id(), actions.NODE_CREATE, node=new)
         reply = self._checked('BEFORE', before, 'none')
         if not _goes_on(reply):
@@ -207,9 +204,3 @@ def _normalized(binding: Binding, policy: Policy[Any]) -> Binding:
     """Return a binding with the property types of the schema, which the measures need."""
     properties = msgspec.to_builtins(policy.properties)
     return structs.replace(binding, spec=structs.replace(binding.spec, properties=properties))
-
-
-def _profile_at(place: PlaceOfNode) -> Profile:
-    context = ProfileContext(place.region_name) if place.region_name else None
-    properties = ProfileProperties(availability_zone=place.zone, context=context)
-    return Profile(PROFILE_TYPE, properties=properties)

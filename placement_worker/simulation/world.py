@@ -52,7 +52,6 @@ from placement_worker.simulation.scenario import (
 )
 
 TICK = datetime.timedelta(minutes=1)  # the simulated time of a step
-PROFILE_TYPE = 'os.nova.server-1.0'
 _FAILED: OperatingStatus = 'ERROR'  # the status of a failed node, and of its members
 _NO_ROOM = 'No valid host was found. There are not enough hosts available.'
 _DEFAULT_CIDR = {4: '10.0.0.0/8', 6: 'fd00::/64'}
@@ -78,10 +77,9 @@ class World:
     @property
     def cluster(self) -> Cluster:
         described = self._described
-        context = ProfileContext(described.region) if described.region else None
         return Cluster(
             id='simulated',
-            profile=Profile(PROFILE_TYPE, properties=ProfileProperties(context=context)),
+            profile=profile_in(None, described.region),
             nodes=list(self.nodes.by_id.values()),
             name=described.name,
             min_size=described.min_size,
@@ -189,6 +187,11 @@ class World:
 
 def placement_in(zone: str | None, region: str | None) -> dict[str, str]:
     return {key: name for key, name in (('region_name', region), ('zone', zone)) if name}
+
+
+def profile_in(zone: str | None, region: str | None) -> Profile:
+    context = ProfileContext(region) if region else None
+    return Profile('os.nova.server-1.0', properties=ProfileProperties(zone, context))
 
 
 def is_load_balancing(binding: Binding) -> bool:
