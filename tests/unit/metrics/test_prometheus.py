@@ -1,7 +1,6 @@
 """The metrics of a worker, and their names."""
 
 import datetime
-import os
 import platform
 import socket
 import subprocess
@@ -10,7 +9,6 @@ import time
 import urllib.request
 from collections import Counter
 from importlib import metadata
-from pathlib import Path
 
 import msgspec
 import pytest
@@ -216,21 +214,6 @@ def test_build_info_of_a_worker_names_its_version_and_that_of_python():
     assert names == {
         'placement_worker_build', 'process_start_time_seconds', 'placement_worker_process_deaths'
     }  # fmt: skip
-
-
-def test_start_time_of_a_process_is_the_one_that_the_kernel_reports():
-    """The start time is in seconds since the epoch, as the kernel reports it."""
-    ticks = int(Path('/proc/self/stat').read_text().rpartition(')')[2].split()[19])
-    (boot_s,) = (
-        float(line.split()[1])
-        for line in Path('/proc/stat').read_text().splitlines()
-        if line.startswith('btime')
-    )
-
-    started_s = boot_s + ticks / os.sysconf('SC_CLK_TCK')
-
-    measured_s = collected(WorkerCollector()).get_sample_value('process_start_time_seconds')
-    assert measured_s == pytest.approx(started_s)
 
 
 def test_is_free_of_a_free_port_closes_it_again():
