@@ -181,7 +181,7 @@ def _totals(record: StepRecord) -> str:
 
 
 def _summary_lines(history: History, paint: Paint) -> Iterator[str]:
-    sides = [('', history.evenness.verdict, history.worker)]
+    sides = [('', history.headline, history.worker)]
     if history.other.steps:
         sides.append(('greedy: ', history.other_evenness.clause, history.other))
     for label, verdict, totals in sides:

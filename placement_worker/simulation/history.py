@@ -43,6 +43,23 @@ class History:
             self.stride *= 2
 
     @property
+    def headline(self) -> str:
+        """The verdict, after what the worker gained over the other rule, without a full stop."""
+        if not self.other.steps:
+            return self.evenness.verdict
+        differences = {
+            'nodes off their ideal on average': round(self.other.mean - self.worker.mean, 2),
+            'failed for lack of capacity': self.other.refused - self.worker.refused,
+        }
+        gains = [
+            f'{abs(number):g} {"fewer" if number > 0 else "more"} {what}'
+            for what, number in differences.items()
+            if number
+        ]
+        gained = ', '.join(gains) or 'as even on average'
+        return f"Compared with Senlin's greedy rule: {gained}. {self.evenness.verdict}"
+
+    @property
     def steps(self) -> list[PlayedStep]:
         """The steps to draw, without decisions; they include the first, last and worst one."""
         steps = filter(None, [*self._kept, self._worst, self._last])
