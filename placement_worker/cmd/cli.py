@@ -28,6 +28,7 @@ SUMMARIES: Mapping[str, str] = {
     'cordon list': 'List the cordons, including those that have ended.',
     'cordon remove': 'Open cordoned places again, or remove cordons that have ended.',
     'detach': 'Detach policies from clusters; load balancing deletes what attaching created.',
+    'export': 'Make a request file of a cluster in Senlin, or of a group in Heat.',
     'parked drop': 'Delete a parked request permanently.',
     'parked list': 'List the parked requests, oldest first.',
     'parked retry': 'Send a parked request to the workers again.',

@@ -4,6 +4,7 @@ from collections import Counter
 
 import pytest
 
+from tests.cloud.exported import zones_planned
 from tests.heat.stacks import Stack, create_together
 from tests.heat.templates import PLAIN
 
@@ -27,6 +28,18 @@ def scale_together(groups, policy, size):
 def test_create_spreads_members_over_zones(groups):
     """The members of a new group are in different zones."""
     assert groups['placed'].zones() == Counter(az1=1, az2=1, az3=1)
+
+
+@pytest.mark.parametrize(('kind', 'before'), [('placed', 1), ('plain', 0)])
+def test_plan_of_exported_group_has_its_zones(cloud, groups, kind, before):
+    """An operator can plan a group of either type, whose zones come from templates or Nova."""
+    url = f'{cloud.heat_programs.url}/{cloud.session("demo").get_project_id()}'
+    stack = groups[kind].name
+
+    planned = zones_planned(cloud, 'orchestration', url, '--heat', stack, 'group')
+
+    assert [zone['before'] for zone in planned] == [before] * 3
+    assert sum(zone['after'] - zone['before'] for zone in planned) == 1
 
 
 def test_signal_that_grows_keeps_zones_balanced(groups):

@@ -64,6 +64,8 @@ WAYS = [
     Way('heat', r'placement-worker-status ', SYNTAX, 'test_health.py has the file of an engine'),
     Way('(calling|other-languages)', r'python3 examples/engine-client/', ELSEWHERE,
         'tests/functional/test_engine_client.py'),
+    Way('plan', r'placement-policy (export |plan --cloud cloud\.yaml )', ELSEWHERE,
+        'tests/cloud/test_export.py: exports from a real Senlin; tests/heat from a real Heat'),
     Way('writing-a-policy', r'(pip install|python3 -m pytest) ', HERE),
     Way('', r'(export PYTHONWARNINGS=|placement-worker --config-file examples/how-to/)',
         ELSEWHERE, 'tests/functional/test_how_to.py: starts a worker with that configuration'),

@@ -50,14 +50,17 @@ def members_of(
     :param rows: the resources of the nested stack; those with other names are ignored.
     """
     by_name = {row['resource_name']: row for row in rows}
-    return [
-        _member(name, definition, current, by_name.get(name, {}))
-        for name, definition in definitions.items()
-    ]
+    members = []
+    for name, definition in definitions.items():
+        zone = zone_of(definition)
+        is_outdated = definition != in_zone(current, zone)
+        members.append(member(name, zone, by_name.get(name, {}), is_outdated=is_outdated))
+    return members
 
 
-def _member(name: str, definition: Any, current: Any, row: Mapping[str, Any]) -> Member:
-    zone = zone_of(definition)
+def member(
+    name: str, zone: str | None, row: Mapping[str, Any], *, is_outdated: bool = False
+) -> Member:
     failed = row.get('resource_status') == FAILED
     return Member(
         name,
@@ -67,7 +70,7 @@ def _member(name: str, definition: Any, current: Any, row: Mapping[str, Any]) ->
         needs_zone=failed and row.get('resource_action') in CREATED_AGAIN,
         created_at=_time(row.get('creation_time')),
         updated_at=_time(row.get('updated_time')),
-        is_outdated=definition != in_zone(current, zone),
+        is_outdated=is_outdated,
     )
 
 

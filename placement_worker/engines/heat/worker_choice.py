@@ -71,7 +71,7 @@ class WorkerChooser:
         return self._complete([entry['zone'] for entry in planned], count, 'zones')
 
     def _decide(self, action: str, members: Sequence[Member], **inputs: Any) -> dict[str, Any]:
-        reply = self._check(_request(self._group, members, action, inputs))
+        reply = self._check(check_request(self._group, members, action, inputs))
         for warning in reply.warnings:
             LOG.warning('Group %s: %s', self._group.name, warning)
         if reply.cluster is not None:
@@ -96,7 +96,7 @@ def zone_spec(placement: Mapping[str, Any]) -> Spec:
     return Spec('senlin.policy.zone_placement', '1.1', {'zones': placement['zones']})
 
 
-def _request(
+def check_request(
     group: Group, members: Sequence[Member], action: str, inputs: dict[str, Any]
 ) -> CheckRequest:
     # The id of the action seeds random choices, so each request has its own.

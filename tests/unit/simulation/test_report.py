@@ -153,7 +153,7 @@ CAPPED['spec']['properties']['regions'][0]['cap'] = 0
     ('scenario', 'texts'),
     [
         ('zone-outage',
-         ['<p class="verdict">Compared with Senlin&#39;s greedy rule: 0.08 fewer nodes off their ideal ',
+         ['<p class="verdict">Compared with Senlin&#39;s greedy rule: 0.08 fewer nodes ',
           'Worst: 12 nodes off at step 11; even again at step 15.</p>',
           'greedy rule:</b> worst: 12 nodes off at step 11; even again at step 15.</p>']),
         ({'steps': [{'scale_out': 1, 'expect': 'ERROR'}]},
