@@ -90,7 +90,8 @@ BROKEN = 'log, line 2: Expected JSON - at `$`: '
 @pytest.mark.parametrize(
     ('typed', 'damage', 'status', 'shown', 'message'),
     [
-        (f'replay --request {OUT} log', '', 1, '', f'No request {OUT} in the logs{NOT_FOUND}'),
+        ('replay --request CLUSTER_SCALE_IN log', '', 1, '',
+         f'No request CLUSTER_SCALE_IN in the logs{NOT_FOUND}'),
         ('replay --request req-1 log', '{"req-1"', 2, 'dry_run: true\n', BROKEN),
         ('why n9 --log log', '', 1, '', 'No decision about a node, an action or a cluster n9 in '
          f'the logs{NOT_FOUND}'),
