@@ -219,37 +219,19 @@ def test_check_of_a_valid_request_visits_no_key(caller, monkeypatch):
 
 
 @pytest.mark.parametrize('cloud', [{}, {'cloud': {'zones': {'a': True}}}])
-@pytest.mark.parametrize(
-    ('change', 'found'),
-    [
-        (
-            lambda r: (r['action'].update(id=7), r['cluster'].update(nodes={})),
-            [
-                'Expected `str`, got `int` - at `$.action.id`',
-                'Expected `array`, got `object` - at `$.cluster.nodes`',
-            ],
-        ),
-        (
-            lambda r: r['policies'][0]['spec']['properties'].update(
-                zones=[{'weight': 1}, {'nam': 'b'}]
-            ),
-            [
-                f'Object missing required field `name` - at `{ZONES}[0]`',
-                f'Unknown key `nam` (did you mean `name`?) - at `{ZONES}[1]`',
-                f'Object missing required field `name` - at `{ZONES}[1]`',
-            ],
-        ),
-    ],
-    ids=['contract', 'properties'],
-)
-def test_check_of_a_line_with_several_errors_lists_all(caller, change, found, cloud):
+def test_check_of_a_line_with_several_errors_lists_all(caller, cloud):
     """The error of a line has the first error, as before, and the list of all errors."""
-    asked = changed(LINE, change)
+    wrong = [{'weight': 1}, {'nam': 'b'}]
+    asked = changed(LINE, lambda r: r['policies'][0]['spec']['properties'].update(zones=wrong))
     status, reply = _check(caller, {'request': asked, **cloud} if cloud else asked)
 
-    assert status == 2
-    assert reply['error']['message'].partition(' - at ')[0] in found[0]
-    assert (reply['error']['errors'], reply['error']['more']) == (found, 0)
+    assert (status, reply['error']['more']) == (2, 0)
+    assert reply['error']['message'].startswith('Object missing required field `name`')
+    assert reply['error']['errors'] == [
+        f'Object missing required field `name` - at `{ZONES}[0]`',
+        f'Unknown key `nam` (did you mean `name`?) - at `{ZONES}[1]`',
+        f'Object missing required field `name` - at `{ZONES}[1]`',
+    ]
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,8 @@ rebalance played -> played, document 1: This is a scenario; run placement-policy
 validate played -> played, document 1: This is a scenario; run placement-policy simulate FILE
 validate none -> validate: none: No such file or directory
 validate apart -> write type and version apart: `type: senlin.policy.deletion, version: '1.1'`
+validate spec --check-resources --cloud cloud -> The cloud has no usable availability zone "az1";
+validate spec --check-resources --cloud cloud -> usable: "a", "b" - at `$.properties.zones[0].name`
 validate spec --cloud empty -> validate: The cloud cannot be read: empty is empty
 rebalance array --max-surge 2 -> Expected `object`
 rebalance options --max-surge 2 -> options: 2 errors
@@ -167,7 +169,8 @@ def rows():
 WHAT_TO_DO = [
     *file_errors._HINTS.values(),
     *(hint for _, hints in file_errors._BY_TEXT for hint in hints.values()),
-    'for the usage', 'for the list of commands', 'for the list of names', 'correct the file',
+    'for the usage',
+    'for the schema', 'for the list of commands', 'for the list of names', 'correct the file',
     'for the installed types', 'name a file or a shipped scenario: ', 'skipped the line',
     'use one document per scenario', 'run placement-policy simulate FILE',
     'write type and version apart', 'omit --lines or -f yaml', 'use a file name that ends in .svg',

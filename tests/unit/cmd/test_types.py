@@ -66,21 +66,6 @@ def test_validate_with_an_invalid_spec_checks_the_others(run):
     ]
 
 
-def test_validate_with_check_resources_names_a_missing_zone(run):
-    """A zone that the cloud lacks is an error at its name with --check-resources."""
-    spec = yaml.safe_dump(zone_policy('a', 'x')['spec'])
-
-    status, _, err = run('validate', 'f', '--check-resources', '--cloud', 'cloud.yaml', f=spec)
-
-    assert status == 2
-    assert err.splitlines() == [
-        'placement-policy validate: f:4:11: The cloud has no usable availability zone "x"; '
-        f'usable: "a", "b" - at `$.properties.zones[1].name`{SCHEMA}',
-        '     4 |   - name: x',
-        '       |           ^',
-    ]
-
-
 @pytest.mark.parametrize('error', [Rejected('Not here'), InvalidSpec('Not here')])
 def test_validate_with_check_resources_names_the_file_of_a_refusal_without_a_path(
     run, monkeypatch, error
