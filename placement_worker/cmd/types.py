@@ -212,12 +212,8 @@ class WorkerList(Lister):
     @override
     def rows(self, args: argparse.Namespace) -> Iterator[Mapping[str, Any]]:
         targets.require_broker(args, 'worker list')
-        from placement_worker.cmd import threading_backend  # noqa: PLC0415  # slow, as `remote`
-
-        threading_backend.choose()
-        from placement_worker.cmd import remote  # noqa: PLC0415
-
         timeout_s = args.timeout or _LIST_S
+        remote = targets.messaging()
         workers, missing = remote.workers(args.transport, args.config_file, timeout_s)
         if missing:
             self.status = SOME_ERROR

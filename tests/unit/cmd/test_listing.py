@@ -23,6 +23,11 @@ ROWS = [
         ('-f json -c zone -c region', '"zone": "a\\u001b[2J",\n    "region": null'),
         ('-f yaml -c zone', '- zone: "a\\e[2J"\n'),
         ('-f jsonl -c evacuate', '{"evacuate": false}\n{"evacuate": true}\n'),
+        (
+            '-f jsonl',
+            '{"zone": "a\\u001b[2J", "region": null, "until": "2000-01-01T00:00:00Z", '
+            '"reason": "b\\nc", "evacuate": false, "in_force": false}\n',
+        ),
         ('--long', '| a\\u001b[2J'),
         ('--max-width 60', '| zzzzz'),
     ],

@@ -6,6 +6,7 @@ import sys
 from unittest.mock import MagicMock
 
 import pytest
+import yaml
 
 from placement_worker.cmd import base
 from tests.factories import deletion_policy, spreading, zone_policy
@@ -41,11 +42,19 @@ def test_simulate_prints_a_table_per_step_and_a_summary(program):
     )
 
 
-def test_simulate_as_jsonl_prints_one_line_per_step(program, tmp_path):
+@pytest.mark.parametrize(
+    ('form', 'read'),
+    [
+        ('json', json.loads),
+        ('yaml', yaml.safe_load_all),
+        ('jsonl', lambda text: map(json.loads, text.splitlines())),
+    ],
+)
+def test_simulate_as_data_prints_the_steps_alone(program, tmp_path, form, read):
     """A program that reads the steps meets no line about the report."""
-    status, out, err = program('simulate', 's', '-f', 'jsonl', '--report', 'r.html', s=SCENARIO)
+    status, out, err = program('simulate', 's', '-f', form, '--report', 'r.html', s=SCENARIO)
 
-    steps = [json.loads(line)['ours'] for line in out.splitlines()]
+    steps = [step['ours'] for step in read(out)]
     outcomes = [(step['number'], step['size'], step['status']) for step in steps]
     assert (status, err) == (0, '')
     assert outcomes == [(1, 3, 'OK'), (2, 3, ''), (3, 2, 'OK')]
