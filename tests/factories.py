@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 Json = dict[str, Any]
+# A name, or a name with its weight and, of a region, its cap.
+Place = str | tuple[str, int] | tuple[str, int, int]
 # The time of a decision, for tests that set it.
 NOW = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
 
@@ -32,12 +34,12 @@ def nodes(**zones: int) -> list[Json]:
     return [node(number, zone) for number, zone in enumerate(named, start=1)]
 
 
-def zone_policy(*zones: str | tuple[str, int], **more: Any) -> Json:
-    return _binding('zone_placement', '1.0', {'zones': _weighted(zones)}, **more)
+def zone_policy(*zones: Place, **more: Any) -> Json:
+    return _binding('zone_placement', '1.0', {'zones': _listed(zones)}, **more)
 
 
-def region_policy(*regions: str | tuple[str, int], **more: Any) -> Json:
-    return _binding('region_placement', '1.0', {'regions': _weighted(regions)}, **more)
+def region_policy(*regions: Place, **more: Any) -> Json:
+    return _binding('region_placement', '1.0', {'regions': _listed(regions)}, **more)
 
 
 def spreading(placement: Json, **spread: Any) -> Json:
@@ -140,8 +142,9 @@ def changed(original: Json, change: Callable[[Json], object]) -> Json:
     return copied
 
 
-def _weighted(places: Sequence[str | tuple[str, int]]) -> list[Json]:
-    return [{'name': p} if isinstance(p, str) else {'name': p[0], 'weight': p[1]} for p in places]
+def _listed(places: Sequence[Place]) -> list[Json]:
+    parts = [(place,) if isinstance(place, str) else place for place in places]
+    return [dict(zip(('name', 'weight', 'cap'), of_place, strict=False)) for of_place in parts]
 
 
 def _binding(kind: str, version: str, properties: Json, **more: Any) -> Json:

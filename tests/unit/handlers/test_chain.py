@@ -118,26 +118,35 @@ def deleting(*names):
 
 
 @pytest.mark.parametrize(
-    'growth',
-    [{}, {'action': 'CLUSTER_RESIZE', 'data': {'creation': {'count': 1}}}],
-    ids=['scale-out', 'resize'],
+    ('more', 'is_kept'),
+    [
+        ({}, False),
+        ({'action': 'CLUSTER_RESIZE', 'data': {'creation': {'count': 1}}}, False),
+        ({'action': 'CLUSTER_RESIZE'}, True),
+        ({'target': 'AFTER'}, True),
+    ],
+    ids=['scale-out', 'resize that grows', 'decides the direction', 'AFTER'],
 )
-def test_run_drops_a_deletion_that_a_plugin_adds_to_a_growth(growth):
-    """A later policy and the reply have no victims of a growth; a warning says so."""
+def test_run_drops_a_deletion_that_a_plugin_adds_to_a_growth_alone(more, is_kept):
+    """A later policy and the reply have no victims of a growth; a warning says so.
+
+    A deletion decides the direction of a resize; the data AFTER an action are the plugin's.
+    """
     seen = []
 
     def later(state):
         seen.append('deletion' in state.data)
         return skipped('Nothing.')
 
-    reply = run(deleting('n1'), later, **growth)
+    reply = run(deleting('n1'), later, **more)
 
-    assert (seen, 'deletion' in reply.action.data) == ([False], False)
+    assert (seen, 'deletion' in reply.action.data) == ([is_kept], is_kept)
     assert outcomes(reply) == [('p1', 'APPLIED', 'named'), ('p2', 'SKIPPED', 'Nothing.')]
-    assert reply.warnings == [
+    warning = (
         'The action adds 1 node and removes none, so it ignores data.deletion: remove nodes by an '
         'action of their own'
-    ]
+    )
+    assert reply.warnings == ([] if is_kept else [warning])
 
 
 def test_run_of_a_growth_fails_in_the_plugin_that_names_a_stranger_for_deletion():
@@ -146,19 +155,6 @@ def test_run_of_a_growth_fails_in_the_plugin_that_names_a_stranger_for_deletion(
 
     assert outcomes(reply) == [('p1', 'FAILED', 'Not a member of cluster c1: alien')]
     assert 'deletion' not in reply.action.data
-
-
-@pytest.mark.parametrize(
-    'more',
-    [{'action': 'CLUSTER_RESIZE'}, {'target': 'AFTER'}],
-    ids=['decides the direction', 'AFTER'],
-)
-def test_run_keeps_a_deletion_that_a_plugin_adds_elsewhere(more):
-    """A deletion decides the direction of a resize; the data AFTER an action are the plugin's."""
-    reply = run(deleting('n1'), **more)
-
-    assert reply.action.data['deletion'] == {'candidates': ['n1']}
-    assert reply.warnings == []
 
 
 def test_run_drops_reason_and_status_of_an_earlier_phase():

@@ -318,8 +318,7 @@ def test_rebalance_with_evacuated_places_moves_the_nodes_of_these_places_only(
 def test_misplaced_node_above_the_cap_of_its_region_counts_once(plan):
     """A node of an unlisted zone in a region that is over its cap is one misplaced node."""
     regions = {'R1': {'zones': {'az1': True, 'old': True}}, 'R2': {'zones': {'az1': True}}}
-    policy = region_policy('R1', 'R2')
-    policy['spec']['properties']['regions'][0]['cap'] = 1
+    policy = region_policy(('R1', 100, 1), 'R2')
     members = [node(1, 'az1', 'R1'), node(2, 'old', 'R1')]
 
     reply = plan(rebalance_of([policy, zone_policy('az1')], members), regions=regions)
@@ -443,8 +442,8 @@ def clusters(draw, shortages=True):
     listed = ['az1', 'az2'] if draw(st.booleans()) else ['az1', 'az2', 'az3']
     policies = [zone_policy(*((zone, draw(weights)) for zone in listed)), deletion_policy()]
     if by_region:
-        policies.append(region_policy(*((name, draw(weights)) for name in ('R1', 'R2'))))
-        policies[-1]['spec']['properties']['regions'][0]['cap'] = draw(st.sampled_from([-1, 3, 5]))
+        capped = 'R1', draw(weights), draw(st.sampled_from([-1, 3, 5]))
+        policies.append(region_policy(capped, ('R2', draw(weights))))
     members = []
     for i in range(1, draw(st.integers(0, 10)) + 1):
         zone = draw(st.sampled_from(['az1', 'az1', 'az2', 'az3', None]))

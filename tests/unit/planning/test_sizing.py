@@ -32,17 +32,12 @@ def exactly(number):
 @pytest.mark.parametrize(
     ('action', 'more', 'expected'),
     [
-        ('CLUSTER_SCALE_OUT', {}, Size(CREATION, 1)),
-        ('CLUSTER_SCALE_OUT', {'inputs': {'count': 3}}, Size(CREATION, 3)),
         ('CLUSTER_SCALE_OUT', {'inputs': {'count': 3}, 'data': CREATE_2}, Size(CREATION, 2)),
         ('CLUSTER_SCALE_OUT', {'inputs': {'count': 3}, 'data': DELETE_2}, Size(CREATION, 3)),
         ('CLUSTER_SCALE_OUT', {'inputs': {'count': 3}, 'data': UNCOUNTED}, Size(CREATION, 1)),
         ('CLUSTER_SCALE_OUT', {'inputs': {'count': 'x'}, 'data': CREATE_2}, Size(CREATION, 2)),
         ('CLUSTER_SCALE_OUT', {'inputs': {'count': 0}}, Size(CREATION, 0)),
-        ('CLUSTER_SCALE_IN', {}, Size(DELETION, 1)),
-        ('CLUSTER_SCALE_IN', {'data': DELETE_2}, Size(DELETION, 2)),
         ('CLUSTER_SCALE_IN', {'inputs': {'count': 4}, 'data': CREATE_2}, Size(DELETION, 4)),
-        ('CLUSTER_DEL_NODES', {'inputs': {'candidates': ['n1', 'n2']}}, Size(DELETION, 2)),
         ('CLUSTER_DEL_NODES', {}, Size(DELETION, 0)),
         ('CLUSTER_REPLACE_NODES', {'inputs': {'candidates': {'n1': 'n9'}}}, Size(DELETION, 1)),
         ('NODE_DELETE', {'node': node(1)}, Size(DELETION, 1)),
@@ -50,7 +45,6 @@ def exactly(number):
         ('CLUSTER_RESIZE', {'data': DELETE_2}, Size(DELETION, 2)),
         ('CLUSTER_RESIZE', {'data': CREATE_2 | {'deletion': {'count': 1}}}, Size(CREATION, 2)),
         ('CLUSTER_RESIZE', {'data': {'creation': {'count': 0}} | DELETE_2}, Size(DELETION, 2)),
-        ('CLUSTER_CHECK', {}, Size(CREATION, 0)),
         # The largest size is allowed, a larger cluster shrinks, and a new node counts once.
         ('CLUSTER_RESIZE', {'inputs': exactly(10), 'max_nodes': 10}, Size(CREATION, 5)),
         ('CLUSTER_RESIZE', {'inputs': exactly(4), 'max_nodes': 3}, Size(DELETION, 1)),

@@ -92,8 +92,6 @@ R1, R1_A, R2 = place('R1', 1), place('R1', 1, 'a'), place('R2', 1)
 @pytest.mark.parametrize(
     ('count', 'deletion', 'expected', 'unplaced'),
     [
-        (2, {}, 'n1 n2', ''),
-        (2, {'zones': {'b': 1, 'a': 1}}, 'n1 n2', ''),
         (3, {'zone': {'a': 1}}, 'n3 n5 n1', 'n3 n5'),
         (3, {'regions': {'R2': 1, 'R1': 1}}, 'n5 n1 n4', 'n5'),
         (1, {'region': {'R2': 1}}, 'n4', ''),
@@ -106,8 +104,6 @@ R1, R1_A, R2 = place('R1', 1), place('R1', 1, 'a'), place('R2', 1)
         (2, {'places': [R1, R1]}, 'n1 n2', ''),
     ],
     ids=[
-        'no plan',
-        'by zone, in the order of names',
         'the rest comes from nodes of unknown zone, first',
         'by region',
         'the singular key',

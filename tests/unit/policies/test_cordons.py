@@ -143,8 +143,7 @@ PLANNED = {'creation': {'count': 3, 'regions': {'R1': 3}}}
 A_IS_OUT, ALL_OUT = {'zones': {'a': False, 'b': True}}, {'zones': {'a': False, 'b': False}}
 R1_IS_OUT = {'regions': {'R1': {'zones': {'a': False}}, 'R2': {'zones': {'a': True}}}}
 OF_R1 = cordon(region='R1')
-FULL = region_policy('R1')
-FULL['spec']['properties']['regions'][0]['cap'] = 1
+FULL = region_policy(('R1', 100, 1))
 
 
 @pytest.mark.parametrize(

@@ -26,10 +26,7 @@ def profile(region=None, zone=None):
 
 def capped(*caps):
     """Return region placement with a cap for each region, from R1 on."""
-    policy = region_policy(*(f'R{number}' for number in range(1, len(caps) + 1)))
-    for region, cap in zip(policy['spec']['properties']['regions'], caps, strict=True):
-        region['cap'] = cap
-    return policy
+    return region_policy(*((f'R{number}', 100, cap) for number, cap in enumerate(caps, start=1)))
 
 
 def regional(**counts):
@@ -113,7 +110,7 @@ def test_node_create_records_the_zone_and_keeps_other_data(check):
 def test_earlier_plan_is_replaced_and_unknown_keys_stay(check):
     """A new plan replaces all keys of an earlier one; other keys stay."""
     old = {'zones': {'old': 2}, 'places': [{'region_name': 'old', 'count': 2}]}
-    placement = {'placements': [{'zone': 'old', 'servergroup': 'g'}]}
+    placement = {'placements': [{'zone': 'old', 'servergroup': 'g'}, 7], 'kept': 2}
     data = {'creation': {'count': 2, **old, 'kept': 1}, 'placement': placement}
     policies = [region_policy('R1'), A]
 
@@ -127,8 +124,8 @@ def test_earlier_plan_is_replaced_and_unknown_keys_stay(check):
         'zones': {'a': 2},
         'places': [{**placed, 'count': 2}],
     }
-    placements = reply['action']['data']['placement']['placements']
-    assert placements == [{'servergroup': 'g', **placed}, placed]
+    placements = [{'servergroup': 'g', **placed}, placed]
+    assert reply['action']['data']['placement'] == {'count': 2, 'placements': placements, 'kept': 2}
     assert reply['nodes'] == {}
 
 

@@ -109,8 +109,7 @@ def test_plan_that_cannot_be_carried_out_has_a_short_reason(check, deletion, rea
 
 REGIONS = {name: {'zones': dict.fromkeys('abc', True)} for name in ('R1', 'R2')}
 ENDPOINTS = Endpoints(Inventory.parse({'regions': REGIONS}, 'test'), Registry.installed())
-CAPPED = region_policy('R1', ('R2', 200))
-CAPPED['spec']['properties']['regions'][0]['cap'] = 1
+CAPPED = region_policy(('R1', 100, 1), ('R2', 200))
 POLICIES = {
     'zones': [zone_policy('a', 'b', 'c')],
     'regions': [region_policy('R1', 'R2')],
