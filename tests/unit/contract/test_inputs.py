@@ -9,7 +9,6 @@ from placement_worker.contract.inputs import (
     ResizeInputs,
     ScaleInputs,
 )
-from placement_worker.contract.model import Action
 from placement_worker.errors import InvalidInput
 
 IDS = {'n1': 'n8', 'n2': 'n9'}
@@ -86,17 +85,6 @@ def test_inputs_that_do_not_fit_are_refused_with_path_and_finding(kind, inputs, 
     assert str(refused.value) == f'Expected {error} - at `$.action.inputs.{at}'
 
 
-def test_inputs_of_an_action_are_decoded_once():
-    """An action decodes its inputs when they are first read, and keeps the result."""
-    action = Action('a1', 'CLUSTER_SCALE_IN', inputs={'count': 2, 'candidates': IDS})
-
-    assert action.scale_inputs is action.scale_inputs
-    assert action.scale_inputs.count == 2
-    assert action.candidate_inputs.candidates == ['n1', 'n2']
-    assert action.replace_inputs.candidates == IDS
-    assert action.resize_inputs == ResizeInputs('CHANGE_IN_CAPACITY', -2)
-
-
 @pytest.mark.parametrize(
     ('action', 'keys', 'expected'),
     [
@@ -136,10 +124,3 @@ def test_described_inputs_are_limited_escaped_and_have_hints(keys, shown):
     described = inputs.describe_unknown('CLUSTER_SCALE_IN', keys)
 
     assert described == f'Unknown input of CLUSTER_SCALE_IN: {shown}'
-
-
-def test_required_candidates_that_are_absent_are_refused():
-    """An action that must name nodes and names none raises an error; an empty list is allowed."""
-    assert CandidateInputs([]).required() == []
-    with pytest.raises(InvalidInput, match=r'got none - at `\$\.action\.inputs\.candidates`$'):
-        CandidateInputs().required()

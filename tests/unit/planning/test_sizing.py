@@ -43,7 +43,7 @@ def exactly(number):
         ('NODE_DELETE', {'node': node(1)}, Size(DELETION, 1)),
         ('NODE_CREATE', {'node': node(9), 'data': CREATE_2}, Size(CREATION, 1)),
         ('CLUSTER_RESIZE', {'data': DELETE_2}, Size(DELETION, 2)),
-        ('CLUSTER_RESIZE', {'data': CREATE_2 | {'deletion': {'count': 1}}}, Size(CREATION, 2)),
+        ('CLUSTER_RESIZE', {'data': {'deletion': {'count': 1}} | CREATE_2}, Size(CREATION, 2)),
         ('CLUSTER_RESIZE', {'data': {'creation': {'count': 0}} | DELETE_2}, Size(DELETION, 2)),
         # The largest size is allowed, a larger cluster shrinks, and a new node counts once.
         ('CLUSTER_RESIZE', {'inputs': exactly(10), 'max_nodes': 10}, Size(CREATION, 5)),

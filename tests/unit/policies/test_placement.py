@@ -82,6 +82,12 @@ def test_details_have_a_row_per_listed_and_unlisted_zone(check):
             {'regions': ['R1']},
             {'count': 1, 'regions': {'R2': 1}},
         ),
+        # Nodes of unknown region leave before a plan by region takes any.
+        (
+            request(IN, [region_policy('R1'), ZONES], [*regional(R1=2), node(3, 'a')]),
+            {'regions': ONE_ZONE_EACH},
+            {'count': 1, 'regions': {}, 'zones': {}, 'places': []},
+        ),
         # Nodes of the home region are not deleted before nodes that the policy placed elsewhere.
         (
             request(IN, [REGIONS], [*nodes(a=2), *(node(n, 'a', 'R2') for n in (3, 4, 5))]),
@@ -89,7 +95,7 @@ def test_details_have_a_row_per_listed_and_unlisted_zone(check):
             {'count': 1, 'regions': {'R2': 1}},
         ),
     ],
-    ids=['unknown zone', 'host', 'unknown region', 'home region'],
+    ids=['unknown zone', 'host', 'lost region', 'unknown region', 'home region'],
 )
 def test_deletion_counts_the_nodes_of_each_place(check, asked, cloud, deletion):
     """A deletion follows the places of the nodes as the cloud has them now."""

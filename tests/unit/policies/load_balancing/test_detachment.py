@@ -115,19 +115,6 @@ def test_detach_deletes_the_others_if_one_cannot_be_deleted(lab):
     assert [one['id'] for one in lab.settled()['loadbalancer']] == [known]
 
 
-def test_detach_deletes_a_load_balancer_of_senlin_by_its_id(lab):
-    """A load balancer that Senlin created, which has no tags, is deleted by its id."""
-    lb, pool = lab.foreign('10.0.0.1')
-    data = stored(
-        1.0, loadbalancer=lb, pool=pool, listener='x', healthmonitor='y', vip_address='10.0.0.200'
-    )
-    members = [connected(1, data={'lb_member': 'm'})]
-
-    detached(lab.detach(bind(load_balancing_policy(data=data), members)))
-
-    assert lab.is_empty()
-
-
 @pytest.mark.parametrize(
     ('properties', 'spec', 'seconds'),
     [({'lb_status_timeout': 60}, None, 60), ({}, SPECS[0], 300)],

@@ -116,8 +116,10 @@ OPERATIONS = {
     ('detach_second', 'plain-preexisting'): 'OK',
     ('scale_in', 'full'): 'OK',
     ('scale_in', 'plain'): 'OK',
+    ('scale_in', 'full-preexisting'): 'OK',
     ('scale_out', 'full'): 'ERROR',
     ('scale_out', 'plain'): 'ERROR',
+    ('scale_out', 'full-preexisting'): 'ERROR',
     ('recover_recreated', 'full'): 'ERROR',
 }
 operations = pytest.mark.parametrize(('name', 'provider'), OPERATIONS)

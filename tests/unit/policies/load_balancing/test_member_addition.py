@@ -130,7 +130,7 @@ def test_check_without_new_nodes_is_skipped_without_a_call(
     [
         {},
         {'LoadBalancingPolicy': None},
-        {'LoadBalancingPolicy': {'data': []}},
+        {'LoadBalancingPolicy': {'data': [1]}},
         stored('1.1', loadbalancer='lb'),
         stored('1.1', pool='p'),
         stored('1.1', loadbalancer='lb', pool=5),

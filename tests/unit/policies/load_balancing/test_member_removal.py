@@ -2,7 +2,6 @@
 
 import pytest
 
-from placement_worker.cloud.ports import ApiError
 from placement_worker.errors import CloudUnavailable
 from tests.factories import connected, node, request
 from tests.simulated_octavia import Lab, data_of, patched
@@ -10,11 +9,9 @@ from tests.unit.policies.load_balancing.building_blocks import (
     after,
     at,
     decision,
-    ids_of,
     left,
     member_ids,
     named,
-    refusal,
     status,
     writes,
 )
@@ -22,7 +19,6 @@ from tests.unit.policies.load_balancing.building_blocks import (
 SCALE_IN, RESIZE, REPLACE = 'CLUSTER_SCALE_IN', 'CLUSTER_RESIZE', 'CLUSTER_REPLACE_NODES'
 DELETE = 'CLUSTER_DEL_NODES'
 SHRINK = {'adjustment_type': 'CHANGE_IN_CAPACITY', 'number': -2}
-FAILURE = 'Failed in removing node from lb pool.'
 
 
 def victims(*node_ids):
@@ -67,49 +63,20 @@ def test_members_of_named_nodes_are_removed(lab, four_members, action, more, rem
     assert sorted(decision(reply)['details']['removed']) == gone
 
 
-@pytest.mark.parametrize('broken', ['members', 'show'])
-def test_failed_lookup_marks_nodes_to_remove_until_a_repetition_removes_them(lab, broken):
-    """If pool or load balancer cannot be looked up, all nodes get a warning and stay members."""
-    policy, members = lab.attached([connected(1), connected(2)], **lab.existing())
-    ids_of(policy)['loadbalancer'] = 'front'
-    asked = request(DELETE, [policy], members, **named('n1', 'n2'))
-    lab.around = refusal(broken, error=ApiError('busy', 503))
-
-    dry = lab.check({**asked, 'dry_run': True})
-    reply = lab.check(asked)
-
-    cause = 'Octavia responded with status 503: busy, after 10 attempts in 27 s'
-    assert status(reply)[1] == (
-        f"Failed in removing deleted node(s) from lb pool: ['n1', 'n2'] (n1: {cause})"
-    )
-    details = decision(reply)['details']
-    assert details['failed'] == {'n1': cause, 'n2': cause}
-    assert details['pool'] == ids_of(policy)['pool']
-    assert details['api_calls'] >= 10
-    assert reply['nodes'] == {
-        one['id']: {'data': one['data'], 'status': 'WARNING', 'status_reason': FAILURE}
-        for one in members
-    }
-    assert (status(dry), dry['nodes']) == (status(reply), {})
-
-    lab.around = lambda call: call.act()
-    marked = patched(members, reply)
-    assert status(lab.check(request(DELETE, [policy], marked, **named('n1', 'n2'))))[0] == 'OK'
-    assert lab.addresses() == []
-
-
 @pytest.mark.parametrize(
-    ('batch', 'action', 'more', 'calls'),
+    ('batch', 'foreign', 'action', 'more', 'calls'),
     [
-        (True, SCALE_IN, {'inputs': {'count': 4}}, ['update_members']),
-        (True, 'NODE_DELETE', {'node': connected(1)}, ['delete_member']),
-        (False, SCALE_IN, {'inputs': {'count': 3}}, ['delete_member'] * 3),
+        (True, [], SCALE_IN, {'inputs': {'count': 4}}, ['update_members']),
+        (True, [], 'NODE_DELETE', {'node': connected(1)}, ['delete_member']),
+        (False, [], SCALE_IN, {'inputs': {'count': 3}}, ['delete_member'] * 3),
+        (True, ['10.0.0.100'], SCALE_IN, {'inputs': {'count': 2}}, ['delete_member'] * 2),
     ],
 )
-def test_batch_removal_requires_a_pool_without_other_clients(batch, action, more, calls):
+def test_batch_removal_requires_a_pool_without_other_clients(batch, foreign, action, more, calls):
     """Members are removed together only if no other client changes the pool; a plan says so."""
     lab = Lab(batch_members=batch)
-    policy, members = lab.attached([connected(number) for number in range(1, 5)])
+    properties = lab.existing(*foreign) if foreign else {}
+    policy, members = lab.attached([connected(number) for number in range(1, 5)], **properties)
     lab.calls.clear()
     asked = request(action, [policy], members, **more)
 
@@ -120,20 +87,10 @@ def test_batch_removal_requires_a_pool_without_other_clients(batch, action, more
     assert really['details']['updates'] == planned['details']['updates'] == len(calls)
     assert really['details']['removed'] == planned['details']['removed']
     assert writes(lab) == calls
+    assert set(foreign) <= set(lab.addresses())
     number = len(planned['details']['removed'])
     updates = f'{len(calls)} update{"s" * (len(calls) > 1)}'
     assert planned['reason'] == f'{number} to be removed, in {updates}; nothing was written'
-
-
-def test_existing_pool_keeps_its_other_members(lab):
-    """A preexisting pool keeps the members that the policy did not add."""
-    existing = lab.existing('10.0.0.100', '10.0.0.101')
-    policy, members = lab.attached([connected(1), connected(2)], **existing)
-
-    reply = lab.check(request(SCALE_IN, [policy], members, inputs={'count': 2}))
-
-    assert decision(reply)['details']['updates'] == 2
-    assert lab.addresses() == ['10.0.0.100', '10.0.0.101']
 
 
 @pytest.mark.parametrize(

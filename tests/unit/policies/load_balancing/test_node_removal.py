@@ -12,7 +12,6 @@ from tests.factories import (
     connected,
     deletion_policy,
     load_balancing_policy,
-    node,
     request,
     zone_policy,
 )
@@ -30,7 +29,6 @@ from tests.unit.policies.load_balancing.building_blocks import (
 SCALE_IN, RESIZE, DELETE = 'CLUSTER_SCALE_IN', 'CLUSTER_RESIZE', 'CLUSTER_DEL_NODES'
 REPLACE = 'CLUSTER_REPLACE_NODES'
 NONE = 'No node is to be deleted.'
-TOO_SMALL = 'The engine will refuse to leave fewer than min_size ({}) nodes.'
 NO_MAP = 'Expected `object`, got `{}` - at `$.action.inputs.candidates` (old node id: new node id)'
 STATUSES = ('ONLINE', 'OFFLINE', 'DEGRADED', 'ERROR', 'DRAINING', 'NO_MONITOR')
 ONLINE = ('ONLINE', 'NO_MONITOR')
@@ -105,22 +103,6 @@ def test_chosen_victims_equal_those_of_random_deletion(lab, four_members):
     assert chosen_by(policy, dry_run=True) == chosen_by(policy) == expected
 
 
-def test_chosen_victims_follow_a_plan_by_regions(lab, four_members):
-    """Victims are chosen in the regions that an earlier policy planned, even without members."""
-    policy, members = four_members
-    members = [*members, node(5, region='R2'), node(6, region='R2')]
-    data = {'deletion': {'count': 2, 'regions': {'R2': 2}}}
-
-    reply = lab.check(request(SCALE_IN, [policy], members, data=data))
-
-    assert sorted(reply['action']['data']['deletion']['candidates']) == ['n5', 'n6']
-    assert (
-        decision(reply)['details']['passed_over']
-        == reply['action']['data']['deletion']['candidates']
-    )
-    assert left(lab) == ['n1', 'n2', 'n3', 'n4']
-
-
 @pytest.mark.parametrize(
     ('action', 'more', 'reason'),
     [
@@ -133,10 +115,6 @@ def test_chosen_victims_follow_a_plan_by_regions(lab, four_members):
          {'data': {'creation': {'count': 1}, 'deletion': {'count': 1, 'candidates': ['n1']}}},
          NONE),
         (DELETE, {}, NONE),
-        (SCALE_IN, {'min_size': 4}, TOO_SMALL.format(4)),
-        (SCALE_IN, {'min_size': 3, 'inputs': {'count': 2}}, TOO_SMALL.format(3)),
-        (DELETE, {'min_size': 4, **named('n1')}, TOO_SMALL.format(4)),
-        ('NODE_DELETE', {'min_size': 4, 'node': connected(1)}, TOO_SMALL.format(4)),
     ],
 )  # fmt: skip
 def test_check_without_victims_is_skipped_without_a_call(lab, four_members, action, more, reason):
@@ -154,7 +132,6 @@ def test_check_without_victims_is_skipped_without_a_call(lab, four_members, acti
 @pytest.mark.parametrize(
     ('action', 'more'),
     [
-        (SCALE_IN, {'min_size': 3}),
         (RESIZE, {'min_size': 4, 'data': {'deletion': {'count': 1}}}),
         (REPLACE, {'min_size': 4, 'inputs': {'candidates': {'n1': 'n9'}}}),
     ],

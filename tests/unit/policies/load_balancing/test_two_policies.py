@@ -4,14 +4,7 @@ import pytest
 
 from tests.factories import bind, connected, load_balancing_policy
 from tests.simulated_octavia import Lab, data_of
-from tests.unit.policies.load_balancing.building_blocks import (
-    Refusal,
-    created,
-    decision,
-    ids_of,
-    recreated,
-    status,
-)
+from tests.unit.policies.load_balancing.building_blocks import created, decision, ids_of
 from tests.unit.policies.load_balancing.operations import TwoPolicies
 
 SCALE_OUT, RECOVER = 'CLUSTER_SCALE_OUT', 'NODE_RECOVER'
@@ -20,50 +13,6 @@ SCALE_OUT, RECOVER = 'CLUSTER_SCALE_OUT', 'NODE_RECOVER'
 @pytest.fixture(params=[True, False], ids=['batch', 'single'])
 def two(request):
     return TwoPolicies(Lab(batch_members=request.param))
-
-
-def test_first_policy_that_fails_leaves_the_recovery_to_a_repetition(two):
-    """`recovery` goes after the last load-balancing policy, so a failure of the first keeps it."""
-    two.members[0] = recreated(two.members[0])
-    two.lab.around = Refusal(0)
-
-    two.after(RECOVER, node=two.members[0])
-
-    assert two.members[0]['data']['recovery'] == 'RECREATE'
-    two.lab.around = lambda call: call.act()
-    assert status(two.after(RECOVER, node=two.members[0]))[0] == 'OK'
-    assert two.is_right()
-
-
-@pytest.mark.parametrize('name', ['a', 'b'])
-def test_recovery_adds_a_node_that_is_missing_in_one_pool(two, name):
-    """A recovered node that only one pool has joins the other one."""
-    two.lose(name, 'n1')
-
-    reply = two.after(RECOVER, node=two.members[0])
-
-    outcomes = {one['policy_id']: one['outcome'] for one in reply['decisions']}
-    assert outcomes == {'a': 'SKIPPED', 'b': 'SKIPPED', name: 'APPLIED'}
-    assert two.is_right()
-
-
-@pytest.mark.parametrize('order', ['ab', 'ba'])
-def test_detachment_removes_the_records_of_one_policy_alone(two, order):
-    """Detaching either policy keeps what the other one recorded; afterwards nothing is left."""
-    first, second = order
-    kept = 80 if second == 'a' else 443
-    recorded = {one['id']: one['data'] for one in two.members}
-
-    assert two.detach(first)['status'] == 'OK'
-
-    expected = {'lb_member'} if second == 'a' else {'lb_members'}
-    assert data_of(two.members) == {
-        node_id: {key: data[key] for key in expected} for node_id, data in recorded.items()
-    }
-    assert two.pools()[kept] == {'n1': '10.0.0.1', 'n2': '10.0.0.2'}
-    assert two.detach(second)['status'] == 'OK'
-    assert data_of(two.members) == {'n1': {}, 'n2': {}}
-    assert two.lab.is_empty()
 
 
 @pytest.mark.parametrize('count', [1, 8])
