@@ -3,8 +3,11 @@
 import pytest
 
 from placement_worker.cloud.embedded.inventory import Inventory
+from placement_worker.contract.action_data import CREATION, DELETION
 from placement_worker.contract.rpc import Limits
 from placement_worker.handlers.service import Endpoints, WorkerSettings
+from placement_worker.planning.sizing import Size
+from placement_worker.policies.shared_placement import summary
 from tests.factories import deletion_policy, node, nodes, region_policy, request, zone_policy
 
 OUT, IN, NEW = 'CLUSTER_SCALE_OUT', 'CLUSTER_SCALE_IN', 'NODE_CREATE'
@@ -115,7 +118,11 @@ def test_node_create_records_the_zone_and_keeps_other_data(check):
 
 def test_earlier_plan_is_replaced_and_unknown_keys_stay(check):
     """A new plan replaces all keys of an earlier one; other keys stay."""
-    old = {'zones': {'old': 2}, 'places': [{'region_name': 'old', 'count': 2}]}
+    old = {
+        'zones': {'old': 2},
+        'region': {'old': 2},
+        'places': [{'region_name': 'old', 'count': 2}],
+    }
     placement = {'placements': [{'zone': 'old', 'servergroup': 'g'}, 7], 'kept': 2}
     data = {'creation': {'count': 2, **old, 'kept': 1}, 'placement': placement}
     policies = [region_policy('R1'), A]
@@ -404,6 +411,21 @@ def test_zone_of_a_new_node_is_planned_among_the_nodes_of_its_region(check, new,
     reply = check(request(NEW, [ZONES], members, node=new), regions=regions, home_region='R1')
 
     assert created(reply)['zones'] == {zone: 1}
+
+
+@pytest.mark.parametrize(
+    ('size', 'places', 'expected'),
+    [
+        (Size(CREATION, 1), 1, '1 node goes to 1 zone'),
+        (Size(DELETION, 3), 2, '3 nodes leave 2 zones'),
+        (Size(CREATION, 1), 0, '1 node is created without a zone'),
+        (Size(DELETION, 2), 0, '2 nodes of no known zone leave'),
+        (Size(CREATION, 2, 'limited to 9'), 1, '2 nodes go to 1 zone; limited to 9'),
+    ],
+)
+def test_summary_counts_nodes_and_places(size, places, expected):
+    """The reason names the numbers of nodes and places, and the bound of the size."""
+    assert summary(size, 'zone', places) == expected
 
 
 SENTENCE = 'The place of {} of {} is unknown; the plan does not count them: {}'

@@ -20,7 +20,7 @@ from placement_worker.policies import base, plugin_checks
 from placement_worker.policies.base import BindingOutcome, Outcome
 from placement_worker.policies.registry import Registry
 from placement_worker.policies.zone_placement import ZonePlacement
-from tests.factories import bind, nodes, request, zone_policy
+from tests.factories import bind, nodes, region_policy, request, zone_policy
 from tests.unit.policies.good_policy import Good, Properties
 
 CLOUD = Inventory.parse({'zones': {'a': True}}, 'the test')
@@ -298,6 +298,47 @@ def test_further_keys_of_an_entry_written_after_zone_placement_reach_the_engine(
     reply = worker(racks, *registry.types.items()).policy_check(ASKED)
 
     assert reply['action']['data']['placement']['placements'] == [{'zone': 'a', 'rack': 7}]
+
+
+def placed(entries):
+    return {} if entries is None else {'placement': {'placements': entries}}
+
+
+IN_A, IN_B, IN_R2 = {'zone': 'a'}, {'zone': 'b'}, {'region_name': 'R2'}
+
+
+@pytest.mark.parametrize(
+    ('policy', 'of_request', 'earlier', 'warns'),
+    [
+        (zone_policy('a', 'b'), None, [IN_A, IN_A], True),
+        (zone_policy('a', 'b'), None, [IN_B, IN_A], False),
+        (zone_policy('a', 'b'), None, [IN_R2, {}], False),
+        (zone_policy('a', 'b'), None, None, False),
+        (zone_policy('a', 'b'), [IN_A, IN_A], [IN_A, IN_A], False),
+        (zone_policy('a', 'b'), [IN_B, IN_B], [IN_A, IN_A], True),
+        (region_policy('R1'), None, [IN_R2], True),
+        (region_policy('R1'), None, [{'region_name': 'R1'}], False),
+    ],
+)
+def test_plan_that_replaces_places_of_a_plugin_has_a_warning(
+    registry, policy, of_request, earlier, warns
+):
+    """An operator sees that places of a plugin have no effect; those of an engine may change."""
+    cloud = Inventory.parse({'zones': {'a': True, 'b': True}, 'regions': ['R1']}, 'the test')
+    plugin = returning(Outcome('APPLIED', 'r', placed(earlier)))
+    types = Registry([('test.good-1.0', plugin), *registry.types.items()])
+    data, inputs = placed(of_request), {'count': 2}
+
+    reply = Endpoints(cloud, types).policy_check(
+        request('CLUSTER_SCALE_OUT', [GOOD, policy], data=data, inputs=inputs)
+    )
+
+    level = policy['name'].partition('_')[0]
+    replaced = (
+        f'{level.capitalize()} placement replaces the {level}s that an earlier policy chose; that '
+        f'policy must run after senlin.policy.{level}_placement'
+    )
+    assert reply['warnings'] == [replaced] * warns
 
 
 def call(method, plugin):
