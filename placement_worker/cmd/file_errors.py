@@ -56,45 +56,22 @@ _HINTS: Mapping[type[Exception], str] = {
     PermissionError: 'run the command as a user who has access to the file, for example with sudo',
     OSError: 'check the file and its file system',
 }
-# Hints by text, which precede those by type. None: the text has a remedy of its own. The client's
-# text begins alike if the broker lets the user connect and nothing more.
-_BY_TEXT: Sequence[tuple[tuple[type[Exception], ...], Mapping[str, str | None]]] = (
-    (
-        (errors.BrokerRefused,),
-        {
-            'The request could not be delivered: .*access to topic ': 'the broker runs, but the '
-            'topic permissions of this user forbid this topic; compare the topic with '
-            '"rabbitmqctl list_topic_permissions"',
-            'The request could not be delivered: ': 'the broker runs, but this user lacks a '
-            'permission; use the broker user of an operator ("Configuration of operators" in the '
-            'manual)',
-        },
-    ),
-    (
-        (errors.PolicyTypeNotFound,),
-        {' was skipped: ': 'correct the cause, and restart the workers'},
-    ),
-    ((errors.InvalidSpec,), {'Expected `str.*, got `bool`': 'put a word such as no in quotes'}),
-    (
-        (
-            errors.BrokerRefused,
-            errors.NoWorkerAnswered,
-            errors.PolicyTypeNotFound,
-            InvalidCordonFile,
-        ),
-        {'; (check|create it,|the page|start|this port may|write type) ': None},
-    ),
-    (
-        (errors.InvalidRequest, documents.DocumentError),
-        {
-            r'`object`, got `str` - at `\$`': 'this file has text without keys; check its name',
-            'found the key ': 'remove one of the two',
-            'found a tab character': 'indent with spaces',
-            'cannot start any token': 'indent with spaces, and quote a text that begins like this',
-            'Not a gzipped file': 'remove .gz from the name of a file that is not compressed',
-        },
-    ),
-)
+# Hints by a part of the text, which precede those by type. None: the text has a remedy of its own.
+# The client's text begins alike if the broker lets the user connect and nothing more.
+_BY_TEXT: Mapping[str, str | None] = {
+    'The request could not be delivered: .*access to topic ': 'the broker runs, but the topic '
+    'permissions of this user forbid this topic; compare the topic with '
+    '"rabbitmqctl list_topic_permissions"',
+    'The request could not be delivered: ': 'the broker runs, but this user lacks a permission; '
+    'use the broker user of an operator ("Configuration of operators" in the manual)',
+    ' was skipped: ': 'correct the cause, and restart the workers',
+    '; (check|create it,|the page|start|this port may|write type) ': None,
+    r'`object`, got `str` - at `\$`': 'this file has text without keys; check its name',
+    'found the key ': 'remove one of the two',
+    'found a tab character': 'indent with spaces',
+    'cannot start any token': 'indent with spaces, and quote a text that begins like this',
+    'Not a gzipped file': 'remove .gz from the name of a file that is not compressed',
+}
 
 
 def with_hint(exc: Exception, text: str = '') -> str:
@@ -202,8 +179,7 @@ def _hint(exc: Exception, text: str) -> str | None:
         look = log if ' in the worker: ' in text else run
         owner = 'the plugin' if ', a plugin of ' in text else 'placement-worker'
         return f'{look}, and report it to the maintainers of {owner}'
-    tables = [hints for kinds, hints in _BY_TEXT if isinstance(exc, kinds)]
-    by_text = (hint for hints in tables for part, hint in hints.items() if re.search(part, text))
+    by_text = (hint for part, hint in _BY_TEXT.items() if re.search(part, text))
     by_type = (hint for kind, hint in _HINTS.items() if isinstance(exc, kind))
     return next(itertools.chain(by_text, by_type), None)
 

@@ -168,7 +168,7 @@ def rows():
 
 WHAT_TO_DO = [
     *file_errors._HINTS.values(),
-    *(hint for _, hints in file_errors._BY_TEXT for hint in hints.values()),
+    *file_errors._BY_TEXT.values(),
     'for the usage',
     'for the schema', 'for the list of commands', 'for the list of names', 'correct the file',
     'for the installed types', 'name a file or a shipped scenario: ', 'skipped the line',
