@@ -21,6 +21,7 @@ from placement_worker.cmd.base import OK, LocalCommand
 from placement_worker.contract import actions, codec
 from placement_worker.contract.model import CheckRequest, Credentials
 from placement_worker.engines.heat import plans, worker_choice
+from placement_worker.formats.text import escaped
 from placement_worker.policies.registry import Registry
 
 _SENLIN_VERSION = {'OpenStack-API-Version': 'clustering 1.14'}  # the first with `tainted` is 1.13
@@ -82,7 +83,7 @@ class Export(LocalCommand):
         now = datetime.datetime.now(datetime.UTC)
         comments = [f'{request.cluster.name}, exported at {now:%Y-%m-%dT%H:%M:%SZ}', *notes]
         for comment in comments:
-            self.write(f'# {comment!s}'.replace('\n', ' '))
+            self.write(escaped(f'# {comment}'))
         kept = {key: plain[key] for key in ('target', 'action', 'cluster', 'policies')}
         self.write(yaml.safe_dump(kept, sort_keys=False).rstrip('\n'))
         return OK
