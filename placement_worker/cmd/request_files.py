@@ -19,9 +19,9 @@ from placement_worker.cmd import file_errors, output, targets
 from placement_worker.cmd.base import INVALID, OK, SOME_ERROR, LocalCommand
 from placement_worker.contract import codec, document_kinds, inputs
 from placement_worker.contract.caller import Caller
-from placement_worker.contract.model import CheckReply, CheckRequest
+from placement_worker.contract.model import CheckReply, CheckRequest, RebalanceRequest
 from placement_worker.formats import documents, paths
-from placement_worker.formats.documents import Document
+from placement_worker.formats.documents import Document, Source
 from placement_worker.handlers.in_process import InProcessCaller
 from placement_worker.simulation.scenario import StartingNodes
 
@@ -59,9 +59,13 @@ class FilesCommand(LocalCommand):
         self._is_local = isinstance(caller, InProcessCaller)
         statuses: list[int] = []
         try:
-            for document in itertools.chain.from_iterable(map(documents.read, args.files)):
-                status = self._handle_whole(caller, document, args)
-                statuses.append(status)
+            for source in map(documents.source_of, args.files):
+                if status := self._refuse_beginning(source):
+                    statuses.append(status)
+                    continue
+                for document in documents.parse(source):
+                    status = self._handle_whole(caller, document, args)
+                    statuses.append(status)
         finally:  # an unreadable file does not hide the results of those before it
             self.write_kept(as_array=len(statuses) > 1)
         return max(statuses, key=self.severity.index)
@@ -69,6 +73,36 @@ class FilesCommand(LocalCommand):
     @abstractmethod
     def handle(self, caller: Caller, document: Document, args: argparse.Namespace) -> int:
         """Return the exit status, or raise Refused if the document is invalid."""
+
+    def _refuse_beginning(self, source: Source) -> int:
+        """Return 0, or the exit status after errors that no later line of a long file corrects.
+
+        The end of a beginning may cut through a value, so an error counts if a shorter beginning
+        has it, too. A rebalance takes requests of two types, which differ in their last keys.
+        """
+        kind: type = codec.strict(self.request_type)
+        shorter, longer = (documents.beginning(source, size) for size in (2**15, 2**16))
+        if shorter is None or longer is None or self.request_type is RebalanceRequest:
+            return OK
+        if document_kinds.other_kind(longer.data, self.request_type.__name__):
+            return OK
+        try:
+            (shorter, _), (longer, _) = map(_with_whole_nodes, (shorter, longer))
+        except errors.InvalidRequest:  # it may be the end of the beginning
+            return OK
+        texts = {error.text for error in codec.errors_in(shorter.data, kind)}
+        lasting = [
+            error
+            for error in codec.errors_in(longer.data, kind)
+            if error.text in texts and not error.text.startswith('Object missing')
+        ]
+        if not lasting:
+            return OK
+        invalid = longer.invalid(lasting)
+        exc = errors.InvalidRequest(file_errors.headline(invalid, longer))
+        self.write_error(file_errors.with_hint(exc))
+        self.write_details(invalid)
+        return self.write_error(f'{source.name}: the lines after the first 64 KiB were not read')
 
     def _handle_whole(self, caller: Caller, document: Document, args: argparse.Namespace) -> int:
         try:

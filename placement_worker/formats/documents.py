@@ -24,6 +24,7 @@ from placement_worker.formats.text import counted, shortened
 
 STANDARD_INPUT = '<stdin>'
 MAX_PROBLEMS = 10  # that a command shows
+LONG = 2**20  # characters of a text whose beginning is read first
 LINE_BREAK = re.compile('\r\n|[\n\r\x85\u2028\u2029]')  # as in YAML 1.1
 _SPACE = re.compile(r'[ \t\n\r]*')
 _JSON = json.JSONDecoder(parse_int=str, parse_float=str)  # Python limits the digits of an integer
@@ -127,7 +128,26 @@ def read(path: str) -> list[Document]:
     :raises OSError: the file cannot be read.
     :raises Malformed: the file contains neither YAML nor JSON.
     """
-    return parse(_source(path))
+    return parse(source_of(path))
+
+
+def beginning(source: Source, size: int) -> Document | None:
+    """Return what the first lines of a long YAML document hold, or None if they hold no data.
+
+    PyYAML takes half a minute for 30 MB, for which a mistake in the second line need not wait.
+
+    :raises Malformed: a key is there twice.
+    """
+    end = source.text.rfind('\n', 0, size) + 1
+    if len(source.text) < LONG or not end:
+        return None
+    try:
+        document, *others = parse(Source(source.name, source.text[:end]))
+    except Malformed as exc:
+        if isinstance(exc.__cause__, yaml.constructor.ConstructorError):
+            raise
+        return None
+    return None if others else document
 
 
 def parse(source: Source) -> list[Document]:
@@ -143,7 +163,7 @@ def parse(source: Source) -> list[Document]:
     return documents
 
 
-def _source(path: str) -> Source:
+def source_of(path: str) -> Source:
     name = STANDARD_INPUT if path == '-' else path
     try:
         if path == '-':

@@ -142,3 +142,38 @@ def test_error_in_or_behind_an_item_that_counts_nodes_has_its_line(run, item, ke
     first, line, _ = err.splitlines()
     assert (status, error in first) == (2, True)
     assert f'{key}: ' in line
+
+
+END = 'policies: []\naction: {id: a, action: CLUSTER_SCALE_OUT}'
+
+
+def long_text(second, end):
+    """Return a request of 1 MiB; the data of a node are cut behind the first 64 KiB."""
+    text = (
+        f'target: BEFORE\n{second}\ncluster:\n  id: c\n'
+        '  profile: {type: os.nova.server-1.0}\n  nodes:\n'
+    )
+    while len(text) < 2**16 - 100:
+        text += f'  - {{id: n{len(text)}}}\n'
+    text += f'  - id: cut\n    data:\n      #{"x" * 200}\n      placement: {{zone: a}}\n'
+    return text + f'{"#" * 99}\n' * 10**4 + end
+
+
+@pytest.mark.parametrize(
+    ('command', 'second', 'end', 'status', 'error'),
+    [
+        ('check', 'explain: full', END, 0, ''),
+        ('rebalance', 'explain: full', END, 1, ''),
+        ('check', 'explain: full', 'policies: [', 2, 'f:13'),
+        ('check', 'explian: full', '[', 2, 'f:2:1: Unknown key `explian` (did you mean `explain`?'),
+        ('plan', 'explain: ALL', '[', 1, 'f:2:10: Expected one of `full`, `none`, `summary`, got'),
+        ('check', 'target: AFTER', '[', 2, 'f:2:1 is neither YAML nor JSON: found the key '),
+    ],
+)
+def test_error_in_the_first_lines_of_a_long_file_is_found_before_the_rest(
+    run, command, second, end, status, error
+):
+    """30 MB of YAML take half a minute; the part of a value that was read is no error."""
+    ended, _, err = run(command, 'f', f=long_text(second, end))
+
+    assert (ended, error in err) == (status, True)
