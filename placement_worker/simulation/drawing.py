@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
 
-from placement_worker.simulation.history import Timeline
-from placement_worker.simulation.run_charts import Panel, StepAxis
+from placement_worker.simulation.history import History, Timeline
+from placement_worker.simulation.run_charts import Panel
 
 _TOP, _BOTTOM = 20, 24  # pixels for the numbers of flags, and for those of steps
 _TICK_STEPS = (1, 2, 5, 10, 20, 25, 50, 100)  # columns between ticks, for up to 600 columns
@@ -59,16 +59,17 @@ class Frame:
         return i + (number - self.numbers[i]) / (self.numbers[i + 1] - self.numbers[i])
 
 
-def svg_of(panel: Panel, axis: StepAxis, width: float) -> str:
+def svg_of(panel: Panel, history: History, width: float) -> str:
     """Draw a panel; any width will do if a page stretches the drawing."""
-    frame = Frame(axis.numbers, panel.ticks, width, panel.height)
+    timeline = history.timeline
+    frame = Frame(history.numbers, panel.ticks, width, panel.height)
     names = f'{panel.panel_id}-title', f'{panel.panel_id}-desc'
-    parts = [*_outages(frame, axis.timeline), *_grid(frame), _shapes(frame, panel)]
-    parts += [*_drawn_flags(frame, axis.timeline), *_crosses(frame, panel), *_step_numbers(frame)]
+    parts = [*_outages(frame, timeline), *_grid(frame), _shapes(frame, panel)]
+    parts += [*_drawn_flags(frame, timeline), *_crosses(frame, panel), *_step_numbers(frame)]
     return (
         f'<svg id="{panel.panel_id}" class="chart{" small" * panel.small}" width="100%" '
         f'height="{panel.height}" overflow="visible" role="img" aria-labelledby="{names[0]} '
-        f'{names[1]}" data-columns="{len(axis.numbers)}"><title id="{names[0]}">'
+        f'{names[1]}" data-columns="{len(frame.numbers)}"><title id="{names[0]}">'
         f'{escape(panel.title)}</title><desc id="{names[1]}">{escape(panel.described)}.</desc>'
         f'{"".join(parts)}<rect class="cursor" width="{frame.percent(1)}" y="{_TOP}" '
         f'height="{frame.bottom - _TOP}"/></svg>'

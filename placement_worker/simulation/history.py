@@ -67,6 +67,11 @@ class History:
         return [by_number[number] for number in sorted(by_number)]
 
     @property
+    def numbers(self) -> list[int]:
+        """The step of each column of a chart."""
+        return [step.worker.number for step in self.steps]
+
+    @property
     def places(self) -> list[str]:
         records = [record for step in self.steps for record in (step.worker, step.other) if record]
         return list(dict.fromkeys(place.name for record in records for place in record.standings))

@@ -21,14 +21,7 @@ from placement_worker.formats.text import counted
 from placement_worker.simulation.drawing import svg_of
 from placement_worker.simulation.history import History
 from placement_worker.simulation.run import PlayedStep, StepRecord
-from placement_worker.simulation.run_charts import (
-    GREEDY,
-    WORKER,
-    Chart,
-    StepAxis,
-    charts,
-    step_axis,
-)
+from placement_worker.simulation.run_charts import GREEDY, WORKER, Chart, charts
 from placement_worker.simulation.scenario import Scenario
 
 _OPEN_ROWS = 40  # a longer table is closed until a reader opens it
@@ -52,9 +45,8 @@ def page(scenario: Scenario, history: History) -> str:
         is_number=details.is_number,
     )  # fmt: skip
     environment.tests['shown'] = details.is_shown_detail
-    axis = step_axis(history)
     environment.globals['draw'] = lambda panel: markupsafe.Markup(  # noqa: S704
-        svg_of(panel, axis, _PATH_WIDTH)
+        svg_of(panel, history, _PATH_WIDTH)
     )
     steps = history.steps
     return environment.get_template('report.html.j2').render(
@@ -76,12 +68,11 @@ def picture(scenario: Scenario, history: History) -> str:
     pieces = [_Piece(_MARGIN, 32, 'title', scenario.title)]
     pieces.append(_Piece(_MARGIN, 32 + _LINE, 'name', f'{history.evenness.verdict}.'))
     bottom = 32.0 + _LINE
-    axis = step_axis(history)
     for chart in charts(history):
         bottom += _GAP + _LINE
         pieces.append(_Piece(_MARGIN, bottom, 'heading', chart.heading))
         legend = list(_legend(chart.legend, bottom + _LINE))
-        panels = list(_panels(chart, axis, legend[-1].y + _LINE / 2))
+        panels = list(_panels(chart, history, legend[-1].y + _LINE / 2))
         pieces += [*legend, *panels]
         bottom = panels[-1].y + panels[-1].height
     return (
@@ -192,7 +183,7 @@ def _legend(entries: Sequence[tuple[str, str]], y: float) -> Iterator[_Piece]:
         x += width
 
 
-def _panels(chart: Chart, axis: StepAxis, y: float) -> Iterator[_Piece]:
+def _panels(chart: Chart, history: History, y: float) -> Iterator[_Piece]:
     count = _PANELS_PER_ROW if len(chart.panels) > 1 else 1
     share = (_WIDTH - 2 * _MARGIN) / count
     width = share - _LEFT - _RIGHT
@@ -202,7 +193,7 @@ def _panels(chart: Chart, axis: StepAxis, y: float) -> Iterator[_Piece]:
         top = y + i // count * (panel.height + title)
         if panel.small:
             yield _Piece(x, top + _LINE, 'name', panel.title)
-        drawn = svg_of(panel, axis, width)
+        drawn = svg_of(panel, history, width)
         yield _Piece(x, top + title, svg=drawn, width=width, height=panel.height)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
-from placement_worker.simulation.history import History, Timeline
+from placement_worker.simulation.history import History
 from placement_worker.simulation.run import StepRecord
 
 WORKER, GREEDY = 'placement-worker', "Senlin's greedy rule"
@@ -55,14 +55,6 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class StepAxis:
-    """The step of each column of all panels, the outages and the flags."""
-
-    numbers: Sequence[int]
-    timeline: Timeline
-
-
-@dataclass(frozen=True)
 class Chart:
     """Panels with the text around them.
 
@@ -83,10 +75,6 @@ def charts(history: History) -> list[Chart]:
     if history.pools:
         charts.append(_load_balancers(history))
     return charts
-
-
-def step_axis(history: History) -> StepAxis:
-    return StepAxis([step.worker.number for step in history.steps], history.timeline)
 
 
 def _grouped(names: Sequence[str]) -> dict[str, list[str]]:

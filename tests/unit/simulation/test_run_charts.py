@@ -1,6 +1,7 @@
 """The charts of long and wide runs; the pictures of the manual show those of short ones."""
 
 import re
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from placement_worker.simulation.drawing import Frame, svg_of
 from placement_worker.simulation.history import Timeline
-from placement_worker.simulation.run_charts import FLAGS_NAMED, Panel, StepAxis, charts, ticks_over
+from placement_worker.simulation.run_charts import FLAGS_NAMED, Panel, charts, ticks_over
 from tests.factories import deletion_policy, zone_policy
 from tests.unit.simulation.conftest import played, record
 
@@ -131,8 +132,8 @@ def test_column_of_a_step_between_columns_is_between_them(number, column):
 def drawn(columns=4, timeline=None, **fields):
     """Return a panel as an element; by default it has neither columns nor lines."""
     panel = {'title': 'T', 'described': 'D', 'ticks': [0, 5, 10], **fields}
-    axis = StepAxis(range(columns), timeline or Timeline())
-    return ElementTree.fromstring(svg_of(Panel('id', **panel), axis, 100))  # noqa: S314
+    history = SimpleNamespace(numbers=range(columns), timeline=timeline or Timeline())
+    return ElementTree.fromstring(svg_of(Panel('id', **panel), history, 100))  # noqa: S314
 
 
 def classes(element, name):
@@ -180,7 +181,7 @@ def test_svg_of_large_values_shortens_their_ticks(ticks, texts):
 @pytest.mark.parametrize('columns', [1, 17, 81, 130, 601])
 def test_svg_of_any_length_has_few_numbers_for_narrow_charts(columns):
     """A narrow chart shows two to six numbers of steps, and a wide one at most twelve."""
-    panel = svg_of(Panel('id', 'T', 'D', [0, 1]), StepAxis(range(columns), Timeline()), 9)
+    panel = ElementTree.tostring(drawn(columns), encoding='unicode')
 
     numbers = re.findall(r'class="tick( fine)?"[^>]*"middle"', panel)
     assert len(numbers) <= 12
