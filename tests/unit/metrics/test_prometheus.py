@@ -36,6 +36,7 @@ from placement_worker.events.types import (
     MessageRedelivered,
     MessageSettled,
     MessageTaken,
+    NotificationDropped,
     PolicyConsulted,
     RequestFailed,
 )
@@ -91,6 +92,7 @@ EVENTS = [
     (MessageRedelivered('t'), 'requests_redelivered_total', {'topic': 't'}, 1),
     (MessageMoved('t', parked=False), 'requests_put_aside_total', {'to': 'suspects'}, 1),
     (MessageMoved('t', parked=True), 'requests_put_aside_total', {'to': 'parked'}, 1),
+    (NotificationDropped(), 'notifications_dropped_total', {}, 1),
 ]  # fmt: skip
 
 

@@ -163,6 +163,15 @@ def test_outages_name_places_that_were_available_before(over_regions):
     assert changing.outages == ['R1/b', 'b']
 
 
+def test_cloud_without_its_only_region_has_no_zone():
+    """The zones that regions share are lost with the last one."""
+    changing = ChangingCloud(cloud({'zones': {'a': True}, 'regions': ['R1']}))
+
+    changing.set_region('R1', known=False)
+
+    assert (changing.inventory.zones('R1'), changing.inventory.zones(None)) == ({}, {})
+
+
 def test_exhausted_zone_is_an_outage_until_it_is_restored(over_regions):
     """The outages name a zone without capacity, in one region or in all."""
     changing = ChangingCloud(cloud(over_regions['cloud']))
