@@ -11,6 +11,7 @@ from placement_worker.errors import InvalidInventory
     ('description', 'region', 'zones'),
     [
         ({'zones': {'a': True}}, None, {'a': True}),
+        ({'zones': {'a': True}}, 'R1', {'a': True}),
         ({'zones': {'a': True}, 'regions': ['R1']}, 'R1', {'a': True}),
         ({'zones': {'a': True}, 'regions': ['R1']}, 'R2', {}),
         ({'zones': {'a': True}, 'regions': {'R1': {'zones': {'b': False}}}}, 'R1', {'b': False}),
