@@ -240,7 +240,10 @@ def test_order_any_bindings_agrees_with_the_rule(positions, priorities):
 
 @pytest.mark.parametrize('priorities', list(itertools.permutations((100, 200, 300, 400))))
 def test_order_of_our_types_is_fixed_whatever_the_bindings_say(priorities, check):
-    """Regions are planned before zones, then victims are chosen, and members removed last."""
+    """Regions are planned before zones, then victims are chosen, and members removed last.
+
+    The decisions have the priorities of the bindings.
+    """
     policies = [load_balancing_policy(), deletion_policy(), zone_policy('a'), region_policy('R1')]
     bound = [
         {**policy, 'priority': priority}
@@ -252,6 +255,8 @@ def test_order_of_our_types_is_fixed_whatever_the_bindings_say(priorities, check
     assert [d['policy_name'] for d in reply['decisions']] == [
         'region_placement', 'zone_placement', 'deletion', 'loadbalance',
     ]  # fmt: skip
+    decided = {decision['policy_name']: decision['priority'] for decision in reply['decisions']}
+    assert decided == {binding['name']: binding['priority'] for binding in bound}
 
 
 TWO_ZONES = [zone_policy('a'), zone_policy('a', 'b')]

@@ -403,6 +403,20 @@ def test_rebalance_over_regions_moves_between_them_first(plan):
     assert [row['region_name'] for row in reply['details']['zones']] == ['R1', 'R1', 'R2', 'R2']
 
 
+def test_rebalance_does_not_divide_a_region_without_a_listed_zone(plan):
+    """The nodes of such a region have one row, whatever their zones are, and none is unplaced."""
+    regions = {'R1': {'zones': {'az1': True}}, 'R2': {'zones': {'q': True}}}
+    members = [node(1, 'az1', 'R1'), node(2, 'q', 'R2'), node(3, None, 'R2')]
+
+    reply = plan(
+        rebalance_of([region_policy('R1', 'R2'), zone_policy('az1')], members), regions=regions
+    )
+
+    rows = [(row['region_name'], row['name'], row['current']) for row in reply['details']['zones']]
+    assert rows == [('R1', 'az1', 1), ('R2', '-', 2)]
+    assert (reply['details']['unplaced'], reply['imbalance']['misplaced']) == (0, 0)
+
+
 def test_node_that_left_its_region_breaks_no_tie_of_the_zones(plan):
     """Of two equal zones, the one with the next victim among the remaining nodes gives it."""
     regions = {'R1': {'zones': ZONES}, 'R2': {'zones': ZONES}}
