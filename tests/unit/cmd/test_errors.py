@@ -32,6 +32,7 @@ OWN_FILES = {
     'zoned': changed(GOOD, lambda asked: asked['cluster']['nodes'][1].update(zone='a')),
     'played': SCENARIO,
     'untyped': {**SCENARIO, 'policies': [UNKNOWN_TYPE], 'steps': [{'scale_out': 1}]},
+    'fraction': {**SCENARIO, 'policies': [zone_policy(('a', 2.5))], 'steps': [{'scale_out': 1}]},
     'apart': {'type': 'senlin.policy.deletion-1.1', 'properties': {}},
     'array': [],
     'options': {'cluster': {}, 'policies': [], 'options': 7},
@@ -66,6 +67,7 @@ simulate none -> none: no such file; name a file or a shipped scenario: capped-r
 simulate scenario -> scenario is not a scenario: Unknown key `titel` (did you mean `title`?)
 simulate scenario -> - at `$` (line 1, column 2) and 1 more error; correct the file
 simulate untyped -> Policy type `x-1.0` is not installed - at `$.policies[0].spec`
+simulate fraction -> Expected `int`, got `float` - at `$.policies[0].spec.properties.
 
 validate spec --transport '' -> validate: [DEFAULT] transport_url is not set
 validate spec --config-file text -> validate: Failed to parse
