@@ -40,6 +40,16 @@ def test_data_that_earlier_versions_overwrote_are_repaired(two):
     assert data_of(two.members) == {'n1': {}, 'n2': {}}
 
 
+def test_detachment_drops_a_record_of_its_member_under_the_key_of_another_policy(two):
+    """The pool says whose member `lb_member` is, whichever version wrote it."""
+    ids = two.member_ids()
+    two.members = [{**one, 'data': {'lb_member': ids[443, one['id']]}} for one in two.members]
+
+    assert two.detach('b')['status'] == 'OK'
+
+    assert data_of(two.members) == {'n1': {}, 'n2': {}}
+
+
 def test_policy_with_the_pool_of_another_one_leaves_its_members_alone(lab):
     """A policy attached to the pool of another one neither adopts nor removes its members."""
     own, members = lab.attached([connected(1)])
