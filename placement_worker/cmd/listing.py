@@ -12,7 +12,7 @@ from typing import Any, ClassVar, TextIO
 
 import msgspec
 from cliff import display, lister, show
-from cliff.formatters.base import ListFormatter
+from cliff.formatters.base import ListFormatter, SingleFormatter
 from msgspec import Struct, structs
 from stevedore import extension
 from typing_extensions import override
@@ -20,7 +20,7 @@ from typing_extensions import override
 from placement_worker.cmd import output
 from placement_worker.cmd.base import LocalCommand
 from placement_worker.errors import ConfigurationError
-from placement_worker.formats.text import did_you_mean
+from placement_worker.formats.text import did_you_mean, escaped
 
 DATA = ('json', 'jsonl', 'yaml')  # formats for programs: values stay as they are
 
@@ -64,7 +64,7 @@ class _Display(LocalCommand, display.DisplayCommandBase):  # type: ignore[type-a
         # cliff fits a table into the terminal of sys.stdout, which is the standard error here.
         args.fit_width = args.fit_width or self.app.stdout.isatty()
         is_table = args.formatter == 'table'
-        titles = [name.replace('_', ' ') if is_table else name for name in names]
+        titles = [escaped(name.replace('_', ' ') if is_table else name) for name in names]
         separator = '\n' if is_table else ', '
         return titles, [[output.cell(value, separator) for value in row] for row in rows]
 
@@ -121,6 +121,14 @@ class Lister(_Display, lister.Lister):
 class ShowOne(_Display, show.ShowOne):
     @abstractmethod
     def fields(self, args: argparse.Namespace) -> Mapping[str, Any]: ...
+
+    @override
+    def _load_formatter_plugins(self) -> 'extension.ExtensionManager[SingleFormatter]':
+        # A shell would run $(commands) in the values of cliff's format "shell".
+        formatters = super()._load_formatter_plugins()
+        kept = [formatter for formatter in formatters if formatter.name != 'shell']
+        formatters.extensions[:] = kept
+        return formatters
 
     @override
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Sequence[Any]]:
