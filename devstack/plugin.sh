@@ -33,6 +33,10 @@ function create_placement_worker_vhost {
     fi
     if is_service_enabled rabbit; then
         rpc_backend_add_vhost "$PLACEMENT_WORKER_VHOST"
+        # RabbitMQ 4.3 would keep the requests of a host that vanished for a minute. Older releases refuse the policy, and
+        # need none.
+        sudo rabbitmqctl set_policy -p "$PLACEMENT_WORKER_VHOST" --apply-to quorum_queues placement-worker \
+            '^placement-worker' '{"consumer-disconnected-timeout": 10000}' || true
     fi
 }
 

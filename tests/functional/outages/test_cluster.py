@@ -1,11 +1,15 @@
 """A RabbitMQ cluster whose nodes are killed under load: no confirmed request is lost."""
 
+import contextlib
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from subprocess import CalledProcessError
 
 import pytest
 
 from tests.cluster import SIZE, Cluster
+from tests.freezing import frozen
 from tests.functional.engine import repeat
 from tests.functional.outages.harness import served_after
 from tests.functional.test_delivery import settled
@@ -16,6 +20,8 @@ CALLS_PER_KILL = 70
 # Longer than the cluster needs to elect leaders on a loaded machine.
 PATIENT = {'reply_timeout_s': 100}
 CASTS = 500
+TICK_S = 8  # after which the nodes notice a silent one; 60 s by default
+POLICY = '{"consumer-disconnected-timeout": 10000}'
 
 
 @pytest.fixture(scope='module')
@@ -91,3 +97,28 @@ def test_cluster_with_two_of_three_nodes_dead_loses_nothing_and_serves_when_the_
     assert busy.lost(timeout_s=120) == set()
     assert busy.answered() == {'OK': 11}
     print(f'two of three nodes dead: served {took:.1f} s after the second returned')
+
+
+def test_call_on_a_host_that_vanishes_is_answered_by_another_worker(cluster, start_worker, gate):
+    """A worker and its node of the broker that fall silent without closing a connection cost a
+    caller less than the usual timeout of a call.
+    """
+    vanishing, *others = cluster.nodes
+    for node in cluster.nodes:
+        node.control('eval', f'net_kernel:set_net_ticktime({TICK_S}, 0).')
+    with contextlib.suppress(CalledProcessError):  # RabbitMQ before 4.3 has no such policy
+        vanishing.control('set_policy', '--apply-to', 'quorum_queues', 'test', '^test-', POLICY)
+    lost = start_worker(url=vanishing.url, workers=1, threads=1, **PATIENT)
+    with contextlib.closing(lost.client(url=others[0].url)) as client, ThreadPoolExecutor(1) as one:
+        call = one.submit(client.policy_check, gate.request())
+        wait_for(gate.begun)
+        other = start_worker(url=others[1].url, topic=lost.topic, **PATIENT)
+        began = time.monotonic()
+        with frozen(lost.process.pid, *lost.children(), vanishing.pid):
+            gate.open()
+            answer = call.result().action.data['status']
+            took = time.monotonic() - began
+
+    assert answer == 'OK'
+    assert 'was redelivered' in other.log.read_text()
+    print(f'host vanished: another worker replied after {took:.1f} s')
