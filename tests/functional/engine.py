@@ -128,6 +128,16 @@ class Engine:
             time.sleep(0.1)
         return set(self.confirmed) - set(self.replies)
 
+    def summary(self) -> str:
+        """Check that no confirmed request lacks its reply, and return what became of them."""
+        assert self.lost(timeout_s=120) == set()
+        calls = self.answered()
+        assert set(calls) <= {'OK', 'not confirmed'}
+        return (
+            f'{len(self.confirmed)} casts confirmed, calls: {dict(calls)}, '
+            f'{self.ran_twice()} begun twice'
+        )
+
     def waiting(self) -> int:
         """Return the number of confirmed casts without a reply."""
         return len(set(self.confirmed) - set(self.replies))

@@ -109,20 +109,38 @@ def test_call_with_the_permissions_of_the_manual_gets_a_reply(client):
     assert client.policy_check(GOOD).action.data['status'] == 'OK'
 
 
-def test_command_with_the_permissions_of_a_worker_prints_one_error(secured, worker, tmp_path):
-    """The error names the missing permission and the remedy; oslo.messaging logs nothing beside."""
+@pytest.mark.parametrize(
+    ('user', 'settings', 'access', 'remedy'),
+    [
+        (
+            WORKER,
+            '',
+            "access to queue 'reply_",
+            '; the broker runs, but this user lacks a permission; use the broker user of an '
+            'operator ("Configuration of operators" in the manual)',
+        ),
+        (
+            OPERATOR,
+            '[worker]\ntopic = other\n',
+            "access to topic 'other' in exchange",
+            'compare the topic with "rabbitmqctl list_topic_permissions"',
+        ),
+    ],
+    ids=['worker', 'topic'],
+)
+def test_command_without_a_permission_prints_one_error_with_the_remedy(
+    user, settings, access, remedy, secured, worker, tmp_path
+):
+    """The error tells topic permissions apart; oslo.messaging logs nothing beside."""
     config = tmp_path / 'worker.conf'
-    config.write_text(f'[DEFAULT]\ntransport_url = {url_of(secured, WORKER)}\n')
+    config.write_text(f'[DEFAULT]\ntransport_url = {url_of(secured, user)}\n{settings}')
 
     done = run('placement-policy', 'ping', '--config-file', config)
 
     (line,) = done.stderr.splitlines()
     assert line.startswith('placement-policy ping: The request could not be delivered: ')
-    assert "access to queue 'reply_" in line
-    assert line.endswith(
-        '; the broker runs, but this user lacks a permission; use the broker user of an operator '
-        '("Configuration of operators" in the manual)'
-    )
+    assert access in line
+    assert line.endswith(remedy)
 
 
 @pytest.fixture(scope='module')
@@ -162,22 +180,6 @@ def test_ping_and_check_as_operator_get_a_reply(operator_config, worker, tmp_pat
     assert 'hostname' in placement_policy(operator_config, 'ping')
     (tmp_path / 'request.json').write_bytes(msgspec.json.encode(GOOD))
     assert 'OK' in placement_policy(operator_config, 'check', tmp_path / 'request.json')
-
-
-def test_check_on_a_topic_that_the_operator_must_not_write_names_the_topic_permissions(
-    secured, worker, tmp_path
-):
-    """The error tells topic permissions apart, which `rabbitmqctl list_permissions` omits."""
-    config = tmp_path / 'other.conf'
-    config.write_text(
-        f'[DEFAULT]\ntransport_url = {url_of(secured, OPERATOR)}\n[worker]\ntopic = other\n'
-    )
-
-    done = run('placement-policy', 'ping', '--config-file', config)
-
-    (line,) = done.stderr.splitlines()
-    assert "access to topic 'other' in exchange" in line
-    assert line.endswith('compare the topic with "rabbitmqctl list_topic_permissions"')
 
 
 def test_parked_requests_as_operator_are_listed_shown_retried_and_dropped(
@@ -541,21 +543,21 @@ def test_worker_at_a_broker_without_tls_reports_it(own_broker, certificates, tmp
     )
 
 
+HOSTS, NOWHERE = '/etc/hosts', '/nonexistent'
+
+
 @pytest.mark.parametrize(
     ('files', 'message'),
     [
-        (
-            {'ssl_ca_file': '/nonexistent'},
-            'ssl_ca_file cannot be read: /nonexistent: No such file or directory',
-        ),
+        ({'ssl_ca_file': NOWHERE}, 'ssl_ca_file cannot be read: /nonexistent: No such file'),
         ({'ssl_ca_file': '/'}, 'ssl_ca_file cannot be read: /: Is a directory'),
-        ({'ssl_ca_file': '/etc/hosts'}, 'ssl_ca_file = /etc/hosts cannot be used: '),
+        ({'ssl_ca_file': HOSTS}, 'ssl_ca_file = /etc/hosts cannot be used: '),
         (
-            {'ssl_cert_file': '/etc/hosts', 'ssl_key_file': '/etc/hosts'},
+            {'ssl_cert_file': HOSTS, 'ssl_key_file': HOSTS},
             'ssl_cert_file = /etc/hosts cannot be used: ',
         ),
         (
-            {'ssl_cert_file': '/etc/hosts', 'ssl_key_file': '/nonexistent'},
+            {'ssl_cert_file': HOSTS, 'ssl_key_file': NOWHERE},
             'ssl_key_file cannot be read: /nonexistent',
         ),
     ],

@@ -288,23 +288,6 @@ def test_malformed_messages_are_all_acknowledged(start_worker, own_broker):
     assert worker.stop() == 0  # before its broker, which ends with this test
 
 
-def test_dead_reply_queues_leave_threads_for_other_calls(start_worker):
-    """Replies to dead queues, as many as threads, leave half of the threads to other calls."""
-    worker = start_worker(threads=8, reply_timeout_s=900)  # longer than the calls wait
-    dead = [
-        (
-            f'dead {n}',
-            enveloped({**CALL, **NO_REPLY_QUEUE, '_reply_q': f'reply_dead_{n}'}).encode(),
-            {},
-        )
-        for n in range(8)
-    ]
-    with closing(worker.client()) as client:
-        publish(worker, dead)
-        answered(client)
-        answered(client)
-
-
 def test_large_bodies_of_integers_leak_no_memory(start_worker):
     """Bodies of 10 million integers at any place take at most 50 MiB more when they come again."""
     worker = start_worker()

@@ -254,6 +254,11 @@ def watched_broker():
         broker.close()
 
 
+def rabbitmq_samples(port, path):
+    families = text_string_to_metric_families(get(port, path, 'text/plain'))
+    return [sample for family in families for sample in family.samples]
+
+
 @pytest.mark.long
 def test_queue_metrics_of_rabbitmq_have_the_names_that_the_alert_rules_use(
     start_worker, watched_broker
@@ -264,11 +269,9 @@ def test_queue_metrics_of_rabbitmq_have_the_names_that_the_alert_rules_use(
 
     def queue_values(what):
         asked = '/metrics/detailed?family=queue_coarse_metrics&family=queue_consumer_count'
-        text = get(port, asked, 'text/plain')
-        samples = [one for family in text_string_to_metric_families(text) for one in family.samples]
         return {
             one.labels['queue']: one.value
-            for one in samples
+            for one in rabbitmq_samples(port, asked)
             if one.name == f'rabbitmq_detailed_queue_{what}' and one.labels['vhost'] == '/'
         }
 
@@ -296,11 +299,9 @@ def test_call_that_no_worker_takes_in_time_is_removed_and_counted_by_the_broker(
     worker.stop()
 
     def expired():
-        families = text_string_to_metric_families(get(port, '/metrics', 'text/plain'))
-        samples = [one for family in families for one in family.samples]
         return sum(
             one.value
-            for one in samples
+            for one in rabbitmq_samples(port, '/metrics')
             if one.name == 'rabbitmq_global_messages_dead_lettered_expired_total'
             and one.labels['queue_type'] == 'rabbit_quorum_queue'
         )

@@ -5,7 +5,7 @@ redirect.
 import json
 import uuid
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import ExitStack, closing, contextmanager
 
 import amqp
 import pytest
@@ -13,6 +13,7 @@ import pytest
 from placement_worker import errors
 from placement_worker.contract.model import ReplyTo
 from placement_worker.contract.rpc import EXCHANGE
+from tests.broker import Broker
 from tests.factories import changed
 from tests.functional.conftest import amqp as amqp_connection
 from tests.functional.conftest import message_count, raw_client
@@ -58,17 +59,20 @@ def call(client, count):
         assert client.policy_check(GOOD).action.data['status'] == 'OK'
 
 
-def test_80_casts_whose_reply_queue_rejects_disturb_no_call_and_no_stop(start_worker, channel):
-    """A reply queue that rejects holds up neither the calls beside it nor SIGTERM."""
+@pytest.mark.parametrize('refused', ['casts', 'calls', 'calls of callers that are gone'])
+def test_80_replies_that_are_refused_disturb_no_call_and_no_stop(refused, start_worker, channel):
+    """Replies that a queue rejects, or that have no queue, hold up neither calls nor SIGTERM."""
     worker = start_worker(**FOR_LONG)
-    full_queue(channel, REFUSING, REFUSING)
+    full = f'reply_{uuid.uuid4().hex}'
+    full_queue(channel, full, REFUSING)
     with closing(worker.client()) as client:
-        for number in range(80):
-            client.cast_check(
-                GOOD,
-                ReplyTo(REFUSING, REFUSING, 'policy_checked'),
-                {'request_id': f'refused-{number}'},
-            )
+        for _ in range(80):
+            if refused == 'casts':
+                client.cast_check(GOOD, ReplyTo(REFUSING, full, 'policy_checked'))
+            elif refused == 'calls':
+                publish_call(channel, worker.topic, full)
+            else:
+                publish_call(channel, worker.topic, f'reply_{uuid.uuid4().hex}')
         call(client, 30)
 
     assert worker.stop() == 0
@@ -110,19 +114,6 @@ def test_a_reply_waits_for_a_full_queue_and_arrives_when_there_is_room(start_wor
     assert (message['method'], message['args']['request_id']) == ('policy_checked', 'patient')
 
 
-def test_callers_whose_reply_queue_rejects_disturb_no_other_call_and_no_stop(start_worker, channel):
-    """Replies to calls that the reply queue rejects hold up neither other calls nor SIGTERM."""
-    worker = start_worker(**FOR_LONG)
-    reply_queue = f'reply_{uuid.uuid4().hex}'
-    full_queue(channel, reply_queue)
-    with closing(worker.client()) as client:
-        for _ in range(80):
-            publish_call(channel, worker.topic, reply_queue)
-        call(client, 30)
-
-    assert worker.stop() == 0
-
-
 def test_replies_that_a_missing_queue_refuses_all_arrive_when_the_queue_returns(
     start_worker, channel
 ):
@@ -139,15 +130,6 @@ def test_replies_that_a_missing_queue_refuses_all_arrive_when_the_queue_returns(
 
     wait_for(lambda: channel.queue_declare(reply_queue, passive=True).message_count == count)
     assert 'Dropped' not in worker.log.read_text()
-
-
-def test_64_callers_that_are_gone_hold_up_no_other_call(start_worker, channel):
-    """Replies to callers that are gone, each with a reply queue of its own, hold up no call."""
-    worker = start_worker(**FOR_LONG)
-    with closing(worker.client()) as client:
-        for _ in range(64):
-            publish_call(channel, worker.topic, f'reply_{uuid.uuid4().hex}')
-        call(client, 10)
 
 
 def test_notifications_that_their_queue_rejects_disturb_no_call_and_no_stop(start_worker, channel):
@@ -360,58 +342,59 @@ def begun_cast(worker, broker, gate, request_id):
     return queue
 
 
-@pytest.fixture
-def waiting_cast(start_worker, own_broker, gate):
-    """A worker whose reply to a cast meets a memory alarm, and the queue that the reply goes to."""
-    worker = start_worker(url=own_broker.url)
+@contextmanager
+def killed(broker):
+    broker.kill()
+    try:
+        yield
+    finally:
+        broker.start()
+
+
+# Outages by what the log says of a reply in them, and the numbers of replies that may arrive.
+OUTAGES = {
+    'alarm': (Broker.memory_alarm, BLOCKED, {1}),
+    'killed': (killed, 'Retrying the reply to request waiting', {1, 2}),
+}
+
+
+@pytest.fixture(params=OUTAGES)
+def waiting_cast(request, start_worker, own_broker, gate):
+    """A worker whose reply meets an outage; a function that ends it, and a condition to wait for
+    that the reply has arrived.
+    """
+    outage, line, counts = OUTAGES[request.param]
+    worker = start_worker(url=own_broker.url, reply_timeout_s=1)
     queue = begun_cast(worker, own_broker, gate, 'waiting')
-    with own_broker.memory_alarm():
+    with ExitStack() as lasting:
+        lasting.enter_context(outage(own_broker))
         gate.open()
-        wait_for(lambda: BLOCKED in worker.log.read_text())
-        yield worker, queue
+        wait_for(lambda: line in worker.log.read_text())
+        yield worker, lasting.close, lambda: message_count(own_broker.url, queue) in counts
 
 
 @pytest.mark.long
-def test_a_reply_outlives_a_memory_alarm(waiting_cast, own_broker):
-    """A reply that a memory alarm holds up goes out once, when the alarm ends."""
-    worker, queue = waiting_cast
-    assert message_count(own_broker.url, queue) == 0
+def test_a_reply_outlives_an_outage_of_the_broker(waiting_cast):
+    """A reply that an alarm or a restart holds up goes out after it, and no bound counts it."""
+    worker, end_outage, has_reply = waiting_cast
+    end_outage()
 
-    own_broker.end_memory_alarm()
-
-    wait_for(lambda: message_count(own_broker.url, queue) == 1)
+    wait_for(has_reply)
     assert 'Dropped' not in worker.log.read_text()
 
 
 @pytest.mark.long
-def test_a_memory_alarm_makes_no_stop_wait_and_loses_no_request(
+def test_an_outage_of_the_broker_makes_no_stop_wait_and_loses_no_request(
     waiting_cast, own_broker, start_worker
 ):
-    """SIGTERM ends a wait for a blocked broker, and another worker gets the request."""
-    worker, queue = waiting_cast
-    assert message_count(own_broker.url, queue) == 0
+    """SIGTERM ends a wait for the broker, and another worker gets the request."""
+    worker, end_outage, has_reply = waiting_cast
 
     assert worker.stop() == 0
-    own_broker.end_memory_alarm()
+    end_outage()
     start_worker(url=own_broker.url, topic=worker.topic)
 
-    wait_for(lambda: message_count(own_broker.url, queue) >= 1)
-
-
-@pytest.mark.long
-def test_a_reply_outlives_a_restart_of_the_broker(start_worker, own_broker, gate):
-    """A broker that is away when a reply is due gets it when it is back; the request is not
-    forgotten.
-    """
-    worker = start_worker(url=own_broker.url, reply_timeout_s=1)
-    queue = begun_cast(worker, own_broker, gate, 'away')
-    own_broker.kill()
-    gate.open()
-    wait_for(lambda: 'Retrying the reply to request away' in worker.log.read_text())
-    own_broker.start()
-
-    wait_for(lambda: message_count(own_broker.url, queue) >= 1)
-    assert 'Dropped' not in worker.log.read_text()
+    wait_for(has_reply)
 
 
 @pytest.mark.long
@@ -433,19 +416,3 @@ def test_stop_after_a_restart_of_the_broker_replies_to_the_request_in_flight(
     assert worker.stop() == 0
     assert 'Requeued' not in worker.log.read_text()
     assert message_count(own_broker.url, queue) == 1
-
-
-@pytest.mark.long
-def test_a_broker_that_is_away_makes_no_stop_wait_for_a_reply(start_worker, own_broker, gate):
-    """SIGTERM ends a wait for a broker that is away, and another worker replies when it is back."""
-    worker = start_worker(url=own_broker.url)
-    queue = begun_cast(worker, own_broker, gate, 'away')
-    own_broker.kill()
-    gate.open()
-    wait_for(lambda: 'Retrying the reply to request away' in worker.log.read_text())
-
-    assert worker.stop() == 0
-    own_broker.start()
-    start_worker(url=own_broker.url, topic=worker.topic)
-
-    wait_for(lambda: message_count(own_broker.url, queue) >= 1)

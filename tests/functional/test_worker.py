@@ -99,21 +99,23 @@ def test_other_methods_reply(client):
     assert client.get_capabilities().pid != os.getpid()
 
 
-def test_call_of_a_method_outside_the_contract_is_refused(raw):
-    """Callers do not reach internals of the worker."""
-    for method in ('_endpoints', '__init__', 'target', 'nothing'):
-        with pytest.raises(oslo_messaging.RemoteError) as refused:
-            raw.call({}, method, request={})
-        assert refused.value.exc_type == 'NoSuchMethod'
+NO_METHOD, NEWER = ('NoSuchMethod', ''), ('UnsupportedVersion', '; this worker has contract 1.1')
 
 
-def test_call_with_a_newer_minor_version_is_refused(raw):
-    """An older worker refuses with the error of oslo.messaging."""
+@pytest.mark.parametrize(
+    ('method', 'version', 'refusal'),
+    [
+        *((name, '1.0', NO_METHOD) for name in ('_endpoints', '__init__', 'target', 'nothing')),
+        ('policy_check', '1.3', NEWER),
+    ],
+)
+def test_call_outside_the_contract_is_refused(raw, method, version, refusal):
+    """Callers reach no internals of the worker; an older worker refuses newer versions."""
     with pytest.raises(oslo_messaging.RemoteError) as refused:
-        raw.prepare(version='1.3').call({}, 'policy_check', request=GOOD)
+        raw.prepare(version=version).call({}, method, request=GOOD)
 
-    assert refused.value.exc_type == 'UnsupportedVersion'
-    assert refused.value.value.endswith('; this worker has contract 1.1')
+    assert refused.value.exc_type == refusal[0]
+    assert refused.value.value.endswith(refusal[1])
 
 
 def test_request_to_a_host_is_handled_by_its_worker(raw):
@@ -350,24 +352,18 @@ def test_stopped_worker_exits_with_0_and_calls_fail(start_worker):
         client.get_capabilities()
 
 
+BROKER = '[DEFAULT]\ntransport_url = {}\n[cloud]\nbackend = inventory\ninventory_file = CLOUD\n'
+
+
 @pytest.mark.parametrize(
     ('config', 'message'),
     [
+        (BROKER.format('hello'), 'The transport URL is not valid: No scheme specified'),
         (
-            '[DEFAULT]\ntransport_url = hello\n'
-            '[cloud]\nbackend = inventory\ninventory_file = CLOUD\n',
-            'The transport URL is not valid: No scheme specified',
-        ),
-        (
-            '[DEFAULT]\ntransport_url = nope://x/\n'
-            '[cloud]\nbackend = inventory\ninventory_file = CLOUD\n',
+            BROKER.format('nope://x/'),
             'The transport URL cannot be used: Failed to load transport driver "nope"',
         ),
-        (
-            '[DEFAULT]\ntransport_url = WRONG\n'
-            '[cloud]\nbackend = inventory\ninventory_file = CLOUD\n',
-            'The broker at 127.0.0.1:',
-        ),
+        (BROKER.format('WRONG'), 'The broker at 127.0.0.1:'),
         (
             '[oslo_messaging_tracing]\ntracing_enabled = true\notlp_protocol = grpc\n',
             '[oslo_messaging_tracing] tracing_enabled needs '

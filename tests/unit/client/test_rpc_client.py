@@ -21,12 +21,13 @@ from tests.waiting import wait_for
 
 CLUSTER = GOOD['cluster']
 ATTACHED = {'cluster': CLUSTER, 'policy': {**GOOD['policies'][0], 'enabled': True}}
+REBALANCED = {'cluster': CLUSTER, 'policies': []}
 PROTECTED = changed(GOOD, lambda check: check['cluster']['nodes'][0].update(data={'protected': 1}))
 
 
-def refused(text, cause):
+def refused(cause):
     """Return the error of the stock driver for an error of py-amqp."""
-    failure = oslo_messaging.MessageDeliveryFailure(text)
+    failure = oslo_messaging.MessageDeliveryFailure()
     failure.__context__ = cause
     return failure
 
@@ -164,42 +165,22 @@ def test_call_without_a_request_id_gets_one_that_a_failure_notes(client, sender)
 @pytest.mark.parametrize(
     ('failure', 'kind', 'message'),
     [
-        (
-            oslo_messaging.MessagingTimeout(),
-            errors.NoWorkerAnswered,
-            'No worker replied on topic placement-worker within 60 s: '
-            'no worker runs, or all threads are occupied',
-        ),
-        (
-            oslo_messaging.RemoteError('KeyError', "'x'", []),
-            errors.WorkerFailed,
-            "policy_type_list failed in the worker: KeyError: 'x'",
-        ),
-        (
-            oslo_messaging.RemoteError('InvalidRequest', 'no name', []),
-            errors.InvalidRequest,
-            'no name',
-        ),
-        (
-            type('RuntimeError_Remote', (RuntimeError,), {})('no', 'result'),
-            errors.WorkerFailed,
-            'policy_type_list failed in the worker: RuntimeError: no, result',
-        ),
-        (
-            refused('Unable to connect', AccessRefused('ACCESS_REFUSED - access to exchange')),
-            errors.BrokerRefused,
-            'The request could not be delivered: ACCESS_REFUSED - access to exchange',
-        ),
-        (
-            refused('', PreconditionFailed('message size 9 is larger than configured max size 8')),
-            errors.InvalidRequest,
-            'The broker refused the request: message size 9 is larger than configured max size 8',
-        ),
-        (
-            refused('', PreconditionFailed("inequivalent arg 'durable'")),
-            errors.QueueMismatch,
-            "The broker refused the request: inequivalent arg 'durable'",
-        ),
+        (oslo_messaging.MessagingTimeout(), errors.NoWorkerAnswered,
+         'No worker replied on topic placement-worker within 60 s: '
+         'no worker runs, or all threads are occupied'),
+        (oslo_messaging.RemoteError('KeyError', "'x'", []), errors.WorkerFailed,
+         "policy_type_list failed in the worker: KeyError: 'x'"),
+        (oslo_messaging.RemoteError('InvalidRequest', 'no name', []), errors.InvalidRequest,
+         'no name'),
+        (type('RuntimeError_Remote', (RuntimeError,), {})('no', 'result'), errors.WorkerFailed,
+         'policy_type_list failed in the worker: RuntimeError: no, result'),
+        (refused(AccessRefused('ACCESS_REFUSED - access to exchange')), errors.BrokerRefused,
+         'The request could not be delivered: ACCESS_REFUSED - access to exchange'),
+        (refused(PreconditionFailed('message size 9 is larger than configured max size 8')),
+         errors.InvalidRequest,
+         'The broker refused the request: message size 9 is larger than configured max size 8'),
+        (refused(PreconditionFailed("inequivalent arg 'durable'")), errors.QueueMismatch,
+         "The broker refused the request: inequivalent arg 'durable'"),
     ],
 )  # fmt: skip
 def test_call_that_fails_raises_an_error_of_the_package(failure, kind, message, client, sender):
@@ -227,28 +208,19 @@ UNDELIVERABLE = oslo_messaging.MessageUndeliverable(None, 'e', 'k', None)
 @pytest.mark.parametrize(
     ('failures', 'kind', 'message'),
     [
-        (
-            [NotFound('no queue')],
-            errors.NoWorkerAnswered,
-            'There is no queue for topic placement-worker.h: no worker with [worker] host = h has '
-            'served this topic of exchange placement_worker; start one, or correct the topic or '
-            'the exchange',
-        ),
-        (
-            [None, AccessRefused('access refused')],
-            errors.NoWorkerAnswered,
-            'Queue placement-worker.h exists, but is not bound to exchange placement_worker: '
-            'start a worker again, which binds it or says why it cannot',
-        ),
-        (
-            [None, PreconditionFailed("inequivalent arg 'x-queue-type'")],
-            errors.QueueMismatch,
-            'Exchange placement_worker or queue placement-worker.h exists on the broker with '
-            "other options than it needs: inequivalent arg 'x-queue-type'. Use other names, or "
-            'delete it when it is not in use',
-        ),
+        ([NotFound('no queue')], errors.NoWorkerAnswered,
+         'There is no queue for topic placement-worker.h: no worker with [worker] host = h has '
+         'served this topic of exchange placement_worker; start one, or correct the topic or '
+         'the exchange'),
+        ([None, AccessRefused('access refused')], errors.NoWorkerAnswered,
+         'Queue placement-worker.h exists, but is not bound to exchange placement_worker: '
+         'start a worker again, which binds it or says why it cannot'),
+        ([None, PreconditionFailed("inequivalent arg 'x-queue-type'")], errors.QueueMismatch,
+         'Exchange placement_worker or queue placement-worker.h exists on the broker with '
+         "other options than it needs: inequivalent arg 'x-queue-type'. Use other names, or "
+         'delete it when it is not in use'),
     ],
-)
+)  # fmt: skip
 def test_request_without_a_bound_queue_says_whether_the_queue_exists(
     failures, kind, message, sender, channel
 ):
@@ -276,13 +248,7 @@ def test_queue_that_lost_its_binding_is_bound_and_gets_the_request(client, sende
 @pytest.mark.parametrize(
     ('method', 'asked', 'topic', 'lacks', 'version'),
     [
-        (
-            'policy_rebalance',
-            {'cluster': CLUSTER, 'policies': []},
-            TOPIC,
-            'policy_rebalance',
-            '1.1',
-        ),
+        ('policy_rebalance', REBALANCED, TOPIC, 'policy_rebalance', '1.1'),
         ('policy_check', PROTECTED, TOPIC, 'protection of nodes', '1.1'),
         ('policy_attach', ATTACHED, SLOW_TOPIC, 'policy_attach', '1.0'),
     ],
@@ -317,7 +283,7 @@ def test_call_whose_publication_fails_is_repeated_on_a_fresh_client(client, send
 def test_call_whose_publication_fails_until_its_timeout_names_the_cause(sender):
     """The last error of the broker reaches the caller within the timeout."""
     sender.failure = oslo_messaging.MessageDeliveryFailure('nacked')
-    client = PolicyClient('rabbit://', timeout_s=0.3)
+    client = PolicyClient('rabbit://', timeout_s=1)
     began = time.monotonic()
 
     with pytest.raises(
@@ -325,7 +291,7 @@ def test_call_whose_publication_fails_until_its_timeout_names_the_cause(sender):
     ):
         client.policy_type_list()
 
-    assert 0.3 <= time.monotonic() - began < 30
+    assert 1 <= time.monotonic() - began < 30
 
 
 @pytest.fixture

@@ -49,68 +49,47 @@ def test_private_functions_have_the_parameters_that_are_used(function):
     assert ' '.join(inspect.signature(function).parameters) == PARAMETERS[function]
 
 
-@pytest.mark.parametrize(
-    ('where', 'words'),
-    [
-        (
-            rpc_server.RPCServer._process_incoming,
-            ['incoming[0]', 'message.acknowledge()', 'message.reply(res)'],
-        ),
-        (rpc_server.RPCServer.__init__, ['self._target = target']),
-        (
-            rpc_dispatcher.RPCDispatcher._watchdog,
-            ['incoming.heartbeat()\n            except Exception', 'break'],
-        ),
-        (messaging_server.MessageHandlingServer.__init__, ['self.listener = None']),
-        (messaging_server.MessageHandlingServer.start, ['self.listener = self._create_listener()']),
-        (
-            base.PollStyleListenerAdapter.__init__,
-            ['self._poll_style_listener = poll_style_listener'],
-        ),
-        (amqpdriver.AMQPIncomingMessage.reply, ['self.listener.driver', 'self.orig_msg_id']),
-        (
-            amqpdriver.AMQPIncomingMessage._send_reply,
-            [
-                "'result': reply, 'failure': failure, 'ending': ending",
-                "'_msg_id': self.msg_id",
-                'self.reply_q',
-            ],
-        ),
-        (
-            base.PollStyleListenerAdapter.stop,
-            ['_poll_style_listener.stop()', '_listen_thread.join()'],
-        ),
-        (base.PollStyleListenerAdapter._runner, ['while self._started', 'if not incoming']),
-        (impl_rabbit.RabbitMessage.__init__, ['self._raw_message = raw_message']),
-        (impl_rabbit.Connection.declare_consumer, ['self._consumers[consumer] = tag']),
-        (impl_rabbit.Connection.__init__, ["'confirm_publish': True"]),
-        (
-            impl_rabbit.Connection.ensure_connection,
-            ['max_retries=self.max_retries', '_set_current_channel(None)'],
-        ),
-        (
-            impl_rabbit.Connection._set_current_channel,
-            ['for consumer in self._consumers', 'consumer.declare(self)'],
-        ),
-        (impl_rabbit.Consumer.consume, ['callback=self._callback', 'consumer_tag=str(tag)']),
-        (impl_rabbit.Consumer.declare, ['self.queue = kombu.entity.Queue(']),
-        (common.ConnectionContext.__init__, ['self.connection = connection_pool.create(purpose)']),
-        (
-            impl_rabbit.Consumer._callback,
-            ['self.callback(RabbitMessage(message))', 'message.reject()'],
-        ),
-        (
-            amqpdriver.AMQPDriverBase.listen,
-            ['declare_topic_consumer', "'{}.{}'.format(target.topic"],
-        ),
+CODE = {
+    rpc_server.RPCServer._process_incoming: [
+        'incoming[0]', 'message.acknowledge()', 'message.reply(res)',
     ],
-    ids=lambda value: getattr(value, '__qualname__', ''),
-)
-def test_private_functions_have_the_code_that_is_relied_on(where, words):
-    """A release that changes the behavior of a private function fails here."""
-    source = inspect.getsource(where)
+    rpc_server.RPCServer.__init__: ['self._target = target'],
+    rpc_dispatcher.RPCDispatcher._watchdog: [
+        'incoming.heartbeat()\n            except Exception', 'break',
+    ],
+    messaging_server.MessageHandlingServer.__init__: ['self.listener = None'],
+    messaging_server.MessageHandlingServer.start: ['self.listener = self._create_listener()'],
+    base.PollStyleListenerAdapter.__init__: ['self._poll_style_listener = poll_style_listener'],
+    base.PollStyleListenerAdapter.stop: ['_poll_style_listener.stop()', '_listen_thread.join()'],
+    base.PollStyleListenerAdapter._runner: ['while self._started', 'if not incoming'],
+    amqpdriver.AMQPIncomingMessage.reply: ['self.listener.driver', 'self.orig_msg_id'],
+    amqpdriver.AMQPIncomingMessage._send_reply: [
+        "'result': reply, 'failure': failure, 'ending': ending", "'_msg_id': self.msg_id",
+        'self.reply_q',
+    ],
+    amqpdriver.AMQPDriverBase.listen: ['declare_topic_consumer', "'{}.{}'.format(target.topic"],
+    impl_rabbit.RabbitMessage.__init__: ['self._raw_message = raw_message'],
+    impl_rabbit.Connection.__init__: ["'confirm_publish': True"],
+    impl_rabbit.Connection.declare_consumer: ['self._consumers[consumer] = tag'],
+    impl_rabbit.Connection.ensure_connection: [
+        'max_retries=self.max_retries', '_set_current_channel(None)',
+    ],
+    impl_rabbit.Connection._set_current_channel: [
+        'for consumer in self._consumers', 'consumer.declare(self)',
+    ],
+    impl_rabbit.Consumer.consume: ['callback=self._callback', 'consumer_tag=str(tag)'],
+    impl_rabbit.Consumer.declare: ['self.queue.declare()'],
+    impl_rabbit.Consumer._callback: ['self.callback(RabbitMessage(message))', 'message.reject()'],
+    common.ConnectionContext.__init__: ['self.connection = connection_pool.create(purpose)'],
+}  # fmt: skip
 
-    assert [word for word in words if word not in source] == []
+
+@pytest.mark.parametrize('function', CODE, ids=lambda function: function.__qualname__)
+def test_private_functions_have_the_code_that_is_relied_on(function):
+    """A release that changes the behavior of a private function fails here."""
+    source = inspect.getsource(function)
+
+    assert [word for word in CODE[function] if word not in source] == []
 
 
 def test_private_names_exist():

@@ -1,7 +1,6 @@
 """Poison messages: moves to the isolation queue and to the parking lot."""
 
 import contextlib
-import functools
 import logging
 import threading
 from types import SimpleNamespace
@@ -18,7 +17,7 @@ from placement_worker.late_ack.poison import PoisonMessages
 from placement_worker.late_ack.request import Hooks
 from placement_worker.late_ack.server import LateAckServer
 from placement_worker.messaging.rpc_server import ContextSerializer
-from tests.unit.late_ack.fakes import Connection, Delivery, Driver, Transport, deliver, turn
+from tests.unit.late_ack.fakes import TARGET, Connection, Delivery, Driver, Transport, deliver, turn
 
 
 class Endpoint:
@@ -52,36 +51,37 @@ def log():
     return []
 
 
-@pytest.fixture
-def handle(log):
-    """Let a server of one process handle a delivery in a thread; return thread, poll and moves."""
-    transport, crashes = oslo_messaging.get_rpc_transport(cfg.CONF, 'fake:'), Crashes()
-
-    def handling(delivery, limit):
-        moved = threading.Event()
-        target = oslo_messaging.Target(topic='t', server='s')
-        messages = PoisonMessages(limit, lambda *_: moved.set(), ValueError, crashes)
-        made = functools.partial(LateAckServer, poison=messages)
-        server = oslo_messaging.get_rpc_server(transport, target, [Endpoint(log)], server_cls=made)
-        connection = Connection()
-        listener = LateAckListener(Driver(), connection)
-        deliver(listener, delivery)
-        thread = threading.Thread(target=server._process_incoming, args=(listener.poll(),))
-        thread.start()
-        return thread, lambda: turn(listener, connection), moved
-
-    return handling
+def begin(connection, delivery, messages, endpoints=(), **hooks):
+    """Return a thread in which a server handles a delivery, the listener and the request."""
+    listener = LateAckListener(Driver(), connection, hooks=Hooks(**hooks))
+    methods = RPCDispatcher(endpoints, ContextSerializer())
+    server = LateAckServer(Transport(), TARGET, methods, poison=messages)
+    deliver(listener, delivery)
+    (request,) = incoming = listener.poll()
+    return threading.Thread(target=server._process_incoming, args=(incoming,)), listener, request
 
 
-def test_isolated_request_waits_until_moves_of_its_process_are_acknowledged(handle, log):
+def above_limit():
+    delivery = Delivery('u1', redelivered=True)
+    delivery._raw_message.headers['x-delivery-count'] = 4
+    return delivery
+
+
+def test_isolated_request_waits_until_moves_of_its_process_are_acknowledged(log):
     """A process handles a moved request only after the broker knows that it was moved."""
-    above_limit = Delivery('u1', redelivered=True)
-    above_limit._raw_message.headers['x-delivery-count'] = 4
-    above_limit.acknowledge = lambda: log.append('acknowledged')
+    crashes, moved, delivery = Crashes(), threading.Event(), above_limit()
+    delivery.acknowledge = lambda: log.append('acknowledged')
 
-    moving, poll, moved = handle(above_limit, DeathLimit(1, 'isolation', parks=False))
+    def handle(delivery, limit):
+        connection = Connection()
+        messages = PoisonMessages(limit, lambda *_: moved.set(), ValueError, crashes)
+        thread, listener, _ = begin(connection, delivery, messages, [Endpoint(log)])
+        thread.start()
+        return thread, lambda: turn(listener, connection)
+
+    moving, poll = handle(delivery, DeathLimit(1, 'isolation', parks=False))
     assert moved.wait(10)
-    isolated, _, _ = handle(Delivery('u1'), DeathLimit(1, 'parked', parks=True))
+    isolated, _ = handle(Delivery('u1'), DeathLimit(1, 'parked', parks=True))
     isolated.join(0.2)
     poll()
     moving.join()
@@ -101,15 +101,11 @@ def test_request_that_waits_for_its_turn_is_not_in_flight_and_returns_at_a_stop(
             assert may_begin.wait(10)
             yield
 
-    limit = DeathLimit(2, 'isolation', parks=False)
+    limit, delivery = DeathLimit(2, 'isolation', parks=False), Delivery('u1')
     messages = PoisonMessages(limit, lambda *_: None, ValueError, Busy())
-    target = oslo_messaging.Target(topic='t', server='s')
-    methods = RPCDispatcher([Endpoint(log)], ContextSerializer())
-    server = LateAckServer(Transport(), target, methods, poison=messages)
-    hooks = Hooks(on_event=lambda event, _: log.append(event))
-    listener, delivery = LateAckListener(Driver(), connection, hooks=hooks), Delivery('u1')
-    deliver(listener, delivery)
-    thread = threading.Thread(target=server._process_incoming, args=(listener.poll(),))
+    thread, listener, _ = begin(
+        connection, delivery, messages, [Endpoint(log)], on_event=lambda event, _: log.append(event)
+    )
     thread.start()
     assert waits.wait(10)
     assert listener.in_flight.oldest() is None
@@ -149,19 +145,12 @@ def divert(connection, monkeypatch):
 
     def diverting(forward, reply):
         cfg.CONF([], default_config_files=[])
-        hooks = Hooks(describe=lambda message: f'{message["method"]}: ')
-        listener = LateAckListener(Driver(), connection, hooks=hooks)
-        limit = DeathLimit(1, 'parked', parks=True)
-        target = oslo_messaging.Target(topic='t', server='s')
+        delivery, limit = above_limit(), DeathLimit(1, 'parked', parks=True)
         messages = PoisonMessages(limit, forward, ValueError, Crashes())
-        dispatcher = RPCDispatcher([], ContextSerializer())
-        server = LateAckServer(Transport(), target, dispatcher, poison=messages)
-        delivery = Delivery('u1', redelivered=True)
-        delivery._raw_message.headers['x-delivery-count'] = 4
-        deliver(listener, delivery)
-        (request,) = incoming = listener.poll()
+        processing, listener, request = begin(
+            connection, delivery, messages, describe=lambda message: f'{message["method"]}: '
+        )
         request.reply = reply
-        processing = threading.Thread(target=server._process_incoming, args=(incoming,))
         processing.start()
         while processing.is_alive():
             turn(listener, connection)

@@ -15,6 +15,7 @@ import pytest
 TOPIC, ISOLATION, LOT = 'topic', 'isolation queue', 'parking lot'
 LATE, EARLY = ('confirm', 'acknowledge'), ('acknowledge', 'confirm')  # after the reply is sent
 MOVED, HANDLED = ('move', 'report'), ('crash', *LATE)  # steps of requests above and below the limit
+MOVES_TO = {TOPIC: ISOLATION, ISOLATION: LOT}
 POISON = {'poison': 'a'}
 # `holder`: the process that has not settled the message.
 # `deaths`: host, queue, request. `settled`: the requests whose callers have the reply or gave up.
@@ -96,18 +97,12 @@ def death(run, protocol):
 def interrupted(state, processes):
     """Yield the states after processes lose their connections, before their next steps."""
     flying = [r for r in state.runs if r.process in processes and r.step in ('move', 'confirm')]
-    kept = [c for c in state.copies if c.holder not in processes]
-    lost = [c._replace(holder=0) for c in state.copies if c not in kept]
+    copies = [c._replace(holder=0) if c.holder in processes else c for c in state.copies]
     runs = tuple(run for run in state.runs if run not in flying or run.step != 'move')
-    for arrived in product((False, True), repeat=len(flying)):
-        sent = [run for run, has_arrived in zip(flying, arrived, strict=True) if has_arrived]
-        moved = [
-            Copy(r.request, LOT if r.queue == ISOLATION else ISOLATION)
-            for r in sent
-            if r.step == 'move'
-        ]
-        settled = state.settled | {run.request for run in sent if run.step != 'move'}
-        yield state._replace(copies=(*kept, *lost, *moved), runs=runs, settled=settled)
+    for arrived in product(*((None, run) for run in flying)):
+        moved = [Copy(r.request, MOVES_TO[r.queue]) for r in arrived if r and r.step == 'move']
+        settled = state.settled | {r.request for r in arrived if r and r.step == 'confirm'}
+        yield state._replace(copies=(*copies, *moved), runs=runs, settled=settled)
 
 
 @functools.cache

@@ -164,14 +164,6 @@ def test_request_with_an_amqp_reply_to_alone_is_refused_and_its_sender_gets_the_
     ]
 
 
-def test_refused_request_writes_no_error_to_a_queue_with_a_chosen_name(receive):
-    """A sender cannot make the worker write to a queue of workers or of notifications."""
-    replies = Sent()
-
-    assert receive({'method': 'm'}, replies, reply_to='notifications.info') == (True, False)
-    assert replies.messages == []
-
-
 @pytest.mark.parametrize('failure', [OSError('missing'), Redeliver('away')])
 def test_refused_request_whose_sender_is_gone_is_dropped(receive, caplog, failure):
     """An error that cannot be sent is logged, and the request is dropped."""
@@ -179,6 +171,17 @@ def test_refused_request_whose_sender_is_gone_is_dropped(receive, caplog, failur
     assert f"Failed to report the refusal to queue 'amq.gen-x7': {failure}" in caplog.messages
 
 
-def test_call_with_an_amqp_reply_to_is_handled(receive):
-    """A call in oslo.messaging's envelope may have the AMQP property, which is ignored."""
-    assert receive(CALL, Sent(), reply_to='amq.gen-x7') == (False, True)
+@pytest.mark.parametrize(
+    ('message', 'queue', 'outcome'),
+    [(CALL, 'amq.gen-x7', (False, True)), ({'method': 'm'}, 'notifications.info', (True, False))],
+)
+def test_amqp_reply_to_of_a_call_or_to_a_queue_with_a_chosen_name_is_ignored(
+    receive, message, queue, outcome
+):
+    """A call in oslo.messaging's envelope is handled; no sender makes the worker write to a queue
+    of workers or of notifications.
+    """
+    replies = Sent()
+
+    assert receive(message, replies, reply_to=queue) == outcome
+    assert replies.messages == []

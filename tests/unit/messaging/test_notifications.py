@@ -38,27 +38,19 @@ def configured(tmp_path):
 @pytest.mark.parametrize(
     ('options', 'message'),
     [
-        (
-            'transport_url = foo',
-            'transport_url: The transport URL is not valid: No scheme specified; '
-            'expected rabbit://user:password@host:port/vhost',
-        ),
-        (
-            'transport_url = rabbit://audit:Sec/ret@127.0.0.1:5672/',
-            'transport_url: The transport URL is not valid: after host and colon it needs a '
-            f'number; {transport.ENCODING}',
-        ),
-        (
-            'transport_url = rabbit://audit:Secret@127.0.0.1/?ssl=perhaps',
-            "transport_url: The transport URL cannot be used: Unexpected boolean value 'perhaps'",
-        ),
-        (
-            'driver = messagingv2\ndriver = messagingv3',
-            'driver: Unknown driver messagingv3; '
-            'installed drivers: log, messaging, messagingv2, noop, routing, test',
-        ),
+        ('transport_url = foo',
+         'transport_url: The transport URL is not valid: No scheme specified; '
+         'expected rabbit://user:password@host:port/vhost'),
+        ('transport_url = rabbit://audit:Sec/ret@127.0.0.1:5672/',
+         'transport_url: The transport URL is not valid: after host and colon it needs a '
+         f'number; {transport.ENCODING}'),
+        ('transport_url = rabbit://audit:Secret@127.0.0.1/?ssl=perhaps',
+         "transport_url: The transport URL cannot be used: Unexpected boolean value 'perhaps'"),
+        ('driver = messagingv2\ndriver = messagingv3',
+         'driver: Unknown driver messagingv3; '
+         'installed drivers: log, messaging, messagingv2, noop, routing, test'),
     ],
-)
+)  # fmt: skip
 def test_options_that_cannot_be_used_are_refused_without_the_password(options, message, configured):
     """The parent refuses an unusable address or driver in one line that shows no password."""
     with pytest.raises(ConfigurationError) as raised:
