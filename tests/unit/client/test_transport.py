@@ -1,6 +1,7 @@
 """The URL of the broker, the transports of oslo.messaging, and connections outside of them."""
 
 import math
+import re
 import socket
 import ssl
 import sys
@@ -107,26 +108,35 @@ def test_connect_with_a_url_of_another_protocol_names_the_expected_one(scheme, c
         load_transport_url(conf, f'{scheme}://h/')
 
 
-@pytest.mark.parametrize(
-    'url',
-    [
-        'rabbit://u:s3@cr/3t:cr@h:1/v',
-        'rabbit://u:s3@cr/3t#x@h:1/v',
-        'rabbit://u:s3/cr3t@h:1/v',
-        'rabbit://u:3/cr3t@h:1/v',
-        'rabbit://u:s3#cr3t@h:1/v',
-        'rabbit://u:3?cr3t@h:1/v',
-        'rabbit://u:s3,cr3t@h:1/v',
-    ],
-)
-def test_transport_url_with_an_unencoded_password_shows_the_remedy_and_no_part_of_it(url, conf):
-    """The error asks for percent-encoding; a rest of the password is not taken for a host."""
-    with pytest.raises(ConfigurationError) as raised:
-        transport_url(conf, url)
+SLASH = 'cannot connect with a / in user or password'
+VHOST = 'cannot connect to a virtual host with'
 
-    text = str(raised.value)
-    assert 'percent-encode each of ? # @ , : % [ ] and $ in user, password' in text
-    assert not [part for part in ('s3', 'cr', '3t') if part in text]
+
+@pytest.mark.parametrize(
+    ('rest', 'text'),
+    [
+        *((rest, 'percent-encode each of ? # @ , : % [ ] and $ in user, password') for rest in (
+            'u:s3@cr/3t:cr@h:1/v', 'u:s3@cr/3t#x@h:1/v', 'u:s3/cr3t@h:1/v', 'u:3/cr3t@h:1/v',
+            'u:s3#cr3t@h:1/v', 'u:3?cr3t@h:1/v', 'u:s3,cr3t@h:1/v',
+        )),
+        # These reach oslo.messaging, which does not pass them on, encoded or not.
+        ('u:s3%2Fcr3t@h:1/v', SLASH),
+        ('s3%2F:cr3t@h:1/v', SLASH),
+        ('u:p@h:1,u:s3%2Fcr3t@i:1/v', SLASH),
+        ('u:p@h:1/s3%23cr3t', VHOST),
+        ('u:p@h:1/s3%3Fcr3t', VHOST),
+        ('u:p@h:1/s3%2541', VHOST),
+        ('u:p@h:65535,u:p@i:65536/v', 'a port is above 65535'),
+    ],
+)  # fmt: skip
+def test_transport_url_that_kombu_would_not_get_is_refused_with_the_remedy(rest, text, conf):
+    """A worker would try to connect for ever; a rest of the password is not taken for a host, and
+    the error shows no part of it.
+    """
+    with pytest.raises(ConfigurationError, match=re.escape(text)) as raised:
+        transport_url(conf, f'rabbit://{rest}')
+
+    assert not [part for part in ('s3', 'cr', '3t') if part in str(raised.value)]
 
 
 def test_transport_url_with_a_reference_to_no_option_hides_the_password(tmp_path):
@@ -154,26 +164,6 @@ def test_transport_url_with_an_encoded_password_reaches_kombu_unchanged(characte
 
     assert (host.hostname, host.password) == ('h', password)
     assert (parts['password'], parts['virtual_host']) == (password, 'v@w')
-
-
-@pytest.mark.parametrize(
-    ('rest', 'text'),
-    [
-        ('u:s3%2Fcr3t@h:1/v', 'cannot connect with a / in user or password'),
-        ('s3%2F:cr3t@h:1/v', 'cannot connect with a / in user or password'),
-        ('u:p@h:1,u:s3%2Fcr3t@i:1/v', 'cannot connect with a / in user or password'),
-        ('u:p@h:1/s3%23cr3t', 'cannot connect to a virtual host with'),
-        ('u:p@h:1/s3%3Fcr3t', 'cannot connect to a virtual host with'),
-        ('u:p@h:1/s3%2541', 'cannot connect to a virtual host with'),
-        ('u:p@h:65535,u:p@i:65536/v', 'a port is above 65535'),
-    ],
-)
-def test_transport_url_that_oslo_messaging_does_not_pass_on_is_refused(rest, text, conf):
-    """A worker would try to connect for ever; encoding does not help, as it is decoded."""
-    with pytest.raises(ConfigurationError, match=text) as raised:
-        transport_url(conf, f'rabbit://{rest}')
-
-    assert 's3' not in str(raised.value)
 
 
 @pytest.mark.parametrize(

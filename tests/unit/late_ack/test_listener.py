@@ -235,7 +235,7 @@ class ListenedQueue:
 
     def consume(self, connection, tag):
         if connection.refuses_consumers:
-            raise ConnectionError('refused')
+            raise ConnectionRefusedError
         connection.consumed.append(('consume', self.topic, tag))
 
 
@@ -257,18 +257,26 @@ def listen():
         driver.collect()
 
 
+@pytest.mark.parametrize('refuses', ['connections', 'consumers'])
 @pytest.mark.parametrize('dead', [0, 1, 2])
-def test_reconnect_tries_one_host_per_call_and_every_host(listen, dead):
-    """A dead host in any position delays reconnecting by one attempt."""
-    connection, driver = listen(*(position != dead for position in range(3)))
+def test_reconnect_tries_one_host_per_call_and_every_host(listen, dead, refuses):
+    """A host in any position that refuses connections or consumers delays reconnecting by one
+    attempt, which a pause follows.
+    """
+    is_away = refuses == 'connections'
+    connection, driver = listen(*(not is_away or position != dead for position in range(3)))
     driver.current = dead
     driver.collect()
+    driver.refuses_consumers = not is_away
 
     with pytest.raises(ConnectionRefusedError):
         connection.reconnect()
+    assert not connection.is_connected
+    driver.refuses_consumers = False
     connection.reconnect()
 
     assert driver.tried == [dead, (dead + 1) % 3]
+    assert driver.consumed == [('consume', 'topic', 1)]
     assert connection.is_connected
 
 
@@ -285,21 +293,6 @@ def test_wait_on_a_silent_connection_drops_it_without_waiting_for_its_peer(liste
         connection.wait(0)
 
     assert driver.dropped_with_timeout == 0
-
-
-def test_reconnect_to_a_host_that_refuses_consumers_tries_the_next_host_later(listen):
-    """A host that refuses consumers counts as a failed attempt, which a pause follows."""
-    connection, driver = listen(True, True)
-    driver.refuses_consumers = True
-
-    with pytest.raises(ConnectionError):
-        connection.reconnect()
-    assert not connection.is_connected
-    driver.refuses_consumers = False
-    connection.reconnect()
-
-    assert driver.tried == [0, 1]
-    assert driver.consumed == [('consume', 'topic', 1)]
 
 
 def test_cancelled_consumers_stay_cancelled_after_an_error(listen, caplog):

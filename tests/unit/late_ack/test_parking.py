@@ -51,27 +51,23 @@ class Connection:
         self.published.append((routing_key, headers))
 
 
-def test_move_to_the_isolation_queue_keeps_the_headers_and_the_origin():
-    """A moved request keeps its headers, and its delivery count begins at 0."""
-    connection = Connection()
+def test_move_keeps_the_headers_and_the_first_origin():
+    """A moved request keeps its headers, and its delivery count begins at 0; a parked one has an
+    id, a time, and the topic that it was sent to.
+    """
+    connection, sent = Connection(), {'x-delivery-count': 4, 'a': 1}
+    parking.move(connection, Message(**sent), DeathLimit(3, 't-suspects', parks=False))
+    (isolated,) = connection.published
+    message = Message(**isolated[1])
+    message.delivery_info = {'routing_key': 't-suspects'}
+    parked_id = parking.move(connection, message, DeathLimit(1, 'lot', parks=True))
 
-    limit = DeathLimit(3, 't-suspects', parks=False)
-    parking.move(connection, Message(**{'x-delivery-count': 4, 'a': 1}), limit)
-
-    assert connection.published == [('t-suspects', {'a': 1, 'parked-from': 't'})]
-
-
-def test_move_to_the_parking_lot_adds_id_and_time_and_keeps_the_first_origin():
-    """A parked request has an id, a time, and the topic that it was sent to."""
-    connection = Connection()
-
-    limit = DeathLimit(1, 'lot', parks=True)
-    parked_id = parking.move(connection, Message(**{'parked-from': 'first'}), limit)
-
-    ((queue, headers),) = connection.published
-    assert (queue, headers['parked-from']) == ('lot', 'first')
-    assert (headers['parked-id'], len(headers['parked-id'])) == (parked_id, 12)
-    assert headers['parked-at'].endswith('+00:00')
+    kept = {'a': 1, 'parked-from': 't'}
+    assert isolated == ('t-suspects', kept)
+    queue, headers = connection.published[1]
+    assert (headers.pop('parked-id'), len(parked_id)) == (parked_id, 12)
+    assert headers.pop('parked-at').endswith('+00:00')
+    assert (queue, headers) == ('lot', kept)
 
 
 def test_retry_publishes_to_the_origin_and_acknowledges():

@@ -87,19 +87,31 @@ def test_send_to_a_destination_that_accepts_later_delivers_the_reply(send, caplo
     assert 'Dropped' not in caplog.text
 
 
+LONG = {'timeout_s': 60, 'away_s': 60}
+
+
 @pytest.mark.parametrize(
-    ('outcome', 'cause'),
-    [(REFUSED, 'the queue rejected the message'), (False, 'no queue is bound')],
+    ('outcome', 'bounds', 'at_least_s', 'cause'),
+    [
+        (REFUSED, {}, 0.3, 'the queue rejected the message'),
+        (False, {}, 0.3, 'no queue is bound'),
+        (REFUSED, {**LONG, 'left_s': 1}, 1, 'the queue rejected the message'),
+        (AWAY, {**LONG, 'left_s': 1}, 1, 'gone'),
+        (AccessRefused('not permitted'), LONG, 0, 'not permitted'),
+    ],
 )
-def test_send_to_a_destination_that_refuses_gives_up_at_the_bound_and_logs_it(
-    send, caplog, outcome, cause
+def test_reply_that_is_refused_expires_or_is_not_permitted_is_dropped_and_logged(
+    send, caplog, outcome, bounds, at_least_s, cause
 ):
-    """A reply is dropped, not left, when its destination refuses it for too long."""
-    began = time.monotonic()
+    """A reply is dropped, not left, at the bound of its destination or of its request; one that is
+    not permitted has one attempt.
+    """
+    publisher, began = Publisher(outcome), time.monotonic()
 
-    send(Publisher(outcome))
+    send(publisher, **bounds)
 
-    assert time.monotonic() - began >= 0.3
+    assert time.monotonic() - began >= at_least_s
+    assert (publisher.attempts == 1) == (at_least_s == 0)
     assert re.search(r'Dropped the reply after \d+\.\d s: ', caplog.text)
     assert caplog.text.rstrip().endswith(cause)
 
@@ -115,38 +127,28 @@ def test_send_of_a_reply_that_is_too_large_raises_at_once(send):
     assert publisher.attempts == 1
 
 
-@pytest.mark.parametrize('outcome', [REFUSED, AWAY, AccessRefused('not permitted')])
-def test_send_of_a_reply_that_expires_or_is_not_permitted_gives_up(send, caplog, outcome):
-    """The reply to an expired request is dropped, and one that is not permitted has one attempt."""
-    publisher = Publisher(outcome)
-
-    send(publisher, left_s=1, timeout_s=60, away_s=60)
-
-    assert (publisher.attempts == 1) == isinstance(outcome, AccessRefused)
-    assert re.search(r'Dropped the reply after \d+\.\d s: ', caplog.text)
-
-
-def test_send_to_a_broker_that_stays_away_leaves_the_reply_pending(send, caplog):
-    """A request whose reply met no broker is never dropped before it expires."""
-    with pytest.raises(Redeliver):
-        send(Publisher(AWAY))
-
-    assert 'Dropped' not in caplog.text
-
-
-@pytest.mark.parametrize('outcome', [REFUSED, AWAY])
-def test_send_while_the_process_stops_leaves_the_reply_pending(send, stopping, outcome):
-    """A stop ends every wait, and leaves the request to another worker."""
-    if outcome is AWAY:
-        threading.Timer(0.2, stopping.set).start()
-    else:
+@pytest.mark.parametrize(
+    ('outcome', 'bounds', 'stops_after_s'),
+    [(AWAY, {}, None), (REFUSED, LONG, 0), (AWAY, LONG, 0.2)],
+    ids=['away', 'refused at a stop', 'away at a stop'],
+)
+def test_send_without_a_broker_or_at_a_stop_leaves_the_reply_pending(
+    send, stopping, caplog, outcome, bounds, stops_after_s
+):
+    """A request whose reply met no broker is never dropped before it expires; a stop ends every
+    wait, and leaves the request to another worker.
+    """
+    if stops_after_s == 0:
         stopping.set()
+    elif stops_after_s:
+        threading.Timer(stops_after_s, stopping.set).start()
     began = time.monotonic()
 
     with pytest.raises(Redeliver):
-        send(Publisher(outcome), timeout_s=60, away_s=60)
+        send(Publisher(outcome), **bounds)
 
     assert time.monotonic() - began < 30
+    assert 'Dropped' not in caplog.text
 
 
 @pytest.mark.parametrize('outcomes', [[LOST, None], [LOST]])
@@ -163,23 +165,15 @@ def test_send_on_a_lost_connection_while_the_process_stops_is_retried_once(
     assert publisher.attempts == 2
 
 
-def test_send_to_a_destination_that_refuses_holds_up_no_thread(create):
-    """A refused reply is tried again in the background; its thread serves other requests."""
-    replies = create(Publisher(REFUSED), timeout_s=60)
-    began = time.monotonic()
-    replies.send(outgoing())
-
-    assert time.monotonic() - began < 30
-    replies.close()
-
-
 def test_destination_that_refuses_has_one_attempt_per_round(create, monkeypatch, caplog):
     """A full queue costs one attempt per round, also at a stop, which drops its replies."""
     publisher = Publisher(REFUSED)
     replies = create(publisher, timeout_s=60)
     monkeypatch.setattr(reply_sender, 'ROUND_S', 60)
+    began = time.monotonic()
     for number in range(20):
         replies.send(outgoing(str(number), 'full'))
+    assert time.monotonic() - began < 30, 'a refused reply holds up no thread'
     publisher.keys.clear()
     replies.close()
 
