@@ -158,6 +158,15 @@ class Broker:
             self._reaper = None
 
     @contextlib.contextmanager
+    def killed(self) -> Iterator[None]:
+        """Kill the node, and start it again after a block."""
+        self.kill()
+        try:
+            yield
+        finally:
+            self.start()
+
+    @contextlib.contextmanager
     def memory_alarm(self) -> Iterator[None]:
         """Raise a memory alarm during a block, which blocks all connections that publish."""
         self.control('set_vm_memory_high_watermark', 'absolute', '1')

@@ -212,14 +212,14 @@ class Worker:
         try:
             return self.process.wait(START_TIMEOUT_S)
         except subprocess.TimeoutExpired:
-            self._abort()
+            self.end_all(signal.SIGABRT)  # faulthandler writes their stacks
             raise
 
-    def _abort(self) -> None:
-        """End all processes; faulthandler writes their stacks."""
-        for pid in [*self.children(), self.process.pid]:
+    def end_all(self, by: signal.Signals = signal.SIGKILL) -> None:
+        """End all processes at once, also those that do not stop."""
+        for pid in [self.process.pid, *self.children()]:
             with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGABRT)
+                os.kill(pid, by)
         self.process.wait(START_TIMEOUT_S)
 
 
@@ -272,6 +272,21 @@ def own_broker() -> Iterator[Broker]:
         yield broker.start()
     finally:
         broker.close()
+
+
+@pytest.fixture
+def start(start_worker: Start, own_broker: Broker) -> Iterator[Start]:
+    """Start workers on the broker that may be killed; they end with the test, even if they do not
+    stop.
+    """
+    with contextlib.ExitStack() as workers:
+
+        def start(**options: Any) -> Worker:
+            worker = start_worker(**{'url': own_broker.url, **options})
+            workers.callback(worker.end_all)
+            return worker
+
+        yield start
 
 
 @pytest.fixture

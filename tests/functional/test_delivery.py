@@ -29,21 +29,6 @@ KILLS = 15
 CALLED_S = 300
 
 
-@pytest.fixture
-def start(start_worker, own_broker):
-    """Start workers with the slow policy, on a broker that the test may kill."""
-    workers = []
-
-    def starting(**options):
-        worker = start_worker(url=own_broker.url, **options)
-        workers.append(worker)
-        return worker
-
-    yield starting
-    for worker in workers:
-        worker.stop()
-
-
 def redelivered(worker):
     return worker.log.read_text().count('was redelivered\n')
 
@@ -138,9 +123,8 @@ def test_nothing_confirmed_is_lost_when_the_broker_is_killed_and_restarted(
     replies = len(busy.replies)
     wait_for(lambda: len(busy.replies) > replies)
 
-    own_broker.kill()
-    time.sleep(1)
-    own_broker.start()
+    with own_broker.killed():
+        time.sleep(1)
 
     casting.join()
     print(busy.summary())
@@ -356,10 +340,9 @@ def test_worker_with_a_mismatched_queue_names_the_command_that_repairs_it(
 @pytest.mark.long
 def test_worker_started_before_its_broker_waits_for_it(own_broker, tmp_path):
     """A worker that starts before its broker serves once the broker has started."""
-    own_broker.kill()
-    worker = Worker(tmp_path, own_broker.url, CLOUD)
-    wait_for(lambda: worker.log.exists() and 'No broker responded' in worker.log.read_text())
-    own_broker.start()
+    with own_broker.killed():
+        worker = Worker(tmp_path, own_broker.url, CLOUD)
+        wait_for(lambda: worker.log.exists() and 'No broker responded' in worker.log.read_text())
     with closing(worker.client(timeout_s=5)) as client:
         wait_for(lambda: responds(client))
     assert worker.stop() == 0
@@ -370,16 +353,13 @@ def test_process_without_a_broker_stops_before_it_finds_one(own_broker, start):
     """A process that still looks for its broker does not delay a stop."""
     worker = start(workers=1)
     before = worker.children()
-    own_broker.kill()
-    try:
+    with own_broker.killed():
         os.kill(before[0], signal.SIGKILL)
         wait_for(lambda: worker.children() not in ([], before))
         (pid,) = worker.children()
         wait_for(lambda: _looks_for_a_broker(worker, pid))
 
         assert worker.stop() == 0
-    finally:
-        own_broker.start()
 
 
 def _looks_for_a_broker(worker, pid):

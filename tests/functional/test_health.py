@@ -65,21 +65,12 @@ def file(tmp_path):
 
 
 @pytest.fixture
-def start(start_worker, own_broker, systemd, file):
-    """Start workers with the slow policy and a watchdog; they end with the test."""
-    workers = []
-
-    def starting(**options):
-        environment = {'NOTIFY_SOCKET': str(systemd.path)}
-        watched = {'liveness_poll_age_s': POLL_AGE_S, 'liveness_file': file}
-        watched |= {'threads': 2, 'slow_threads': 1}
-        given = {'url': own_broker.url, 'environment': environment, **watched, **options}
-        workers.append(start_worker(**given))
-        return workers[-1]
-
-    yield starting
-    for worker in workers:
-        worker.stop()
+def start(start, systemd, file):
+    """Start workers with a watchdog."""
+    watched = {'liveness_poll_age_s': POLL_AGE_S, 'liveness_file': file}
+    watched |= {'threads': 2, 'slow_threads': 1}
+    environment = {'NOTIFY_SOCKET': str(systemd.path)}
+    return lambda **options: start(**{'environment': environment, **watched, **options})
 
 
 def probe(file, name='liveness'):
@@ -278,16 +269,13 @@ def test_worker_without_a_broker_connection_is_alive_and_not_ready(
     worker = start(readiness_disconnected_s=2)
     wait_for(lambda: probe(file, 'readiness') == (0, ''))
     own_broker.flush()
-    own_broker.kill()
-    try:
+    with own_broker.killed():
         deadline = time.monotonic() + 2 * POLL_AGE_S
         while time.monotonic() < deadline:
             assert probe(file) == (0, '')
             assert systemd.received_until(lambda words: 'WATCHDOG=1' in words)
         wait_for(lambda: probe(file, 'readiness')[0] == 1)
         status, message = probe(file, 'readiness')
-    finally:
-        own_broker.start()
 
     assert status == 1
     assert f'process {worker.children()[0]} has had no broker connection for ' in message

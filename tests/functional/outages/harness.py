@@ -1,10 +1,8 @@
 """Outages for tests, and the time until a worker is served again."""
 
 import contextlib
-import os
-import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from placement_worker.errors import NoWorkerAnswered
 from tests.functional.conftest import Worker
@@ -47,15 +45,3 @@ def comes_about(condition: Callable[[], object]) -> float:
     began = time.monotonic()
     wait_for(condition)
     return time.monotonic() - began
-
-
-@contextlib.contextmanager
-def killed(worker: Worker) -> Iterator[None]:
-    """End a worker and its processes at the end of the block, also one that does not stop."""
-    try:
-        yield
-    finally:
-        for pid in [worker.process.pid, *worker.children()]:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        worker.process.wait()

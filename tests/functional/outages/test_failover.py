@@ -5,7 +5,7 @@ served again.
 import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing
 
 import pytest
 
@@ -143,16 +143,6 @@ def test_parked_queue_deleted_at_run_time_is_declared_again_for_the_next_poison_
         assert connection.default_channel.basic_get(f'{worker.topic}-parked')
 
 
-@contextmanager
-def _killed(broker):
-    """Kill a broker, and start it after the block."""
-    broker.kill()
-    try:
-        yield
-    finally:
-        broker.start()
-
-
 @pytest.mark.parametrize('outage', ['killed', 'frozen'])
 @pytest.mark.parametrize('busy', [False, True], ids=['idle', 'busy'])
 def test_worker_whose_broker_is_away_stops(outage, busy, start, own_broker, gate):
@@ -164,7 +154,7 @@ def test_worker_whose_broker_is_away_stops(outage, busy, start, own_broker, gate
         if busy:
             client.cast_check(gate.request(), TO)
             wait_for(gate.begun)
-        with own_broker.frozen() if outage == 'frozen' else _killed(own_broker):
+        with own_broker.frozen() if outage == 'frozen' else own_broker.killed():
             gate.open()
             time.sleep(2)  # a reply that it cannot send meets the stop
             began = time.monotonic()
