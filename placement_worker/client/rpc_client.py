@@ -88,8 +88,7 @@ class PolicyClient(caller.Caller):
             request that needs a higher one raises oslo.messaging's RPCVersionCapError.
         :raises ConfigurationError: the URL, a timeout or the version cannot be used.
         """
-        timeouts = {'timeout_s': timeout_s, 'slow_timeout_s': slow_timeout_s}
-        _check_options(timeouts, version_cap)
+        _check_options({'timeout_s': timeout_s, 'slow_timeout_s': slow_timeout_s}, version_cap)
         self._conf = conf
         self._exchange = exchange
         self._server = server
@@ -229,12 +228,11 @@ class PolicyClient(caller.Caller):
 
         The broker notifies no worker of that. The permissions of the manual forbid it to engines.
         """
-        url = transport.shuffled(self._url)
-        with transport.open_connection(self._conf, url, left_s=left_s) as connection:
+        with transport.open_connection(self._conf, self._url, left_s=left_s) as connection:
             channel = connection.channel()
             try:
                 channel.queue_declare(queue_name, passive=True)
-                transport.declare_bound(channel, self._conf, url, self._exchange, queue_name)
+                transport.declare_bound(channel, self._conf, self._url, self._exchange, queue_name)
             except NotFound as exc:
                 worker = f'worker with [worker] host = {self._server}' if self._server else 'worker'
                 raise errors.NoWorkerAnswered(

@@ -156,8 +156,9 @@ class _Topology:
         command = f'rabbitmqctl -p {self._vhost} delete_queue {queue}'
         first = EMPTY_FIRST if is_parking_lot else ''
         with self._channel(f'Queue {queue}', command, first) as channel:
-            arguments = {**self._arguments, **limit}
-            declared = channel.queue_declare(queue, arguments=arguments, **self._flags)
+            declared = channel.queue_declare(
+                queue, arguments=self._arguments | limit, **self._flags
+            )
             return int(declared.consumer_count)
 
     def check_permissions(self, queues: Collection[str]) -> None:
