@@ -125,8 +125,8 @@ def test_request_to_a_host_is_handled_by_its_worker(raw):
     assert alone.call({}, 'get_capabilities', request={})['policy_types']
 
 
-def test_worker_list_has_each_process_and_counts_those_that_did_not_reply(start_worker):
-    """An operator sees the processes of all workers, and how many hang."""
+def test_worker_list_has_each_process_and_counts_those_that_did_not_reply(start_worker, tmp_path):
+    """An operator sees the processes of all workers, how many hang, and that a topic has none."""
     first = start_worker(host='one', workers=2)
     second = start_worker(host='two', topic=first.topic)
 
@@ -151,6 +151,11 @@ def test_worker_list_has_each_process_and_counts_those_that_did_not_reply(start_
     assert rows == everything[1:]
     assert done.returncode == 1
     assert '1 of 3 processes did not reply within 2 s: ' in done.stderr
+    other_topic = tmp_path / 'operator.conf'
+    other_topic.write_text(f'[DEFAULT]\ntransport_url = {first.url}\n[worker]\ntopic = nobody\n')
+    nobody = run('placement-policy', 'worker', 'list', '--config-file', other_topic)
+    assert nobody.returncode == 2
+    assert 'There is no queue for topic nobody' in nobody.stderr
 
 
 def test_log_has_request_id_user_project_and_outcome_on_one_line(client, worker):
