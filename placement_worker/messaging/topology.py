@@ -151,14 +151,11 @@ class _Topology:
 
     def declare_queue(self, queue: str) -> int:
         """Declare a queue, and return the number of its consumers."""
-        is_parking_lot = queue == self._parking_lot
-        limit = UNLIMITED if is_parking_lot and self._arguments else {}
+        limit, first = (UNLIMITED, EMPTY_FIRST) if queue == self._parking_lot else ({}, '')
+        arguments = self._arguments and self._arguments | limit
         command = f'rabbitmqctl -p {self._vhost} delete_queue {queue}'
-        first = EMPTY_FIRST if is_parking_lot else ''
         with self._channel(f'Queue {queue}', command, first) as channel:
-            declared = channel.queue_declare(
-                queue, arguments=self._arguments | limit, **self._flags
-            )
+            declared = channel.queue_declare(queue, arguments=arguments, **self._flags)
             return int(declared.consumer_count)
 
     def check_permissions(self, queues: Collection[str]) -> None:
