@@ -131,6 +131,7 @@ def test_items_that_count_nodes_are_as_many_nodes_with_free_ids(run):
         ({'count': 2, 'zon': 'a'}, 'zon', 'Unknown key `zon` (did you mean `zone`?) - at `$.cl'),
         ({'count': 2, 'data': {'placment': {}}}, 'placment', 'Unknown key `placment` (did you'),
         ({'id': 7}, 'id', 'Expected `str`, got `int` - at `$.cluster.nodes[1].id`'),
+        ({'id': 'n2', 'count': 2}, 'count', 'Unknown key `count`, expected one of `id`, `name`'),
     ],
 )
 def test_error_in_or_behind_an_item_that_counts_nodes_has_its_line(run, item, key, error):
