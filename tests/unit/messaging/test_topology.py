@@ -101,6 +101,14 @@ def test_needed_with_a_refused_resource_names_its_permission(resource, permissio
     assert raised.value.__cause__ is refusal
 
 
+def test_declare_of_classic_queues_gives_them_no_arguments(conf, broker):
+    """A classic queue with arguments of quorum queues would differ from that of the driver."""
+    target = load_transport_url(conf, 'rabbit://u:p@h/?rabbit_quorum_queue=false')
+    topology.declare(conf, target, ['t', 't-parked'], 't-parked')
+
+    assert broker.declared == {'t': {}, 't-parked': {}}
+
+
 def test_declare_gives_the_parking_lot_alone_no_delivery_limit(conf, target, broker):
     """Requests in the parking lot can be listed any number of times; no channel stays open."""
     consumers = topology.declare(conf, target, ['t', 't-parked'], 't-parked')
