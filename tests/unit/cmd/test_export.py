@@ -142,6 +142,7 @@ def test_export_of_a_senlin_cluster_has_what_the_plugin_sends(export):
     assert (cluster['id'], cluster['max_size'], cluster['profile']['id']) == ('c1', 9, 'p1')
     assert (one['data'], one['metadata']) == (PLACED, {'protected': 'true'})
     assert {'status_reason', 'updated_at', 'profile'}.isdisjoint(one)
+    assert 'metadata' not in two
     assert two['profile']['properties']['availability_zone'] == 'b'
     assert (two['status'], two['status_reason']) == ('ERROR', 'Created')
     (binding,) = request['policies']
