@@ -15,7 +15,7 @@ import threading
 import time
 import traceback
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import ClassVar, NoReturn, Self, TextIO
 
 from cliff import command
@@ -158,7 +158,7 @@ _CLEAR = '\r\x1b[K'
 class Progress:
     """A line with the elapsed time on a stream, shown after a delay and cleared at the end."""
 
-    detail = ''  # the end of the line, e.g. ', step 3 of 5'
+    detail: Callable[[], str] = str  # returns the end of the line, e.g. ', step 3 of 5'
 
     def __init__(
         self, stream: TextIO, name: str, delay_s: float = 2, interval_s: float = 1
@@ -192,7 +192,7 @@ class Progress:
             pause_s = self._interval_s
             with self._lock:
                 elapsed_s = time.monotonic() - self._began
-                self._print(f'{_CLEAR}{self._name}: running for {elapsed_s:.0f} s{self.detail}')
+                self._print(f'{_CLEAR}{self._name}: running for {elapsed_s:.0f} s{self.detail()}')
                 self._is_shown = True
 
     def _clear(self) -> None:

@@ -66,7 +66,8 @@ class Check(FilesCommand):
         parser.add_argument(
             '--explain',
             choices=['none', 'summary', 'full'],
-            help='level of detail; default: that of the request',
+            help='no details, the numbers of each place, or also every victim with its reason; '
+            'default: that of the request',
         )
 
     @override

@@ -20,10 +20,10 @@ from placement_worker.cmd import output
 from placement_worker.cmd.base import INVALID, SOME_ERROR
 from placement_worker.cmd.listing import Lister, row_of
 from placement_worker.cmd.output import Paint
-from placement_worker.decisions import cluster_history, node_history, records, replay
+from placement_worker.decisions import cluster_history, node_history, replay
 from placement_worker.decisions.cluster_history import Check, LatestCluster, Summary
 from placement_worker.decisions.node_history import Event
-from placement_worker.decisions.records import Entry, InvalidLine
+from placement_worker.decisions.records import Entry, InvalidLine, LogReader
 from placement_worker.formats.text import counted, escaped, escaped_lines, listed, shortened
 from placement_worker.policies.registry import Registry
 
@@ -46,11 +46,19 @@ class _LogCommand(Lister):
         parser.add_argument(
             '--log',
             dest='logs',
+            type=LogReader,
             metavar='FILE',
             nargs='+',
             required=True,
             help='decision logs of all workers in any order, compressed by gzip or not',
         )
+
+    @override
+    def take_action(
+        self, parsed_args: argparse.Namespace
+    ) -> tuple[Sequence[str], Sequence[Sequence[Any]]]:
+        self.progress.detail = lambda: _read(parsed_args.logs)
+        return super().take_action(parsed_args)
 
     def valid(self, items: Iterable[T | InvalidLine]) -> Iterator[T]:
         """Yield all items but invalid lines, of which the first ones have a message each."""
@@ -97,7 +105,11 @@ class Replay(_LogCommand):
     @override
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
-            'logs', metavar='LOG', nargs='+', help='decision logs; compressed ones end in .gz'
+            'logs',
+            type=LogReader,
+            metavar='LOG',
+            nargs='+',
+            help='decision logs; compressed ones end in .gz',
         )
         parser.add_argument(
             '--request',
@@ -268,14 +280,20 @@ class Clusters(_LogCommand):
             )
 
 
-def _entries(logs: Sequence[str], text: bytes = b'') -> Iterator[tuple[str, Entry] | InvalidLine]:
+def _read(logs: Iterable[LogReader]) -> str:
+    return next((f', {log.path} {log.share:.0%}' for log in logs if 0 < log.share < 1), '')
+
+
+def _entries(
+    logs: Sequence[LogReader], text: bytes = b''
+) -> Iterator[tuple[str, Entry] | InvalidLine]:
     """Yield the entries whose lines hold a text, with their places."""
-    for path in logs:
-        for number, entry in records.entries(path, (text,)):
+    for log in logs:
+        for number, entry in log.entries((text,)):
             if isinstance(entry, Entry):
-                yield f'{path}, line {number}', entry
+                yield f'{log.path}, line {number}', entry
             else:
-                yield InvalidLine(path, number, str(entry))
+                yield InvalidLine(log.path, number, str(entry))
 
 
 def _subject(entry: Entry) -> str:
@@ -310,7 +328,7 @@ def _event_lines(event: Event, paint: Paint) -> Iterator[str]:
         yield textwrap.indent(output.table(event.places, hidden), output.INDENT)
 
 
-def _no_decision(logs: Sequence[str], name: str) -> str:
+def _no_decision(logs: Sequence[LogReader], name: str) -> str:
     clusters = node_history.clusters_of_node(logs, name)
     if not clusters:
         return f'No decision about a node, an action or a cluster {name} in the logs; {_NOT_FOUND}'
@@ -320,8 +338,8 @@ def _no_decision(logs: Sequence[str], name: str) -> str:
     )
 
 
-def _why_command(name: str, logs: Sequence[str]) -> str:
-    return shlex.join(['placement-policy', 'why', name, '--log', *logs])
+def _why_command(name: str, logs: Sequence[LogReader]) -> str:
+    return shlex.join(['placement-policy', 'why', name, '--log', *(log.path for log in logs)])
 
 
 def _check_lines(check: Check, paint: Paint) -> Iterator[str]:
@@ -333,7 +351,7 @@ def _check_lines(check: Check, paint: Paint) -> Iterator[str]:
     yield from output.check_lines(check.reply, check.request, paint)
 
 
-def _cluster_lines(decisions: Sequence[Summary], logs: Sequence[str]) -> Iterator[str]:
+def _cluster_lines(decisions: Sequence[Summary], logs: Sequence[LogReader]) -> Iterator[str]:
     latest = decisions[-MAX_LATEST:]
     number = f'{len(latest)} of {counted(len(decisions), "decision")}'
     yield escaped(f'Cluster {latest[-1].cluster}, the latest {number}:')

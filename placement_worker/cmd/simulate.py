@@ -84,10 +84,11 @@ class Simulate(LocalCommand):
         history = History(explained)
         registry, compared = Registry.installed(), bool(args.compare)
         registry.exact = True
+        number, length = 0, scenario.length
+        self.progress.detail = lambda: f', step {number}/{length}'
         for step in played_steps(scenario, registry, explained, compared=compared):
             history.add(step)
-            number, length = step.worker.number, scenario.length
-            self.progress.detail = f', step {number}/{length}'
+            number = step.worker.number
             if _is_shown(number, length, args.every):
                 self.write_result(args.format, step, _step_lines(step, self.paint))
             if self._broken_pipe and not (args.plot or args.report):

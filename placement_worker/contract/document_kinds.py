@@ -38,6 +38,8 @@ _KINDS: dict[str, tuple[frozenset[str], str, str]] = {
     Spec.__name__: (frozenset({'type', 'version'}), 'a policy spec', 'validate'),
     SCENARIO: (frozenset({'cloud', 'steps'}), 'a scenario', 'simulate'),
 }
+_PLACES = frozenset({'zones', 'regions'})
+_CLOUD = _PLACES | {'home_region', 'servers', 'networks', 'subnets', 'load_balancer'}
 
 
 def other_kind(document: object, wanted: str) -> str | None:
@@ -48,6 +50,8 @@ def other_kind(document: object, wanted: str) -> str | None:
     if 'heat_template_version' in keys:
         resource = ', such as the properties of an OS::Senlin::Policy with type and version apart'
         return f'a Heat template; expected {_KINDS[wanted][1]}{resource * (wanted == "Spec")}'
+    if keys & _PLACES and keys <= _CLOUD:
+        return 'a description of a cloud; run placement-policy check --cloud FILE REQUEST'
     others = (
         f'{name}; run placement-policy {command} FILE'
         for identifying, name, command in _KINDS.values()

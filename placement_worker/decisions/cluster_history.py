@@ -32,6 +32,7 @@ from placement_worker.decisions.records import (
     CheckRecord,
     Entry,
     InvalidLine,
+    LogReader,
     circumstances,
 )
 from placement_worker.policies.base import BEFORE
@@ -58,14 +59,14 @@ class LatestCluster:
         return Counter(map(stated_place, self.cluster.nodes))
 
 
-def latest_clusters(paths: Sequence[str]) -> Iterator[LatestCluster | InvalidLine]:
+def latest_clusters(logs: Sequence[LogReader]) -> Iterator[LatestCluster | InvalidLine]:
     """Yield the clusters by name; lines that are no records come first.
 
     Deleted clusters are left out. Dry runs do not count: their nodes may be invented. Errors of
-    reading are those of `records.entries`.
+    reading are those of `LogReader.entries`.
     """
     latest: dict[str, tuple[datetime.datetime, LatestCluster | None]] = {}
-    for path, number, line in records.lines_with(paths, [rpc.POLICY_CHECK.name]):
+    for path, number, line in records.lines_with(logs, [rpc.POLICY_CHECK.name]):
         try:
             record = records.decoded(line)
             if not isinstance(record, CheckRecord) or record.request.dry_run:
@@ -119,13 +120,13 @@ class DecisionsAbout(NamedTuple):
     of_cluster: list[Summary]
 
 
-def decisions_about(paths: Sequence[str], name: str) -> DecisionsAbout:
+def decisions_about(logs: Sequence[LogReader], name: str) -> DecisionsAbout:
     """Return the decisions about an action or a cluster with this id or name, with dry runs.
 
-    Malformed lines are left out. Errors of reading are those of `records.entries`.
+    Malformed lines are left out. Errors of reading are those of `LogReader.entries`.
     """
     about = DecisionsAbout([], [])
-    for _, _, line in records.lines_with(paths, [name]):
+    for _, _, line in records.lines_with(logs, [name]):
         try:
             record = records.decoded(line)
             if isinstance(record, CheckRecord):

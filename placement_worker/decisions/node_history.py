@@ -29,6 +29,7 @@ from placement_worker.decisions.records import (
     CheckRecord,
     Entry,
     InvalidLine,
+    LogReader,
     circumstances,
 )
 from placement_worker.formats.text import counted, day_or_time, shortened
@@ -71,16 +72,16 @@ class Event(Struct, frozen=True, omit_defaults=True):
 
 
 def events_of_node(
-    paths: Sequence[str], node: str, registry: Registry
+    logs: Sequence[LogReader], node: str, registry: Registry
 ) -> Iterator[Event | InvalidLine]:
     """Yield the events of a node (id or name) by time; lines that are no records come first.
 
     The plan of a new node precedes its id. If a log has the creation of the node, all logs are
-    therefore read again, for that plan. Errors of reading are those of `records.entries`.
+    therefore read again, for that plan. Errors of reading are those of `LogReader.entries`.
     """
     events: list[Event] = []
     created: dict[str, list[Node]] = defaultdict(list)
-    for path, number, line in records.lines_with(paths, [node]):
+    for path, number, line in records.lines_with(logs, [node]):
         try:
             record = records.decoded(line)
             events += list(_events(record, node, registry))  # all or none
@@ -88,7 +89,7 @@ def events_of_node(
                 _add_new(created, record, node)
         except MALFORMED as exc:
             yield InvalidLine(path, number, str(exc))
-    for _, _, line in records.lines_with(paths, created):
+    for _, _, line in records.lines_with(logs, created):
         try:
             events += _of_creation(records.decoded(line), created)
         except MALFORMED:  # reported above if it concerns the node
@@ -96,10 +97,10 @@ def events_of_node(
     yield from sorted(events, key=lambda event: event.at)
 
 
-def clusters_of_node(paths: Sequence[str], node: str) -> list[str]:
+def clusters_of_node(logs: Sequence[LogReader], node: str) -> list[str]:
     """Return the clusters whose requests have a node (id or name), by name."""
     names = set()
-    for _, _, line in records.lines_with(paths, [node]):
+    for _, _, line in records.lines_with(logs, [node]):
         try:
             cluster = records.decoded(line).request.cluster
         except MALFORMED:

@@ -172,43 +172,54 @@ class BindingRecord:
     reply: BindReply
 
 
-def entries(
-    path: str, texts: Sequence[bytes] = (b'',)
-) -> Iterator[tuple[int, Entry | InvalidRequest]]:
-    """Yield the entries of a log with their line numbers, or the error of a malformed line.
+class LogReader:
+    """A log in a file, which logrotate may have compressed.
 
-    :param path: a file, which logrotate may have compressed.
-    :param texts: of the well-formed lines, only those that contain one of these texts.
-    :raises OSError: the file cannot be read.
-    :raises Damaged: the file cannot be decompressed.
+    :ivar share: of the file that has been read, from 0 to 1; 0 if its size is unknown.
     """
-    with open(path, 'rb') as file:
-        is_compressed = path.endswith('.gz') or file.peek(2).startswith(_GZIP_MAGIC)
-        lines: Iterable[bytes] = gzip.GzipFile(fileobj=file) if is_compressed else file
-        try:
-            for number, line in enumerate(lines, start=1):
-                if not line.strip():
-                    continue
-                if any(text in line for text in texts):
-                    yield number, _entry(line)
-                elif error := _damage(line):
-                    yield number, error
-        except (gzip.BadGzipFile, EOFError, zlib.error) as exc:
-            raise documents.Damaged(f'{path} cannot be decompressed: {exc}') from exc
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.share = 0.0
+
+    def entries(
+        self, texts: Sequence[bytes] = (b'',)
+    ) -> Iterator[tuple[int, Entry | InvalidRequest]]:
+        """Yield the entries with their line numbers, or the error of a malformed line.
+
+        :param texts: of the well-formed lines, only those that contain one of these texts.
+        :raises OSError: the file cannot be read.
+        :raises Damaged: the file cannot be decompressed.
+        """
+        with open(self.path, 'rb') as file:
+            size = os.fstat(file.fileno()).st_size
+            is_compressed = self.path.endswith('.gz') or file.peek(2).startswith(_GZIP_MAGIC)
+            lines: Iterable[bytes] = gzip.GzipFile(fileobj=file) if is_compressed else file
+            try:
+                for number, line in enumerate(lines, start=1):
+                    self.share = file.tell() / size if size else 0
+                    if not line.strip():
+                        continue
+                    if any(text in line for text in texts):
+                        yield number, _entry(line)
+                    elif error := _damage(line):
+                        yield number, error
+            except (gzip.BadGzipFile, EOFError, zlib.error) as exc:
+                raise documents.Damaged(f'{self.path} cannot be decompressed: {exc}') from exc
 
 
 def lines_with(
-    paths: Sequence[str], texts: Iterable[str]
+    logs: Sequence[LogReader], texts: Iterable[str]
 ) -> Iterator[tuple[str, int, Entry | InvalidRequest]]:
-    """Yield path, number and content of the lines that contain one of the texts; see `entries`.
+    """Yield path, number and content of the lines that contain one of the texts.
 
     Plans of a rebalance are left out: alone they change nothing.
     """
     sought = [msgspec.json.encode(text)[1:-1] for text in texts]
-    for path in paths if sought else ():
-        for number, entry in entries(path, sought):
+    for log in logs if sought else ():
+        for number, entry in log.entries(sought):
             if not (isinstance(entry, Entry) and entry.method == rpc.POLICY_REBALANCE.name):
-                yield path, number, entry
+                yield log.path, number, entry
 
 
 def decoded(entry: Entry | InvalidRequest) -> CheckRecord | BindingRecord:

@@ -7,8 +7,8 @@ import pytest
 
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cmd.cli import PlacementPolicy
-from placement_worker.decisions import records, replay
-from placement_worker.decisions.records import DecisionLog, LogFile
+from placement_worker.decisions import replay
+from placement_worker.decisions.records import DecisionLog, LogFile, LogReader
 from placement_worker.handlers.service import Endpoints, WorkerSettings
 from tests.conformance.conformance import CASES, compared
 
@@ -63,7 +63,8 @@ def test_replay_of_all_cases_gives_the_same_replies(tmp_path, registry):
         ).policy_check(case['request'])
 
     found = [
-        (number, replay.differences(entry, registry)) for number, entry in records.entries(str(log))
+        (number, replay.differences(entry, registry))
+        for number, entry in LogReader(str(log)).entries()
     ]
 
     assert found == [(number, []) for number in range(1, len(CASES) + 1)]

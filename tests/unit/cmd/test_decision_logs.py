@@ -1,15 +1,18 @@
 """The commands that read decision logs: `replay`, `why` and `clusters`."""
 
+import contextlib
 import gzip
 import json
 from importlib import metadata
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import msgspec
 import pytest
 import yaml
 
 from placement_worker.cloud.embedded.inventory import Inventory
+from placement_worker.cmd import base
 from placement_worker.decisions.records import DecisionLog
 from placement_worker.handlers.service import Endpoints, WorkerSettings
 from tests import hostile_requests
@@ -122,6 +125,19 @@ def test_command_on_a_log_finds_what_is_named_or_says_what_the_logs_have(
     assert (code, shown in out, bool(out)) == (status, True, bool(shown))
     assert err.startswith(f'placement-policy {name}: {message}' if message else '')
     assert (err.count('\n'), bool(err)) == (1 if message else 0, bool(message))
+
+
+def test_replay_shows_how_much_of_a_log_it_has_read(program, monkeypatch):
+    """A person who waits for a long log sees the share that has been read."""
+    progress, shares = MagicMock(), []
+    monkeypatch.setattr(base, 'Progress', progress)
+    progress.return_value.hidden.side_effect = lambda: (
+        shares.append(progress.return_value.detail()) or contextlib.nullcontext()
+    )
+
+    program('replay', 'log', log='{}\n{}\n')  # an error for each line
+
+    assert [share[-5:] for share in shares] == ['g 50%', '', '']
 
 
 def test_empty_log_names_no_cluster(run):

@@ -106,7 +106,7 @@ def test_simulate_counts_the_steps_for_a_terminal(program, monkeypatch):
 
     program('simulate', 'zone-outage')
 
-    assert progress.return_value.detail == ', step 16/16'
+    assert progress.return_value.detail() == ', step 16/16'
 
 
 @pytest.mark.parametrize('options', [['--report', 'r.html'], ['--plot', 'r.html.svg'], []])

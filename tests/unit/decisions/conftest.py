@@ -7,7 +7,7 @@ import pytest
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.ports import OctaviaSettings
 from placement_worker.decisions import node_history
-from placement_worker.decisions.records import DecisionLog
+from placement_worker.decisions.records import DecisionLog, LogReader
 from placement_worker.handlers.service import Endpoints, WorkerSettings
 from placement_worker.policies.registry import Registry
 from tests.factories import deletion_policy, request, zone_policy
@@ -57,13 +57,13 @@ def recorded(lab):
 
 @pytest.fixture
 def written(tmp_path):
-    """Return a function that writes a log per list of lines and returns the paths."""
+    """Return a function that writes a log per list of lines and returns their readers."""
 
     def paths(*logs):
         files = [tmp_path / f'log.{number}' for number in range(len(logs))]
         for file, lines in zip(files, logs, strict=True):
             file.write_bytes(b''.join(lines))
-        return list(map(str, files))
+        return [LogReader(str(file)) for file in files]
 
     return paths
 

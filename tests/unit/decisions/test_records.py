@@ -13,7 +13,7 @@ import msgspec
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.ports import OctaviaSettings
 from placement_worker.contract.model import CheckRequest, Package
-from placement_worker.decisions.records import DecisionLog, Entry, LogFile, entries
+from placement_worker.decisions.records import DecisionLog, Entry, LogFile, LogReader
 from placement_worker.errors import InvalidRequest
 from placement_worker.handlers.decision_state import Conditions
 from placement_worker.handlers.service import Endpoints, WorkerSettings
@@ -169,9 +169,11 @@ def test_entries_of_plain_and_compressed_logs_report_malformed_lines(decide, tmp
     plain.write_bytes(line + b'\n{"at": \n' + line)
     compressed.write_bytes(gzip.compress(line))
 
-    found = dict(entries(str(plain)))
+    reader = LogReader(str(plain))
+    found = dict(reader.entries())
 
     assert list(found) == [1, 3, 4]
+    assert reader.share == 1
     assert isinstance(found[3], InvalidRequest)
     assert found[1].request_id == found[4].request_id == 'req-1'
-    assert [number for number, _ in entries(str(compressed))] == [1]
+    assert [number for number, _ in LogReader(str(compressed)).entries()] == [1]
