@@ -59,6 +59,9 @@ def subject_of(raw: object, max_bytes: int | None = None) -> str:
     """
     if not isinstance(raw, (dict, str)):
         return ''
+    if isinstance(raw, dict):
+        # The rest of an action or a cluster may be what JSON cannot hold.
+        raw = {key: _named(value) for key, value in raw.items()}
     try:
         keys = codec.excerpt(raw, _Keys, max_bytes)
     except InvalidRequest:
@@ -71,6 +74,12 @@ def subject_of(raw: object, max_bytes: int | None = None) -> str:
         words += ['of cluster' if any(words) else 'Cluster', name]
     text = ' '.join(filter(None, words))
     return f'{text}: ' if text else ''
+
+
+def _named(value: object) -> object:
+    if not isinstance(value, dict):
+        return value
+    return {key: value[key] for key in _Object.__struct_fields__ if key in value}
 
 
 def _word(value: object) -> str:

@@ -45,7 +45,7 @@ def declare(
     consumers = {}
     if _is_rabbit(target):
         with _connected(conf, target) as connection:
-            topology = _Topology(conf, target, connection, parking_lot)
+            topology = Topology(conf, target, connection, parking_lot)
             topology.check_permissions(queues)
             topology.declare_exchange()
             for queue in queues:
@@ -62,7 +62,7 @@ def compare(
     differences = Differences([], [])
     if _is_rabbit(target):
         with _connected(conf, target) as connection:
-            topology = _Topology(conf, target, connection, parking_lot)
+            topology = Topology(conf, target, connection, parking_lot)
             topology.check_permissions(queues)
             with _recorded(differences, f'exchange {topology.exchange}'):
                 connection.channel().exchange_declare(topology.exchange, 'topic', passive=True)
@@ -126,7 +126,7 @@ def _connected(conf: cfg.ConfigOpts, target: Any) -> Iterator[Connection]:
             raise BrokerUnreachable(f'The broker stopped responding: {cause}{hint}') from exc
 
 
-class _Topology:
+class Topology:
     """The exchange and the queues as oslo.messaging declares them.
 
     Each operation uses a channel of its own, since an error closes its channel.

@@ -224,9 +224,11 @@ class ServerFactory:
     def _move(self, message: Any, limit: DeathLimit) -> str | None:
         """Move a message to the queue of a limit, on a connection with timeouts for every step."""
         target = transport_url(self.conf)
-        # The queue may have been deleted since the worker started.
-        topology.declare(self.conf, target, [limit.queue], parking_lot(self.conf))
         with open_connection(self.conf, target) as connection:
+            # The queue may have been deleted since the worker started. It is not bound here:
+            # RabbitMQ 4.3 would close the connection on a node without a majority.
+            queues = topology.Topology(self.conf, target, connection, parking_lot(self.conf))
+            queues.declare_queue(limit.queue)
             return parking.move(connection, message, limit)
 
 

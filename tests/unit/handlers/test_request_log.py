@@ -1,6 +1,7 @@
 """The lines of the log about each request."""
 
 import datetime
+import functools
 import json
 
 import msgspec
@@ -188,6 +189,17 @@ REQUEST = {
     'cluster': {'id': 'c1', 'nodes': [1, 2]},
     'policies': 'none',
 }
+
+
+NESTED = functools.reduce(lambda inner, _: [inner], range(3000), [])
+
+
+@pytest.mark.parametrize('data', [{'a': float('nan'), 'b': '\ud800'}, NESTED])
+def test_subject_ignores_other_keys_that_json_cannot_hold(data):
+    """The line about a malformed request says which action and which cluster it is about."""
+    raw = {key: {**REQUEST[key], 'data': data} for key in ('action', 'cluster')}
+
+    assert request_log.subject_of({'target': 'BEFORE', **raw}) == FULL
 
 
 @pytest.mark.parametrize('form', [json.dumps, lambda raw: raw], ids=['text', 'plain'])

@@ -4,11 +4,12 @@ import json
 import logging
 import threading
 import time
+from unittest.mock import MagicMock, Mock
 
 import pytest
 
 from placement_worker import errors
-from placement_worker.client.transport import transport_url
+from placement_worker.client.transport import load_transport_url, transport_url
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.errors import ConfigurationError
 from placement_worker.handlers.service import Endpoints, WorkerSettings
@@ -226,6 +227,24 @@ def test_declaration_of_a_queue_that_has_a_consumer_warns_of_the_host(conf, brok
         'Queue placement-worker.host-1 already has a consumer; set a unique [worker] host on each '
         'worker'
     ]
+
+
+def test_move_of_a_request_declares_its_queue_and_binds_nothing(conf, registry, monkeypatch):
+    """On a node of RabbitMQ 4.3 without a majority, a binding would close the connection."""
+    load_transport_url(conf, 'rabbit://u:p@h/')
+    connection = MagicMock()
+    monkeypatch.setattr(factory, 'open_connection', lambda *_: connection)
+    monkeypatch.setattr(factory.topology.transport, 'open_connection', lambda *_: connection)
+    limit = factory.consumed_queues(conf)[0].death_limit
+    message = Mock(headers={}, delivery_info={})
+
+    factory.ServerFactory(conf, None, registry, None, None)._move(message, limit)
+
+    entered = connection.__enter__.return_value
+    channel = entered.channel.return_value
+    assert [call.args for call in channel.queue_declare.call_args_list] == [(limit.queue,)]
+    channel.queue_bind.assert_not_called()
+    entered.Producer.return_value.__enter__.return_value.publish.assert_called_once()
 
 
 def test_servers_of_a_process_are_one_per_queue_and_acknowledge_late(conf, registry):
