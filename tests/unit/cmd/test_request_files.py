@@ -145,6 +145,20 @@ def test_error_in_or_behind_an_item_that_counts_nodes_has_its_line(run, item, ke
     assert f'{key}: ' in line
 
 
+LONG_LINE = f'[{{id: n1, data: {{x: {"x" * 2**16}}}}}]'
+
+
+@pytest.mark.parametrize('between', ['', f'{"#" * 99}\n' * 700], ids=['next', 'after comments'])
+def test_long_file_with_its_nodes_on_one_long_line_is_valid(run, between):
+    """A value that begins behind the first 64 KiB is not taken for null."""
+    cluster = 'cluster:\n  id: c\n  profile: {type: os.nova.server-1.0}\n  nodes:\n'
+    text = f'target: BEFORE\n{cluster}{between}    {LONG_LINE}\n' + f'{"#" * 99}\n' * 10**4
+
+    status, _, err = run('check', 'f', f=text + END)
+
+    assert (status, err) == (0, '')
+
+
 END = 'policies: []\naction: {id: a, action: CLUSTER_SCALE_OUT}'
 
 
