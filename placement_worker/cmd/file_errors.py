@@ -57,13 +57,13 @@ _HINTS: Mapping[type[Exception], str] = {
     OSError: 'check the file and its file system',
 }
 # Hints by a part of the text, which precede those by type. None: the text has a remedy of its own.
-# The client's text begins alike if the broker lets the user connect and nothing more.
+# The client's text begins alike whether the broker refuses the request or is silent.
 _BY_TEXT: Mapping[str, str | None] = {
     'The request could not be delivered: .*access to topic ': 'the broker runs, but the topic '
     'permissions of this user forbid this topic; compare the topic with '
     '"rabbitmqctl list_topic_permissions"',
-    'The request could not be delivered: ': 'the broker runs, but this user lacks a permission; '
-    'use the broker user of an operator ("Configuration of operators" in the manual)',
+    'The request could not be delivered: .*ACCESS_REFUSED': 'the broker runs, but this user lacks '
+    'a permission; use the broker user of an operator ("Configuration of operators" in the manual)',
     ' was skipped: ': 'correct the cause, and restart the workers',
     '; (check|create it,|the page|start|this port may|write type) ': None,
     r'`object`, got `str` - at `\$`': 'this file has text without keys; check its name',

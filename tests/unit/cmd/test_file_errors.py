@@ -151,6 +151,8 @@ HINTS = [
      'the broker runs, but this user lacks a permission; use the broker user of an operator '),
     (errors.BrokerRefused, f"{REFUSED}topic 'other' in exchange 'placement_worker' refused",
      'the broker runs, but the topic permissions of this user forbid this topic; compare the '),
+    (errors.BrokerUnreachable, 'The request could not be delivered: the broker blocks publishers',
+     'check that RabbitMQ runs at this address, and has no alarm'),
     (errors.PolicyTypeNotFound, 'Policy type a-1.0 was skipped: no module',
      'correct the cause, and restart the workers'),
     (documents.Malformed, "f:3:1: found the key 'a' twice", 'remove one of the two'),
