@@ -44,13 +44,14 @@ _CLOUD = _PLACES | {'home_region', 'servers', 'networks', 'subnets', 'load_balan
 
 def other_kind(document: object, wanted: str) -> str | None:
     """Return name and command of a document that is of another kind than `wanted`, or None."""
-    keys = document.keys() if isinstance(document, dict) else set()
+    values = document if isinstance(document, dict) else {}
+    keys = values.keys()
     if _KINDS[wanted][0] <= keys:
         return None
     if 'heat_template_version' in keys:
         resource = ', such as the properties of an OS::Senlin::Policy with type and version apart'
         return f'a Heat template; expected {_KINDS[wanted][1]}{resource * (wanted == "Spec")}'
-    if keys & _PLACES and keys <= _CLOUD:
+    if keys & _PLACES and keys <= _CLOUD and not any(map(_has_maps, values.values())):
         return 'a description of a cloud; run placement-policy check --cloud FILE REQUEST'
     others = (
         f'{name}; run placement-policy {command} FILE'
@@ -58,6 +59,11 @@ def other_kind(document: object, wanted: str) -> str | None:
         if identifying <= keys
     )
     return next(others, None)
+
+
+def _has_maps(places: object) -> bool:
+    """Return whether the places are those of a policy; a cloud has a map, or a list of names."""
+    return isinstance(places, list) and any(isinstance(place, dict) for place in places)
 
 
 def check_kind(document: object, wanted: type, expected: str) -> None:
