@@ -53,7 +53,7 @@ class _Display(LocalCommand, display.DisplayCommandBase):  # type: ignore[type-a
         self, names: Sequence[str], rows: Sequence[Sequence[Any]], args: argparse.Namespace
     ) -> tuple[list[str], list[list[Any]]]:
         """Return titles and cells in the format of the output, and refuse an unknown column."""
-        for column in args.columns:
+        for column in [*args.columns, *getattr(args, 'sort_columns', ())]:
             if names and column.lower().strip().replace(' ', '_') not in names:
                 meant = did_you_mean(column, names, '')
                 raise ConfigurationError(

@@ -51,9 +51,10 @@ def test_list_without_rows_is_a_sentence_or_no_data(run, form, text):
     assert run(*LIST, '-f', form, '-c', 'place', cordons='[]') == (0, text, '')
 
 
-def test_list_with_an_unknown_column_is_refused(run):
+@pytest.mark.parametrize('options', ['-c stat -c until', '--sort-column stat'])
+def test_list_with_an_unknown_column_is_refused(run, options):
     """A misspelled column is an error, with the columns that there are."""
-    assert run(*LIST, '-c', 'stat', '-c', 'until', cordons=json.dumps([HOSTILE])) == (
+    assert run(*LIST, *options.split(), cordons=json.dumps([HOSTILE])) == (
         2,
         '',
         'placement-policy cordon list: Unknown column stat (did you mean state?); the columns are '
