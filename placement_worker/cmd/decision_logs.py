@@ -152,8 +152,9 @@ class Replay(_LogCommand):
             if entry.request_id == args.request:
                 is_found = True
                 request = _repeatable(entry)
-                lines = [f'# {where}: {_subject(entry)}', output.document(request, 'yaml')]
-                yield from self.told(args, [request], map(escaped_lines, lines))
+                document = escaped_lines(output.document(request, 'yaml'))
+                lines = [escaped(f'# {where}: {_subject(entry)}'), document]
+                yield from self.told(args, [request], lines)
         self.end(failed=not is_found)
         if self.status == SOME_ERROR:
             self.write_error(f'No request {args.request} in the logs; {_NOT_FOUND}')

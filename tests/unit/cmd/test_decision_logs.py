@@ -191,6 +191,15 @@ def test_replay_of_a_record_with_packages_names_them_with_their_versions(program
     }
 
 
+def test_replay_with_a_request_id_keeps_its_comment_on_one_line(program, growth):
+    """A line break in the version of a log adds no line to the document."""
+    broken = growth.replace(f'"{VERSION}"', '"1\\ndry_run: false"')
+
+    _, out, _ = program('replay', '--request', 'req-1', 'log', log=broken)
+
+    assert out.splitlines()[0].endswith(' by 1\\ndry_run: false')
+
+
 @pytest.mark.parametrize('form', ['table', 'jsonl'])
 def test_replay_with_hostile_text_in_a_log_shows_it_escaped(program, growth, form):
     """A decision log with requests of an attacker cannot control the terminal."""
