@@ -5,9 +5,10 @@ Text of the other formats is escaped, as in `output`; JSON and YAML escape by th
 """
 
 import argparse
+import contextlib
 import json
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, TextIO
 
 import msgspec
@@ -68,6 +69,16 @@ class _Display(LocalCommand, display.DisplayCommandBase):  # type: ignore[type-a
         separator = '\n' if is_table else ', '
         return titles, [[output.cell(value, separator) for value in row] for row in rows]
 
+    @contextlib.contextmanager
+    def formatting(self, args: argparse.Namespace) -> Iterator[None]:
+        try:
+            with self.printing():
+                yield
+        except RecursionError:  # YAML takes more frames for a level than JSON
+            raise ConfigurationError(
+                f'A value is nested too deeply for the format {args.formatter}; use -f json'
+            ) from None
+
 
 class Lister(_Display, lister.Lister):
     nothing: ClassVar[str] = ''  # a sentence in place of an empty table
@@ -106,7 +117,7 @@ class Lister(_Display, lister.Lister):
             return 0
         titles, rows = self.printed(column_names, data, parsed_args)
         parsed_args.columns = parsed_args.columns if data else []
-        with self.printing():
+        with self.formatting(parsed_args):
             return super().produce_output(parsed_args, titles, rows)
 
     @override
@@ -140,5 +151,5 @@ class ShowOne(_Display, show.ShowOne):
         self, parsed_args: argparse.Namespace, column_names: Sequence[str], data: Sequence[Any]
     ) -> int:
         titles, (row,) = self.printed(column_names, [data], parsed_args)
-        with self.printing():
+        with self.formatting(parsed_args):
             return super().produce_output(parsed_args, titles, row)

@@ -23,7 +23,7 @@ from placement_worker.cmd.listing import Lister, ShowOne
 from placement_worker.contract import rpc
 from placement_worker.contract.model import in_utc
 from placement_worker.decisions import masking
-from placement_worker.formats.text import escaped
+from placement_worker.formats.text import escaped, shortened
 
 MAX_PARKED = 1000  # parked requests to read
 _CONTEXT = '_context_'  # the prefix of the caller's context in a message of oslo.messaging
@@ -164,16 +164,16 @@ def _row(parked: Any) -> dict[str, Any]:
         'id': parked.id,
         'parked_at': parked.parked_at,
         'topic': parked.topic,
-        'method': _value(message, 'method'),
-        'request_id': _value(message, '_context_request_id'),
-        'action': _value(action, 'action'),
-        'action_id': _value(action, 'id'),
-        'cluster': _value(cluster, 'id'),
-        'cluster_name': _value(cluster, 'name'),
-        'project': _value(cluster, 'project'),
+        'method': _label(message, 'method'),
+        'request_id': _label(message, '_context_request_id'),
+        'action': _label(action, 'action'),
+        'action_id': _label(action, 'id'),
+        'cluster': _label(cluster, 'id'),
+        'cluster_name': _label(cluster, 'name'),
+        'project': _label(cluster, 'project'),
         'clusters': [name] if isinstance(name, str) else [],
-        'policy': _value(policy, 'id'),
-        'expires_at': _value(request, 'expires_at'),
+        'policy': _label(policy, 'id'),
+        'expires_at': _label(request, 'expires_at'),
         'bytes': len(parked.body),
     }
 
@@ -184,6 +184,12 @@ def _request(message: Any) -> Any:
 
 def _value(data: Any, key: str) -> Any:
     return data.get(key) if isinstance(data, dict) else None
+
+
+def _label(data: Any, key: str) -> str | None:
+    """Return a text or None; another value, which may be nested, as a short text."""
+    value = _value(data, key)
+    return value if value is None or isinstance(value, str) else shortened(json.dumps(value))
 
 
 def _decoded(body: Any) -> Any:

@@ -99,6 +99,24 @@ def test_parked_show_of_deeply_nested_json_succeeds_or_fails_in_one_line(look):
         assert (status, bool(out), err) in ((0, True, ''), (2, False, refused))
 
 
+@pytest.mark.parametrize(
+    ('how', 'error'),
+    [
+        ('list -f yaml', ''),
+        ('show 7 -f yaml', 'nested too deeply for the format yaml; use -f json'),
+        ('show 7 -f json', ''),
+    ],
+)
+def test_parked_with_deep_values_is_output_or_names_another_format(look, how, error):
+    """The list has short texts of values that are none; YAML needs more depth than JSON."""
+    deep = json.loads('[' * 400 + ']' * 400)
+    asked = {'action': {'action': deep, 'id': deep}, 'cluster': {'name': deep}}
+
+    status, _, err = look(sent(asked), *how.split())
+
+    assert (status, err == '', error in err) == (2 if error else 0, not error, True)
+
+
 def test_parked_list_of_an_attachment_names_cluster_project_policy_and_end(look):
     """An operator recognizes an attachment, which has no action, and sees when it expires."""
     end = '2026-11-22T16:00:00+00:00'
