@@ -10,6 +10,7 @@ the broker or the workers did not respond.
 
 import contextvars
 import functools
+import logging
 import os
 import queue
 import re
@@ -43,6 +44,7 @@ RETRIES = 2  # of the stock client, on the next hosts
 LEFT_MAX = 16  # stock calls that were left behind at their timeout and have not ended
 CLOSE_S = 2.0
 RENEW_S = 60.0
+LOG = logging.getLogger(__name__)
 CLOSED = 'The client is closed: create another one'
 NOT_DELIVERED = 'The request could not be delivered'
 REFUSALS = (AccessRefused, NotAllowed)
@@ -233,6 +235,9 @@ class PolicyClient(caller.Caller):
             try:
                 channel.queue_declare(queue_name, passive=True)
                 transport.declare_bound(channel, self._conf, self._url, self._exchange, queue_name)
+                LOG.warning(
+                    'Queue %s was not bound to exchange %s: bound it', queue_name, self._exchange
+                )
             except NotFound as exc:
                 worker = f'worker with [worker] host = {self._server}' if self._server else 'worker'
                 raise errors.NoWorkerAnswered(
@@ -242,7 +247,8 @@ class PolicyClient(caller.Caller):
             except AccessRefused as exc:
                 raise errors.NoWorkerAnswered(
                     f'Queue {queue_name} exists, but is not bound to exchange {self._exchange}: '
-                    'start a worker again, which binds it or says why it cannot'
+                    'start a worker again, which binds it or says why it cannot, or correct the '
+                    'exchange'
                 ) from exc
 
     def _translated(self, exc: Exception, route: _Route, method: str, version: str) -> Exception:
@@ -365,10 +371,11 @@ class _StockClients:
                     f'{NOT_DELIVERED}: {LEFT_MAX} earlier calls still wait for the broker'
                 )
         outcome: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        used: list[_StockClient] = []
 
         def run() -> None:
             try:
-                outcome.put((self._attempt(publish, end), None))
+                outcome.put((self._attempt(publish, end, used), None))
             except BaseException as exc:
                 outcome.put((None, exc))
 
@@ -386,19 +393,23 @@ class _StockClients:
             result, failure = None, oslo_messaging.MessagingTimeout()
         finally:
             self._outcomes.discard(outcome)
-        if isinstance(failure, oslo_messaging.MessagingTimeout) and self._current:
+        if isinstance(failure, oslo_messaging.MessagingTimeout):
             # oslo.messaging 17.1 tries a dead host again and again for replies. Each client leaves
             # its reply queue behind, which expires after half an hour.
-            age_s = time.monotonic() - self._current.created_at
-            self._current.is_retired |= age_s > RENEW_S
+            for stock in used:
+                if time.monotonic() - stock.created_at > RENEW_S:
+                    stock.is_retired = True
         if failure is not None:
             raise failure
         return result
 
-    def _attempt(self, publish: Callable[[Any, float], Any], end: float) -> Any:
+    def _attempt(self, publish: Callable[[Any, float], Any], end: float, used: list[Any]) -> Any:
         stock = self._take(end)
+        used.append(stock)
         try:
             return publish(stock.client, _left_s(end))
+        except oslo_messaging.MessageUndeliverable:
+            raise  # the connection works
         except NOT_PUBLISHED:
             # Later calls use a fresh client; calls in flight keep this one for their replies.
             stock.is_retired = True

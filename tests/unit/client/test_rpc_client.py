@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from unittest.mock import MagicMock, Mock
 
 import oslo_messaging
@@ -214,7 +215,7 @@ UNDELIVERABLE = oslo_messaging.MessageUndeliverable(None, 'e', 'k', None)
          'the exchange'),
         ([None, AccessRefused('access refused')], errors.NoWorkerAnswered,
          'Queue placement-worker.h exists, but is not bound to exchange placement_worker: '
-         'start a worker again, which binds it or says why it cannot'),
+         'start a worker again, which binds it or says why it cannot, or correct the exchange'),
         ([None, PreconditionFailed("inequivalent arg 'x-queue-type'")], errors.QueueMismatch,
          'Exchange placement_worker or queue placement-worker.h exists on the broker with '
          "other options than it needs: inequivalent arg 'x-queue-type'. Use other names, or "
@@ -236,12 +237,21 @@ def test_request_without_a_bound_queue_says_whether_the_queue_exists(
     channel.queue_bind.assert_not_called()
 
 
-def test_queue_that_lost_its_binding_is_bound_and_gets_the_request(client, sender, channel):
-    """An exchange that was deleted and declared again costs no request."""
+def test_queue_that_lost_its_binding_is_bound_and_gets_the_request(
+    client, sender, channel, monkeypatch, caplog
+):
+    """An exchange that was deleted and declared again costs no request and no connection.
+
+    The log has the binding: with a wrong exchange of the client it would last.
+    """
+    created = Mock(side_effect=lambda *_, **__: sender)
+    monkeypatch.setattr(oslo_messaging, 'get_rpc_client', created)
     sender.failures = [UNDELIVERABLE]
 
     assert client.policy_type_list() == []
     assert len(sender.sent) == 2
+    assert created.call_count == 1
+    assert caplog.messages == [f'Queue {TOPIC} was not bound to exchange {EXCHANGE}: bound it']
     channel.queue_bind.assert_called_once_with(TOPIC, EXCHANGE, TOPIC)
 
 
@@ -320,13 +330,28 @@ def test_client_after_a_timeout_is_fresh_but_not_too_often(sender, monkeypatch, 
     client.close()
 
 
+def test_timeout_of_a_call_retires_no_successor_of_its_client(stuck, sender, monkeypatch):
+    """A call that began before a reconnection does not end the connection of later calls."""
+    monkeypatch.setattr(rpc_client, 'RENEW_S', 0)
+    sender.wait = lambda: len(sender.sent) == 1 and stuck.wait()
+    client = PolicyClient('rabbit://', timeout_s=0.5)
+    with ThreadPoolExecutor() as pool:
+        first = pool.submit(client.policy_type_list)
+        wait_for(lambda: len(sender.sent) == 1)
+        client._stock._current.is_retired = True  # as after a failed publication of another call
+        assert client.policy_type_list() == []
+
+    assert isinstance(first.exception(), errors.NoWorkerAnswered)
+    assert not client._stock._current.is_retired
+
+
 def test_calls_behind_many_stuck_ones_fail_at_once(stuck, monkeypatch):
     """Stock calls that wait for ever end at the timeout, and keep a bounded number of threads."""
     monkeypatch.setattr(rpc_client, 'LEFT_MAX', 2)
-    monkeypatch.setattr(transport, 'obstacle', lambda *_: 'no host accepts connections')
+    monkeypatch.setattr(transport, 'obstacle', lambda *_: 'the broker is away or silent: x')
     client = PolicyClient('rabbit://', timeout_s=0.1)
     for _ in range(2):
-        with pytest.raises(errors.BrokerUnreachable, match='could not be delivered: no host acc'):
+        with pytest.raises(errors.BrokerUnreachable, match='could not be delivered: the broker is'):
             client.policy_type_list()
 
     before = threading.active_count()
