@@ -84,6 +84,13 @@ class MemberRecords:
         ids = (data.get(MEMBER), mapping_or_empty(data.get(MEMBERS)).get(self.policy_id))
         return [member_id for member_id in ids if isinstance(member_id, str)]
 
+    def names_lost_member(self, data: Data, listed: Collection[str]) -> bool:
+        """Return whether the data name a member of the policy that its pool does not list."""
+        others = mapping_or_empty(data.get(MEMBERS))
+        first = data.get(MEMBER) if self.others <= others.keys() else None
+        member_id = others.get(self.policy_id, first)
+        return isinstance(member_id, str) and member_id not in listed
+
     def updated(self, data: Data, known: Collection[str], member_id: str | None = None) -> Data:
         """Return data that record another member of the policy, or none.
 

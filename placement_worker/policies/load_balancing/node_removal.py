@@ -173,7 +173,7 @@ class NodeRemoval:
             lookup = AddressLookup(self.state.cloud, properties.pool)
             plan = removal.plan(own if is_own else attached.opened(), lookup.locate)
             self.state.cloud.pool_members[attached.stored.pool_id] = plan.before.listed
-            floors.append(_floor(attached.stored.pool_id, properties.min_online or 0, plan))
+            floors.append(_floor(attached, properties.min_online or 0, plan))
         return floors
 
     def _refuse_named(self, floor: Floor, victims: Sequence[str], kept: Sequence[str]) -> None:
@@ -243,8 +243,14 @@ def floored(request: CheckRequest) -> Iterator[tuple[Binding, LoadBalancingPrope
                 yield binding, properties
 
 
-def _floor(pool_id: str, min_online: int | str, plan: PoolPlan) -> Floor:
-    present = plan.before.remaining().listed
-    online = {member['id'] for member in present if member.get('operating_status') in ONLINE}
+def _floor(attached: AttachedPool, min_online: int | str, plan: PoolPlan) -> Floor:
+    """A check that is handled again, e.g. after a kill, has the floor that it had first.
+
+    Therefore the members of its victims count as members, even if they have left.
+    """
+    present = {member['id']: member for member in plan.before.remaining().listed}
+    online = {key for key, member in present.items() if member.get('operating_status') in ONLINE}
     leaving = Counter(node_id for member, node_id in plan.remove.items() if member in online)
-    return Floor(pool_id, min_online, len(present), len(online), leaving)
+    records = attached.records
+    lost = sum(records.names_lost_member(node.data, present) for node in plan.nodes)
+    return Floor(attached.stored.pool_id, min_online, len(present) + lost, len(online), leaving)

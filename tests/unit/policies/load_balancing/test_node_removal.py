@@ -239,6 +239,18 @@ def test_victims_are_trimmed_to_the_floor_with_a_warning():
     ]
 
 
+@pytest.mark.parametrize('min_online', [3, '60%'])
+def test_check_that_is_handled_again_spares_the_same_nodes(min_online):
+    """A percentage is one of the members before the first removal, not of those that it left."""
+    lab, policy, members = attached(min_online, *['ONLINE'] * 5)
+    check = request(SCALE_IN, [policy], members, data=chosen('n1', 'n2', 'n3'))
+
+    replies = [lab.check(check) for _ in range(2)]
+
+    assert [of_deletion(reply)['candidates'] for reply in replies] == [['n1', 'n2']] * 2
+    assert left(lab) == ['n3', 'n4', 'n5']
+
+
 @pytest.mark.parametrize(
     ('min_online', 'statuses', 'victims', 'leaving'),
     [
