@@ -1,6 +1,7 @@
 """The command `placement-policy export`: a request file from the API of Senlin or Heat.
 
 The file has the keys of the contract alone: profiles and templates hold passwords and user data.
+The specs of policies, and the data of a cluster and its nodes, are copied whole.
 """
 
 import argparse
@@ -19,12 +20,14 @@ from typing_extensions import override
 from placement_worker import errors
 from placement_worker.cmd.base import OK, LocalCommand
 from placement_worker.contract import actions, codec
-from placement_worker.contract.model import CheckRequest, Credentials
+from placement_worker.contract.model import CheckRequest, Credentials, Spec
 from placement_worker.engines.heat import plans, worker_choice
 from placement_worker.formats.text import escaped
 from placement_worker.policies.registry import Registry
 
 _SENLIN_VERSION = {'OpenStack-API-Version': 'clustering 1.14'}  # the first with `tainted` is 1.13
+TIMEOUT_S = 60  # of a request, unless clouds.yaml has an api_timeout; openstacksdk sets none
+_DELETION = {'criteria': 'OLDEST_FIRST'}
 _NO_TRUST = (
     'The file has no trust: plan it with "--cloud FILE" (export --write-cloud), or with a worker '
     'that has [cloud] allow_service_credentials'
@@ -38,8 +41,9 @@ class Export(LocalCommand):
         'placement-policy export --heat STACK GROUP --change -2 > web.yaml',
     )
     epilog = (
-        'The file has no passwords and no user data; comments name what the API does not say. '
-        'Exit status: 0 success, 2 failure.'
+        'The file has no passwords and no user data of profiles and templates; read the specs of '
+        'policies, and the data of nodes, before you share it. Comments name what the API does '
+        'not say. Exit status: 0 success, 2 failure.'
     )
 
     @override
@@ -96,7 +100,12 @@ def _connected(name: str | None) -> Iterator[Any]:
 
     try:
         with contextlib.closing(openstack.connect(cloud=name)) as cloud:
+            cloud.session.timeout = cloud.session.timeout or TIMEOUT_S
             yield cloud
+    except (KeyError, TypeError) as exc:
+        raise errors.ConfigurationError(
+            f'Unexpected response of the cloud: {exc!r}; check the endpoints of --os-cloud'
+        ) from exc
     except (openstack.exceptions.SDKException, ClientException) as exc:
         raise errors.ConfigurationError(
             f'Cannot read the cluster from the cloud: {exc}; check the names, --os-cloud and '
@@ -177,6 +186,10 @@ def _request_of_heat(
     stack, name = names
     owner, path = _stack(get, stack)
     group = get(f'{path}/resources/{quote(name, safe="")}')['resource']
+    if not group['physical_resource_id']:
+        raise errors.ConfigurationError(
+            f'{name} of stack {stack} has no members yet, or is no group; check the name'
+        )
     _, nested = _stack(get, group['physical_resource_id'])
     definitions = get(f'{nested}/template').get('resources') or {}
     members = []
@@ -187,23 +200,34 @@ def _request_of_heat(
         zone = (definition.get('properties') or {}).get(plans.ZONE_PROPERTY)
         members.append(plans.member(row['resource_name'], zone, row))
     resources = get(f'{path}/template').get('resources') or {}
-    placement = (resources.get(name, {}).get('properties') or {}).get('placement') or {}
-    try:  # a function such as get_param is no zone
-        Registry.installed().policy(worker_choice.zone_spec(placement), '$')
-    except (KeyError, errors.InvalidSpec):
-        zones = [{'name': zone} for zone, available in _zones(cloud).items() if available]
-        placement = {'zones': zones}
+    stated = (resources.get(name, {}).get('properties') or {}).get('placement') or {}
+    placement = {'zones': None, 'deletion': _DELETION, **stated}
+    # A function such as get_param is no zone.
+    if not _is_valid(worker_choice.zone_spec(placement)):
+        zones = _zones(cloud).items()
+        placement['zones'] = [{'name': zone} for zone, available in zones if available]
         notes.append('The template states no placement without functions: these are all zones')
+    if not _is_valid(worker_choice.deletion_spec(placement)):
+        placement['deletion'] = _DELETION
+        notes.append('The template states no deletion without functions: this is the default')
     described = worker_choice.Group(
         id=group['physical_resource_id'],
         name=f'{owner["stack_name"]}/{name}',
         user=None,
         project=owner['parameters'].get('OS::project_id'),
-        placement={'deletion': {'criteria': 'OLDEST_FIRST'}, **placement},
+        placement=placement,
         credentials=Credentials(),
     )
     notes.append("Heat's API does not say which members are outdated, and which zones were short")
     return worker_choice.check_request(described, members, *_action(change))
+
+
+def _is_valid(spec: Spec) -> bool:
+    try:
+        Registry.installed().policy(spec, '$')
+    except errors.InvalidSpec:
+        return False
+    return True
 
 
 def _stack(get: _Get, name: str) -> tuple[Any, str]:

@@ -96,11 +96,14 @@ def zone_spec(placement: Mapping[str, Any]) -> Spec:
     return Spec('senlin.policy.zone_placement', '1.1', {'zones': placement['zones']})
 
 
+def deletion_spec(placement: Mapping[str, Any]) -> Spec:
+    return Spec('senlin.policy.deletion', '1.1', dict(placement['deletion']))
+
+
 def check_request(
     group: Group, members: Sequence[Member], action: str, inputs: dict[str, Any]
 ) -> CheckRequest:
     # The id of the action seeds random choices, so each request has its own.
-    deletion = Spec('senlin.policy.deletion', '1.1', dict(group.placement['deletion']))
     return CheckRequest(
         target='BEFORE',
         action=Action(id=str(uuid.uuid4()), action=action, inputs=inputs),
@@ -116,7 +119,7 @@ def check_request(
         ),
         policies=[
             Binding('placement', zone_spec(group.placement), name='placement'),
-            Binding('deletion', deletion, name='deletion'),
+            Binding('deletion', deletion_spec(group.placement), name='deletion'),
         ],
         explain='none',
         credentials=group.credentials,

@@ -1,6 +1,7 @@
 """The command `placement-policy export`, over canned responses of Senlin, Heat and Nova."""
 
 import json
+import socket
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -10,6 +11,7 @@ import requests
 import yaml
 from keystoneauth1.exceptions import ConnectFailure
 
+from placement_worker.cmd import export as export_command
 from tests.factories import zone_policy
 
 SECRET = 'hunter2'
@@ -50,6 +52,7 @@ MEMBERS = {
     'm1': {'type': 'OS::Nova::Server', 'properties': {'availability_zone': 'a', 'pw': SECRET}},
     'm2': {'type': 'OS::Nova::Server'},
 }
+FUNCTION = {'get_param': 'x'}
 PLACEMENT = {'zones': [{'name': 'a', 'weight': 1}, {'name': 'b', 'weight': 1}]}
 
 
@@ -65,7 +68,7 @@ def stack(name):
     return {'stack': {'stack_name': name, 'id': f'{name}-id', 'parameters': parameters}}
 
 
-def template(placement):
+def template(**placement):
     group = {'type': 'OS::Heat::AutoScalingGroup', 'properties': {'placement': placement}}
     return {'resources': {'group': group}}
 
@@ -89,7 +92,7 @@ RESPONSES = {
     '/stacks/nested/nested-id/resources': {
         'resources': [row('m1', 'CREATE_COMPLETE'), row('m2', 'CREATE_FAILED')]
     },
-    '/stacks/web/web-id/template': template(PLACEMENT),
+    '/stacks/web/web-id/template': template(**PLACEMENT),
     '/os-availability-zone': {
         'availabilityZoneInfo': [
             {'zoneName': zone, 'zoneState': {'available': zone != 'c'}} for zone in 'abc'
@@ -119,6 +122,7 @@ def export(program, monkeypatch):
             orchestration=service,
             compute=service,
             config=config,
+            session=SimpleNamespace(timeout=None),
             close=lambda: None,
         )
         monkeypatch.setattr(openstack, 'connect', lambda cloud=None: clouds[cloud])
@@ -151,20 +155,19 @@ def test_export_of_a_senlin_cluster_has_what_the_plugin_sends(export):
 
 
 @pytest.mark.parametrize(
-    ('changed', 'zones', 'is_noted'),
+    ('stated', 'criteria', 'notes'),
     [
-        ({}, ['a', 'b'], False),
-        (
-            {'/stacks/web/web-id/template': template({'zones': {'get_param': 'z'}})},
-            ['a', 'b'],
-            True,
-        ),
-        ({'/stacks/web/web-id/template': {'Resources': {}}}, ['a', 'b'], True),
+        (template(**PLACEMENT), 'OLDEST_FIRST', (False, False)),
+        (template(zones=FUNCTION, deletion={'criteria': 'RANDOM'}), 'RANDOM', (True, False)),
+        (template(**PLACEMENT, deletion=FUNCTION), 'OLDEST_FIRST', (False, True)),
+        ({'Resources': {}}, 'OLDEST_FIRST', (True, False)),
     ],
-    ids=['stated', 'a function', 'none'],
+    ids=['stated', 'a function for zones', 'a function for the deletion', 'none'],
 )
-def test_export_of_a_heat_group_has_its_members_and_zones(export, changed, zones, is_noted):
-    """Without literal zones in the template, the file has the available ones of Nova."""
+def test_export_of_a_heat_group_has_its_members_and_placement(export, stated, criteria, notes):
+    """Without literals in the template, the file has the zones of Nova and the default deletion."""
+    changed = {'/stacks/web/web-id/template': stated}
+
     status, out, err = export('--heat', 'web', 'group', **changed)
 
     request = yaml.safe_load(out)
@@ -174,9 +177,9 @@ def test_export_of_a_heat_group_has_its_members_and_zones(export, changed, zones
     assert request['action']['inputs'] == {'count': 1}
     assert (one['id'], one['status'], one['data']) == ('m1', 'ACTIVE', PLACED)
     assert (two['status'], two['status_reason']) == ('ERROR', 'No valid host')
-    assert [zone['name'] for zone in placement['zones']] == zones
-    assert deletion == {'criteria': 'OLDEST_FIRST'}
-    assert ('these are all zones' in out) == is_noted
+    assert [zone['name'] for zone in placement['zones']] == ['a', 'b']
+    assert deletion == {'criteria': criteria}
+    assert ('these are all zones' in out, 'no deletion without functions' in out) == notes
 
 
 @pytest.mark.parametrize('arguments', [('--senlin', 'web'), ('--heat', 'web', 'group')])
@@ -207,3 +210,38 @@ def test_export_names_why_it_failed(export, program, monkeypatch):
         assert (status, out, err.count('\n')) == (2, '', 1)
         assert cause in err
         assert '--os-cloud and clouds.yaml' in err
+
+
+@pytest.mark.parametrize(
+    ('changed', 'cause'),
+    [
+        (
+            {'/stacks/web/web-id/resources/group': {'resource': {'physical_resource_id': ''}}},
+            'group of stack web has no members yet, or is no group',
+        ),
+        ({'/stacks/web': {'links': []}}, "Unexpected response of the cloud: KeyError('stack')"),
+        ({'/stacks/web': [1]}, 'Unexpected response of the cloud: TypeError('),
+    ],
+)
+def test_export_of_what_is_no_group_names_the_cause(export, changed, cause):
+    """A resource without members and a response of another service end with one line."""
+    status, out, err = export('--heat', 'web', 'group', **changed)
+
+    assert (status, out, err.count('\n')) == (2, '', 1)
+    assert cause in err
+
+
+@pytest.mark.filterwarnings('ignore:Support for InfluxDB')
+def test_export_from_a_silent_cloud_ends(program, monkeypatch):
+    """A cloud that accepts connections and sends nothing does not block the command for ever."""
+    monkeypatch.setattr(export_command, 'TIMEOUT_S', 0.1)
+    with socket.create_server(('127.0.0.1', 0)) as silent:
+        url = f'http://127.0.0.1:{silent.getsockname()[1]}/v3'
+        settings = {'AUTH_URL': url, 'USERNAME': 'u', 'PASSWORD': 'p', 'PROJECT_NAME': 'p'}
+        for name, value in settings.items():
+            monkeypatch.setenv(f'OS_{name}', value)
+
+        status, out, err = program('export', '--senlin', 'web')
+
+    assert (status, out) == (2, '')
+    assert 'timed out' in err
