@@ -99,8 +99,7 @@ def test_check_at_a_frozen_broker_ends_in_error(placed, worker):
 
     assert data['status'] == 'ERROR'
     assert data['reason'].startswith(
-        "Failed policy 'zones': The request could not be delivered: the broker accepts connections "
-        'but is silent: '
+        "Failed policy 'zones': The request could not be delivered: the broker is away or silent: "
     )
 
 

@@ -268,7 +268,7 @@ def test_shuffled_connects_processes_to_different_hosts(conf):
 
 
 def test_obstacle_tells_a_silent_broker_from_one_that_is_away(conf):
-    """A broker that accepts connections and never responds differs from one that vanished."""
+    """The cause differs if a broker accepts connections and never responds, or is away."""
     away = load_transport_url(conf, 'rabbit://127.0.0.1:1,127.0.0.1:2/')
     with socket.create_server(('127.0.0.1', 0)) as server:
         port = server.getsockname()[1]
