@@ -58,15 +58,15 @@ def workers(
     RabbitMQ gives requests to the consumers of a queue in turn and skips those whose threads are
     all busy, so requests reach each process soon, unless others always take its turn.
 
-    :raises NoWorkerAnswered: no process replied.
+    :raises PlacementWorkerError: no process replied.
     """
     with contextlib.closing(client(url, config_file, timeout_s)) as caller:
         count = _consumer_count(cfg.CONF, url)
 
-        def reply(_: int) -> Capabilities | errors.NoWorkerAnswered:
+        def reply(_: int) -> Capabilities | errors.PlacementWorkerError:
             try:
                 return caller.get_capabilities()
-            except errors.NoWorkerAnswered as exc:
+            except errors.PlacementWorkerError as exc:  # it must not hide the replies of others
                 return exc
 
         found: dict[tuple[str, str, int], Capabilities] = {}
@@ -80,7 +80,7 @@ def workers(
                 if len(found) >= count or time.monotonic() > end:
                     break
                 time.sleep(PAUSE_S)
-    if not found and isinstance(replies[0], errors.NoWorkerAnswered):
+    if not found and isinstance(replies[0], errors.PlacementWorkerError):
         raise replies[0]
     return [found[key] for key in sorted(found)], max(count - len(found), 0)
 

@@ -2,6 +2,7 @@
 
 import csv
 import datetime
+import itertools
 import json
 from pathlib import Path
 from unittest.mock import Mock
@@ -12,7 +13,7 @@ import yaml
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cmd import remote, types
 from placement_worker.contract.model import Capabilities, Package
-from placement_worker.errors import InvalidSpec, Rejected
+from placement_worker.errors import InvalidSpec, NoWorkerAnswered, Rejected, WorkerFailed
 from placement_worker.handlers.in_process import InProcessCaller
 from placement_worker.policies import plugin_checks
 from placement_worker.policies.registry import Registry
@@ -205,3 +206,24 @@ def test_ping_of_a_worker_prints_its_identity_and_the_elapsed_time(program, monk
     assert reply == {**about, 'started_at': '2026-01-02T03:04:05+00:00'}
     assert '| started at | 2026-01-02T03:04:05+00:00 |' in table
     assert 'default: 60\n' in program('ping', '--help')[1], 'a ping waits for no load balancer'
+
+
+@pytest.mark.parametrize('failure', [NoWorkerAnswered, WorkerFailed])
+def test_worker_list_has_the_processes_that_replied_in_spite_of_failed_calls(
+    program, monkeypatch, failure
+):
+    """A timeout or a failure of one process hides no other; without replies, it is the error."""
+    caller = Mock()
+    monkeypatch.setattr(remote, 'client', Mock(return_value=caller))
+    monkeypatch.setattr(remote, '_consumer_count', lambda *_: 1)
+    command = ('worker', 'list', '--transport', 'rabbit://x/', '--timeout', '0.1', '-f', 'csv')
+    started = datetime.datetime(2026, 1, 2, tzinfo=datetime.UTC)
+    about = {'host': 'w1', 'hostname': 'h', 'pid': 7, 'version': '1.1'}
+    worker = Capabilities(policy_types=[], started_at=started, **about)
+    caller.get_capabilities.side_effect = [failure('x'), worker]
+    listed = program(*command)
+    caller.get_capabilities.side_effect = itertools.repeat(failure('It failed'))
+    status, out, err = program(*command)
+
+    assert (listed[0], listed[2], '"w1",7,' in listed[1]) == (0, '', True)
+    assert (status, out, 'It failed' in err) == (2, '', True)
