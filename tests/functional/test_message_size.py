@@ -7,13 +7,15 @@ import pytest
 
 from placement_worker.errors import InvalidRequest, ReplyTooLarge
 from tests.broker import Broker
-from tests.factories import nodes, request, zone_policy
+from tests.factories import node, request, zone_policy
 from tests.waiting import DEADLINE_S
 
 MAX_BYTES = 20_000
 # The reply has a place for each of the new nodes, and the request only their number.
 LARGE = request('CLUSTER_SCALE_OUT', [zone_policy('a')], inputs={'count': 900})
-TOO_LARGE = request('CLUSTER_SCALE_OUT', [zone_policy('a')], nodes(a=300))
+TOO_LARGE = request(
+    'CLUSTER_SCALE_OUT', [zone_policy('a')], [node(1, data={'text': 'x' * MAX_BYTES})]
+)
 SMALL = request('CLUSTER_SCALE_OUT', [zone_policy('a')], inputs={'count': 1})
 SIZES = rf'message size \d{{5,6}} is larger than configured max size {MAX_BYTES}'
 
