@@ -152,10 +152,10 @@ def test_worker_list_has_each_process_and_counts_those_that_did_not_reply(start_
     assert done.returncode == 1
     assert '1 of 3 processes did not reply within 2 s: ' in done.stderr
     other_topic = tmp_path / 'operator.conf'
-    other_topic.write_text(f'[DEFAULT]\ntransport_url = {first.url}\n[worker]\ntopic = nobody\n')
-    nobody = run('placement-policy', 'worker', 'list', '--config-file', other_topic)
-    assert nobody.returncode == 2
-    assert 'There is no queue for topic nobody' in nobody.stderr
+    other_topic.write_text(f'[DEFAULT]\ntransport_url = {first.url}\n[worker]\ntopic = unserved\n')
+    unserved = run('placement-policy', 'worker', 'list', '--config-file', other_topic)
+    assert unserved.returncode == 2
+    assert 'There is no queue for topic unserved' in unserved.stderr
 
 
 def test_log_has_request_id_user_project_and_outcome_on_one_line(client, worker):

@@ -61,7 +61,7 @@ class PoolPlan:
 
 @dataclass(frozen=True)
 class PoolResult:
-    """What became of a plan: the changes that were made, and the nodes that failed.
+    """The changes that a plan led to, and the nodes that failed.
 
     :ivar added: node id -> id of its new member.
     :ivar removed: member id -> node id.

@@ -225,7 +225,7 @@ UNDELIVERABLE = oslo_messaging.MessageUndeliverable(None, 'e', 'k', None)
 def test_request_without_a_bound_queue_says_whether_the_queue_exists(
     failures, kind, message, sender, channel
 ):
-    """A queue that is missing differs from one that does not fit, or that nobody has bound."""
+    """A queue that is missing differs from one that does not fit, or is not bound."""
     sender.failure = UNDELIVERABLE
     channel.queue_declare.side_effect = failures
 

@@ -108,7 +108,7 @@ def test_parked_show_of_deeply_nested_json_succeeds_or_fails_in_one_line(look):
     ],
 )
 def test_parked_with_deep_values_is_output_or_names_another_format(look, how, error):
-    """The list has short texts of values that are none; YAML needs more depth than JSON."""
+    """The list shortens values that should be text; YAML needs more depth than JSON."""
     deep = json.loads('[' * 400 + ']' * 400)
     asked = {'action': {'action': deep, 'id': deep}, 'cluster': {'name': deep}}
 
