@@ -17,6 +17,7 @@ import schema_types
 from msgspec.inspect import DateTimeType, StructType, UnionType
 
 from placement_worker.contract import actions, rpc
+from placement_worker.contract.inputs import KEYS_BY_ACTION
 from placement_worker.contract.rpc import METHODS, POLICY_CHECK
 
 ROOT = Path(__file__).parents[1]
@@ -153,7 +154,7 @@ def _with_typed_maps(defs: dict[str, Schema]) -> dict[str, Schema]:
         free_form = defs[of]['properties'].pop(key)
         del free_form['type']
         defs[of]['properties'][key] = {**free_form, '$ref': REF.format(name=name)}
-    action['properties']['action']['enum'] = sorted(actions.ALL)
+    action['properties']['action']['enum'] = sorted(KEYS_BY_ACTION)
     typed = {
         names: {'properties': {'inputs': {'$ref': REF.format(name=struct.__name__)}}}
         for struct, names in INPUTS.items()
