@@ -7,8 +7,9 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
@@ -19,10 +20,27 @@ from tests.process_reaper import Program, Reaper
 
 # The folder of the broker's programs: of the distribution, or of `tools/rabbitmq-4`.
 SCRIPTS = Path(os.environ.get('PLACEMENT_WORKER_TEST_RABBITMQ', '/usr/lib/rabbitmq/bin'))
-EPMD = ('epmd', '-address', '127.0.0.1')
 START_TIMEOUT_S = 180
 # Arguments that keep several Erlang VMs from spinning on two cores.
 LEAN = '+S 1:1 +sbwt none +sbwtdcpu none +sbwtdio none'
+
+
+@dataclass(frozen=True)
+class Host:
+    """Where a node runs: its name, address and network namespace, and variables of its Erlang."""
+
+    name: str = 'localhost'
+    address: str = '127.0.0.1'
+    inside: Callable[[], AbstractContextManager[None]] = nullcontext
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def epmd(self) -> tuple[str, ...]:
+        """The command of an epmd that listens there."""
+        return 'epmd', '-address', self.address
+
+
+LOOPBACK = Host()
 
 
 def program(name: str) -> str:
@@ -34,24 +52,27 @@ def program(name: str) -> str:
 
 
 class Broker:
-    """A RabbitMQ node on loopback. Its data survive `kill` and `start`; `close` removes them."""
+    """A RabbitMQ node. Its data survive `kill` and `start`; `close` removes them."""
 
     def __init__(
         self,
         tls: Mapping[str, Path] | None = None,
         epmd_port: int | None = None,
         erlang_arguments: str = '',
+        host: Host = LOOPBACK,
     ) -> None:
         """Prepare the node's folder.
 
         :param tls: the files `cacertfile`, `certfile` and `keyfile`, and the node listens with TLS
             alone; None for plain text alone.
-        :param epmd_port: the port of an epmd that runs already; None starts a private one.
+        :param epmd_port: the port of an epmd that runs already, or on another host than loopback of
+            a private one; None starts a private one on any port.
         :param erlang_arguments: more arguments for the Erlang VM.
         """
+        self.host = host
         self.port, self._dist_port, private_epmd_port = free_ports(3)
         self._epmd_port = epmd_port or private_epmd_port
-        self._has_private_epmd = epmd_port is None
+        self._has_private_epmd = epmd_port is None or host is not LOOPBACK
         self._erlang_arguments = erlang_arguments
         self.folder = Path(tempfile.mkdtemp(prefix='placement-worker-broker-'))
         (self.folder / 'plugins').write_text('[].')
@@ -62,9 +83,8 @@ class Broker:
         failure_logs.watch(self.folder / 'output', self.folder / 'log' / f'{self.name}.log')
 
     def _listeners(self, tls: Mapping[str, Path] | None) -> str:
-        """Where the node listens, as its configuration says it."""
         if tls is None:
-            return f'listeners.tcp.default = 127.0.0.1:{self.port}\n'
+            return f'listeners.tcp.default = {self.host.address}:{self.port}\n'
         files = ''.join(f'ssl_options.{name} = {file}\n' for name, file in tls.items())
         return (
             f'listeners.tcp = none\nlisteners.ssl.default = 127.0.0.1:{self.port}\n{files}'
@@ -73,17 +93,15 @@ class Broker:
 
     @property
     def name(self) -> str:
-        """The Erlang node name."""
-        return f'test-{self.port}@localhost'
+        return f'test-{self.port}@{self.host.name}'
 
     @property
     def pid(self) -> int:
-        """The process id of the Erlang VM."""
         return int((self.folder / 'pid').read_text())
 
     @property
     def url(self) -> str:
-        return f'rabbit://guest:guest@127.0.0.1:{self.port}/'
+        return f'rabbit://guest:guest@{self.host.address}:{self.port}/'
 
     @property
     def environment(self) -> dict[str, str]:
@@ -94,7 +112,8 @@ class Broker:
             'LANG': 'C.UTF-8',
             'HOME': folder,
             'ERL_EPMD_PORT': str(self._epmd_port),
-            'ERL_EPMD_ADDRESS': '127.0.0.1',
+            'ERL_EPMD_ADDRESS': self.host.address,
+            **self.host.environment,
             'RABBITMQ_NODENAME': self.name,
             'RABBITMQ_DIST_PORT': str(self._dist_port),
             'RABBITMQ_CONF_ENV_FILE': '/dev/null',
@@ -104,7 +123,8 @@ class Broker:
             'RABBITMQ_LOG_BASE': f'{folder}/log',
             'RABBITMQ_PID_FILE': f'{folder}/pid',
             'RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS': (
-                f'-kernel inet_dist_use_interface {{127,0,0,1}} {self._erlang_arguments}'
+                f'-kernel inet_dist_use_interface {{{self.host.address.replace(".", ",")}}} '
+                f'{self._erlang_arguments}'
             ),
         }
 
@@ -120,24 +140,25 @@ class Broker:
         return self
 
     def launch(self) -> None:
-        """Start the node without waiting for it."""
         output = str(self.folder / 'output')
         programs = [Program([program('rabbitmq-server')], output)]
         if self._has_private_epmd:
-            programs.insert(0, Program(EPMD, output))
-        self._reaper = Reaper(self.folder, programs, self.environment)
+            programs.insert(0, Program(self.host.epmd, output))
+        with self.host.inside():
+            self._reaper = Reaper(self.folder, programs, self.environment)
 
     def control(self, *arguments: str) -> str:
         """Run rabbitmqctl on this node and return what it prints."""
-        done = subprocess.run(
-            [program('rabbitmqctl'), '--quiet', *arguments],
-            env=self.environment,
-            stdin=subprocess.DEVNULL,
-            check=True,
-            capture_output=True,
-            text=True,
-            timeout=START_TIMEOUT_S,
-        )
+        with self.host.inside():
+            done = subprocess.run(
+                [program('rabbitmqctl'), '--quiet', *arguments],
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                check=True,
+                capture_output=True,
+                text=True,
+                timeout=START_TIMEOUT_S,
+            )
         return done.stdout
 
     def flush(self) -> None:
@@ -173,10 +194,7 @@ class Broker:
         try:
             yield
         finally:
-            self.end_memory_alarm()
-
-    def end_memory_alarm(self) -> None:
-        self.control('set_vm_memory_high_watermark', '0.6')
+            self.control('set_vm_memory_high_watermark', '0.6')
 
     def frozen(self) -> AbstractContextManager[None]:
         """Stop the Erlang VM during a block; its connections stay open."""
@@ -195,8 +213,9 @@ class Broker:
         deadline = time.monotonic() + START_TIMEOUT_S
         while time.monotonic() < deadline and self._reaper.runs:
             with (
+                self.host.inside(),
                 contextlib.suppress(OSError),
-                socket.create_connection(('127.0.0.1', self.port), 1) as probe,
+                socket.create_connection((self.host.address, self.port), 1) as probe,
             ):
                 probe.sendall(b'AMQP\0\0\x09\x01')
                 if probe.recv(1):

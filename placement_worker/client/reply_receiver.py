@@ -49,8 +49,8 @@ class ReplyReceiver(contextlib.AbstractContextManager['ReplyReceiver']):
                 transport.declare_bound(connection.channel(), conf, url, exchange, topic)
             except AccessRefused as exc:
                 raise errors.BrokerRefused(
-                    f'The broker refused access to the replies on topic {topic}: {exc}; '
-                    'the page "Security of the bus" of the manual has the permissions of an engine'
+                    f'The broker refused access to the replies on topic {topic}: {exc}; the '
+                    'page "Security of the bus and of the cloud" of the manual has the permissions'
                 ) from exc
         # One message at a time: it is an option of the driver.
         url.query = {**url.query, 'rabbit_qos_prefetch_count': '1'}

@@ -1,11 +1,10 @@
 """The RPC client of running workers, for engines.
 
 It is the stock RPC client of oslo.messaging on a transport of its own, with three additions. The
-timeout of a call covers connecting and publishing too, which oslo.messaging 18.3 does not count: a
-call of 60 s returned after 96 s in a partition. A publication that failed is repeated on a fresh
-connection, since RabbitMQ 3.10 nacks each message of a channel that was opened before a queue
-elected its new leader. And each failure is an error of `placement_worker.errors` that says whether
-the broker or the workers did not respond.
+timeout of a call covers connecting and publishing, which oslo.messaging 18.3 does not count. A
+request that was not confirmed is published again on a fresh connection: RabbitMQ 3.10 nacks each
+message of a channel that was opened before a queue elected its new leader. And each failure is an
+error of `placement_worker.errors` that says whether the broker or the workers did not respond.
 """
 
 import contextvars
@@ -39,11 +38,10 @@ if TYPE_CHECKING:
 
 TIMEOUT_S, SLOW_TIMEOUT_S = 60.0, 600.0
 MAX_TIMEOUT_S = 10**9  # the time at which a request expires must be a date
-PAUSE_S, PAUSE_MAX_S = 0.1, 1.0  # between two attempts to publish
+PAUSE_S, PAUSE_MAX_S, LAST_S = 0.1, 1.0, 0.3  # between attempts, and of the last attempt
 RETRIES = 2  # of the stock client, on the next hosts
 LEFT_MAX = 16  # stock calls that were left behind at their timeout and have not ended
-CLOSE_S = 2.0
-RENEW_S = 60.0
+CLOSE_S, RENEW_S = 2.0, 60.0
 LOG = logging.getLogger(__name__)
 CLOSED = 'The client is closed: create another one'
 NOT_DELIVERED = 'The request could not be delivered'
@@ -188,7 +186,7 @@ class PolicyClient(caller.Caller):
     @override
     def _prepared(self, request: R | Mapping[str, Any], kind: type[R]) -> R:
         prepared = super()._prepared(request, kind)
-        return caller.expiring(prepared, self._route(prepared).timeout_s)
+        return caller.expiring(prepared, self._routes[rpc.is_slow(prepared)].timeout_s)
 
     @override
     def _send(self, method: str, request: object, context: Context) -> str:
@@ -203,7 +201,7 @@ class PolicyClient(caller.Caller):
     def _publish(
         self, kind: str, method: str, request: object, context: Context, request_id: str
     ) -> Any:
-        route = self._route(request)
+        route = self._routes[rpc.is_slow(request)]
         version = rpc.version_of(method, request)
         ids = {key: context[key] for key in caller.SENT_CONTEXT if key in context}
         ids['request_id'] = request_id
@@ -255,8 +253,7 @@ class PolicyClient(caller.Caller):
         if remote := _remote(exc):
             return _worker_error(*remote, method, version)
         if isinstance(exc, oslo_messaging.MessagingTimeout):
-            cause = transport.obstacle(self._conf, self._url, self._exchange)
-            if cause:
+            if cause := transport.obstacle(self._conf, self._url, self._exchange):
                 return errors.BrokerUnreachable(f'{NOT_DELIVERED}: {cause}')
             return errors.NoWorkerAnswered(
                 f'No worker replied on topic {route.queue} within {route.timeout_s:g} s: '
@@ -270,9 +267,6 @@ class PolicyClient(caller.Caller):
             kind = errors.BrokerRefused if refusal else errors.BrokerUnreachable
             return kind(f'{NOT_DELIVERED}: {refusal or exc}')
         return exc
-
-    def _route(self, request: object) -> _Route:
-        return self._routes[rpc.is_slow(request)]
 
 
 def _remote(exc: BaseException) -> tuple[str, str] | None:
@@ -310,7 +304,11 @@ class _StockClient:
         self.users = 1
         self.is_retired = self._is_closed = False
         self.created_at = time.monotonic()
+        # Engines that do not call need not load it.
+        from placement_worker.late_ack.server import bound_confirmations  # noqa: PLC0415
+
         self._transport = oslo_messaging.get_rpc_transport(conf, url=transport.shuffled(url))
+        bound_confirmations(self._transport)
         self.client = oslo_messaging.get_rpc_client(
             self._transport,
             target,
@@ -442,12 +440,11 @@ class _StockClients:
 
 
 def _left_s(end: float) -> float:
-    return max(end - time.monotonic(), PAUSE_S)
+    return max(end - time.monotonic(), LAST_S)
 
 
 def _check_options(timeouts: Mapping[str, Any], version_cap: Any) -> None:
-    # A broker would seem unreachable with a timeout of 0, and oslo.messaging would refuse the
-    # version at the first request.
+    # A broker would seem unreachable with a timeout of 0.
     for name, value in timeouts.items():
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if not (is_number and 0 < value <= MAX_TIMEOUT_S):

@@ -38,7 +38,7 @@ DEFAULTS = {
     'rabbit_quorum_delivery_limit': '100',
     # Seconds; a silent connection is lost after two heartbeats. The driver's default is 60;
     # RabbitMQ recommends 5 to 20: https://www.rabbitmq.com/docs/heartbeats#heartbeats-timeout
-    'heartbeat_timeout_threshold': '12',
+    'heartbeat_timeout_threshold': '6',
 }
 # Options of the rabbit driver that become arguments of a quorum queue unless they are 0.
 ARGUMENTS = {
@@ -165,12 +165,9 @@ def open_connection(
 ) -> Connection:
     """Connect to the first host that responds, with publisher confirms.
 
-    A broker that does not respond within `ANSWER_S` raises TimeoutError later.
-
     :param target: a TransportURL of `load_transport_url`.
     :param left_s: the seconds after which no attempt begins. There are two attempts per host, and
         each step of one may take `CONNECT_TIMEOUT_S`, or the share of its host if that is shorter.
-    :param more: options of py-amqp's connection.
     :raises BrokerRefused: a host refuses access, or its certificate is not trusted.
     """
     if not target.hosts:  # oslo.messaging would wait for one without a bound
@@ -319,7 +316,7 @@ def _remedy(refusal: AccessRefused | NotAllowed) -> str:
     if 'access to vhost ' in str(refusal):  # the virtual host exists, unlike "vhost p not found"
         return (
             'grant the user permissions on it with "rabbitmqctl set_permissions"; the page '
-            '"Security of the bus" of the manual has the commands'
+            '"Security of the bus and of the cloud" of the manual has the commands'
         )
     return 'check the virtual host'
 

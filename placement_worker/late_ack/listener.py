@@ -1,8 +1,7 @@
 """The listener of a server: its connection, and the deliveries that wait to be settled.
 
 Only the polling thread uses the connection, as py-amqp requires. Other threads queue their
-acknowledgements, which it sends between two deliveries. It also reconnects: `consume` of
-oslo.messaging gives up when its timeout ends, before it has tried every host.
+acknowledgements, which it sends between two deliveries.
 """
 
 import collections
@@ -10,6 +9,7 @@ import contextlib
 import logging
 import queue
 import random
+import socket
 import threading
 import time
 from collections.abc import Callable
@@ -30,7 +30,7 @@ IDLE_S, BUSY_S = 0.2, 0.01
 RECONNECT_PAUSE_S = 0.5  # times a random factor, or all workers would reconnect at the same time
 REMEMBERED = 4096  # finished requests that are recognized if their acknowledgement was lost
 ID_MAX = 255  # characters of a unique id; those of oslo.messaging have 32
-RESPONSE_S = 10  # the longest wait for a byte from the broker while queues are declared
+RESPONSE_S = 10  # the longest time until a reconnection consumes, and the longest silence in it
 CLOSE_S = 2  # the longest wait for the broker's response when the connection is closed
 WARN_DISCONNECTED_S = 30  # the interval of warnings while no host of the broker responds
 JSON = 'application/json'  # the content type of every message of oslo.messaging
@@ -62,16 +62,14 @@ class ListenConnection:
 
     It replaces `consume` of the driver's connection, whose reconnection cannot be bounded: within a
     short timeout it never leaves a dead host, and within a long one it neither stops nor reports.
-    Any error of the connection or its channel loses the connection; the broker then requeues
-    unacknowledged requests. Each connection binds the queues once: RabbitMQ 4.3 closes a connection
-    to a node without a majority that binds a queue.
+    Any error loses the connection; the broker then requeues unacknowledged requests. Each one binds
+    the queues once: RabbitMQ 4.3 closes a connection that binds one on a node without a majority.
     """
 
     def __init__(self, context: Any) -> None:
         self._context = context
         self._connection = context.connection
         self._connection.max_retries = 0  # one attempt per `reconnect`
-        # The driver sets its own read timeout only after it has declared the queues.
         self._amqp.transport_options['read_timeout'] = RESPONSE_S
         self._is_consuming = False
 
@@ -108,16 +106,20 @@ class ListenConnection:
             raise
 
     def reconnect(self) -> None:
-        """Connect to one host and consume; after an error the next call tries the next host."""
+        """Connect to the next host and consume; the last one may be cut off."""
         # An acknowledgement that cannot be written closes the connection outside of `wait`.
         self._drop()
+        self._amqp.maybe_switch_next()
+        has_ended = threading.Event()
+        threading.Thread(target=self._bound, args=(has_ended,), daemon=True).start()
         try:
             self._connection.ensure_connection()
             self._consume()
         except Exception:
             self._drop()
-            self._amqp.maybe_switch_next()
             raise
+        finally:
+            has_ended.set()
 
     def cancel_consumers(self) -> None:
         tags = list(self._connection._consumers.values())
@@ -137,6 +139,14 @@ class ListenConnection:
         for consumer, tag in self._connection._consumers.items():
             consumer.consume(self._connection, tag=tag)
         self._is_consuming = True
+
+    def _bound(self, has_ended: threading.Event) -> None:
+        # A read timeout would not do: a node without a leader of its metadata sent heartbeats only.
+        while not has_ended.wait(RESPONSE_S):
+            # The properties of kombu and py-amqp would connect in this thread.
+            with contextlib.suppress(AttributeError, TypeError, OSError):  # no connection yet
+                sock = self._amqp._connection._transport.sock
+                socket.socket.shutdown(sock, socket.SHUT_RDWR)
 
     def _drop(self) -> None:
         """Close the socket without a closing handshake, which a dead host would delay."""
@@ -273,7 +283,6 @@ class LateAckListener(base.PollStyleListener):
 
     def _reconnect(self) -> None:
         lost_at = self.disconnected_at or self._lose('it broke while a request was settled')
-        host = self._connection.host
         try:
             self._connection.reconnect()
         except Exception as exc:
@@ -281,12 +290,12 @@ class LateAckListener(base.PollStyleListener):
             if now - self._warned_at >= WARN_DISCONNECTED_S:
                 self._warned_at = now
                 lost = 'No broker connection for %d s (topic %s); %s: %s'
-                LOG.warning(lost, now - lost_at, self._topic, host, exc)
+                LOG.warning(lost, now - lost_at, self._topic, self._connection.host, exc)
             self._stopping.wait(RECONNECT_PAUSE_S * random.uniform(1, 2))  # noqa: S311  # no secret
         else:
             self.disconnected_at = None
             restored = 'Reconnected to the broker at %s (topic %s) after %.1f s'
-            LOG.info(restored, host, self._topic, self._monotonic() - lost_at)
+            LOG.info(restored, self._connection.host, self._topic, self._monotonic() - lost_at)
 
     def _give_back_waiting(self) -> None:
         self._connection.cancel_consumers()

@@ -1,8 +1,7 @@
 """Poison messages: requests that crash the workers that handle them.
 
-A request that was in flight at several deaths of processes moves to the isolation queue. Each
-process handles one request of that queue at a time, so that a crash redelivers no other request of
-the queue. If another process dies with it in flight, the request moves to the parking lot, where it
+A request that was in flight at several deaths of processes moves to the isolation queue, of which
+each process handles one request at a time. At one more death it moves to the parking lot, where it
 stays until an operator retries or drops it.
 """
 
@@ -66,13 +65,14 @@ def parked_requests(connection: Connection, queue: str, limit: int) -> Iterator[
         if message is None:
             return
         received = channel.message_to_python(message)
-        headers = received.headers
+        headers, body = received.headers, received.body
+        content = body if isinstance(body, bytes) else str(body).encode(errors='replace')
         yield ParkedRequest(
-            id=_text(headers.get(PARKED_ID)) or _digest(received.body),
+            id=_text(headers.get(PARKED_ID)) or hashlib.sha256(content).hexdigest()[:12],
             parked_at=_text(headers.get(PARKED_AT)),
             topic=_text(headers.get(PARKED_FROM)),
             deliveries=delivery_count(received),
-            body=received.body,
+            body=body,
             message=received,
         )
 
@@ -107,11 +107,6 @@ def delivery_count(message: Any) -> int:
 
 def _text(header: object) -> str | None:
     return None if header is None else str(header)
-
-
-def _digest(body: object) -> str:
-    content = body if isinstance(body, bytes) else str(body).encode(errors='replace')
-    return hashlib.sha256(content).hexdigest()[:12]
 
 
 def _publish(connection: Connection, message: Any, queue: str, headers: dict[str, Any]) -> None:

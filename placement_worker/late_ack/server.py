@@ -18,6 +18,7 @@ from typing_extensions import override
 from placement_worker.late_ack.listener import LateAckListener, ListenConnection
 from placement_worker.late_ack.poison import PoisonMessages
 from placement_worker.late_ack.request import (
+    CONFIRM_S,
     REPLY_QUEUES,
     Hooks,
     LateAckRequest,
@@ -86,8 +87,7 @@ class LateAckServer(rpc_server.RPCServer):
     def _process_incoming(self, incoming: list[Any]) -> None:
         # Runs in a thread of the pool.
         (request,) = incoming
-        # This sets the ids that oslo.log prints for the thread. oslo.messaging 18.3 does so only
-        # when it calls an endpoint: a refusal would be logged with the ids of an earlier request.
+        # For the log of the thread: a refusal would have the ids of an earlier request.
         self.dispatcher.serializer.deserialize_context(request.ctxt)
         if not isinstance(request, LateAckRequest):
             super()._process_incoming(incoming)
@@ -146,11 +146,25 @@ def driver_of(transport: Any) -> Any:
     return transport._driver
 
 
+class _BoundedConnection(impl_rabbit.Connection):
+    """Publish again what is not confirmed: heartbeats go on while a queue's leader is cut off."""
+
+    @override
+    def _set_current_channel(self, new_channel: Any) -> None:
+        super()._set_current_channel(new_channel)
+        if new_channel is not None:
+            publish = self._producer.publish
+            self._producer.publish = functools.partial(publish, confirm_timeout=CONFIRM_S)
+
+
+def bound_confirmations(transport: Any) -> None:
+    driver_of(transport)._connection_pool.connection_cls = _BoundedConnection
+
+
 def heartbeat(server: Any) -> tuple[float, float | None, float | None] | None:
     """Return the last poll, the start of the oldest request in flight, and the loss of the broker.
 
-    They are times on the monotonic clock. Before the server listens, return None. The stock server
-    counts as connected, just polled, and idle.
+    The times are monotonic. The stock server counts as connected, just polled, and idle.
     """
     if server.listener is None:
         return None

@@ -1,10 +1,9 @@
 """Notifications about decisions: start, end and error of each, through the stock notifier.
 
-The stock notifier waits for the broker, and a driver of RabbitMQ waits for a confirmation without a
-bound. It therefore runs in a thread of its own behind a bounded queue, and no check waits for an
-audit. The stock notifier also logs what its driver refuses and goes on: RabbitMQ 3.10 nacks each
-message of a channel that was opened before a queue elected its new leader. Here such a
-notification is sent again on a fresh connection until the broker accepts it.
+The stock notifier waits for a confirmation without a bound. It therefore runs in a thread of its
+own behind a bounded queue, and no check waits for an audit. It also logs what its driver refuses
+and goes on: RabbitMQ 3.10 nacks each message of a channel that was opened before a queue elected
+its new leader. Here such a notification is sent again until the broker accepts it.
 """
 
 import logging

@@ -3,10 +3,8 @@
 A reply that the broker does not take has one of two causes, each with a time limit of its own. If
 the broker is unavailable, the thread waits, and then the broker delivers the request again. A
 destination that refuses a reply, or does not exist, may accept it later: a queue elects a new
-leader, or a caller declares its reply queue again after a failover. One thread retries the replies
-to such destinations, so that the callers that are gone hold up no other request. Their requests are
-acknowledged: a process that crashes loses these replies. oslo.messaging 18.3 has no limit: it waits
-for a confirmation without a bound.
+leader, or a caller declares its reply queue again after a failover. One thread retries these, so
+that callers that are gone hold up no other request; a process that crashes loses such replies.
 """
 
 import logging
@@ -32,13 +30,12 @@ from placement_worker.errors import (
     ReplyTooLarge,
 )
 from placement_worker.handlers.decision_state import Delivery
-from placement_worker.late_ack.request import Redeliver, Reply, enveloped
+from placement_worker.late_ack.request import CONFIRM_S, Redeliver, Reply, enveloped
 
 LOG = logging.getLogger(__name__)
 WAIT_S, WAIT_MAX_S = 0.1, 1.0  # the pause after the first attempt, which doubles, and the longest
 ROUND_S = 0.5  # between attempts for destinations that refuse
-CONFIRM_S = 30  # the longest wait for a confirmation that the broker does not block
-STOP_S = 3  # the same when the process stops
+STOP_S = 3  # the longest wait for a confirmation when the process stops
 WRITE_S = 5  # a frozen broker does not read
 TICK_S = 1
 REFUSED_BYTES = 32 * 2**20  # of replies that wait for destinations that refuse
@@ -50,7 +47,7 @@ class Refused(Exception):
     """No queue has the message at present."""
 
 
-class ReplySender:
+class ReplySender(Delivery):
     def __init__(
         self,
         connect: Callable[..., Connection],
@@ -116,6 +113,12 @@ class ReplySender:
                 raise Redeliver(waiting) from failure
             self._stopping.wait(pause_s)
             pause_s = min(2 * pause_s, WAIT_MAX_S)
+
+    @override
+    def reply(self, to: ReplyTo, request_id: str | None, reply: Any, left_s: float) -> None:
+        name = f'the reply to request {request_id} (exchange {to.exchange}, topic {to.topic})'
+        message = cast_message(to.method, request_id=request_id, reply=reply)
+        self.send(Reply(name, to.topic, message, exchange=to.exchange), left_s)
 
     def close(self) -> None:
         """Make a last attempt for replies that were refused, and close the connections."""
@@ -214,17 +217,6 @@ class _Waiting:
     def log_dropped(self) -> None:
         took_s = time.monotonic() - self.began
         LOG.error('Dropped %s after %.1f s: %s', self.reply.name, took_s, self._cause)
-
-
-class ReplyCasts(Delivery):
-    def __init__(self, replies: ReplySender) -> None:
-        self._replies = replies
-
-    @override
-    def reply(self, to: ReplyTo, request_id: str | None, reply: Any, left_s: float) -> None:
-        name = f'the reply to request {request_id} (exchange {to.exchange}, topic {to.topic})'
-        message = cast_message(to.method, request_id=request_id, reply=reply)
-        self._replies.send(Reply(name, to.topic, message, exchange=to.exchange), left_s)
 
 
 def cast_message(method: str, **arguments: object) -> Message:

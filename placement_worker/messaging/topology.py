@@ -43,7 +43,7 @@ def declare(
     :raises BrokerRefused: a permission is missing.
     """
     consumers = {}
-    if _is_rabbit(target):
+    if target.transport.startswith('rabbit'):
         with _connected(conf, target) as connection:
             topology = Topology(conf, target, connection, parking_lot)
             topology.check_permissions(queues)
@@ -60,7 +60,7 @@ def compare(
 ) -> Differences:
     """Return what `declare` would create or reject, without creating anything; errors are alike."""
     differences = Differences([], [])
-    if _is_rabbit(target):
+    if target.transport.startswith('rabbit'):
         with _connected(conf, target) as connection:
             topology = Topology(conf, target, connection, parking_lot)
             topology.check_permissions(queues)
@@ -88,7 +88,7 @@ def needed(**permissions: str) -> Iterator[None]:
             for kind, permission in {**permissions, 'topic': 'topic'}.items()
             if f'access to {kind} ' in exc.reply_text
         ]
-        page = 'the page "Security of the bus" of the manual has '
+        page = 'the page "Security of the bus and of the cloud" of the manual has '
         remedy = (
             'a worker needs none, so "rabbitmqctl clear_topic_permissions" removes the refusal; '
             f'{page}those of engines and operators'
@@ -99,10 +99,6 @@ def needed(**permissions: str) -> Iterator[None]:
             f'The {" or ".join(missing or permissions.values())} permission is missing on the '
             f'broker: {exc.reply_text}; {remedy}'
         ) from exc
-
-
-def _is_rabbit(target: Any) -> bool:
-    return bool(target.transport.startswith('rabbit'))
 
 
 @contextlib.contextmanager

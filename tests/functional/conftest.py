@@ -3,7 +3,6 @@
 import contextlib
 import gc
 import os
-import queue
 import signal
 import subprocess
 import sys
@@ -61,11 +60,8 @@ def broker_url() -> Iterator[str]:
     if OWN_BROKER in os.environ:
         yield os.environ[OWN_BROKER]
         return
-    broker = Broker()
-    try:
+    with contextlib.closing(Broker()) as broker:
         yield broker.start().url
-    finally:
-        broker.close()
 
 
 @pytest.fixture
@@ -81,7 +77,6 @@ def message_count(url: str, queue: str) -> int:
 
 
 def run(program: str, *arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
-    """Run a program of this package until it ends."""
     command = [str(Path(sys.executable).with_name(program)), *map(str, arguments)]
     return subprocess.run(
         command, capture_output=True, text=True, check=False, timeout=DEADLINE_S, **options
@@ -97,39 +92,40 @@ def raw_client(worker: 'Worker') -> Iterator[Any]:
     connection.cleanup()
 
 
-class StockEngine:
-    """A server of oslo.messaging without this package, which keeps the replies to casts."""
-
-    def __init__(self, url: str, exchange: str, topic: str, server: str) -> None:
-        self.received: queue.SimpleQueue[tuple[str, str]] = queue.SimpleQueue()
-        self._connection = connect(cfg.CONF, transport_url(cfg.CONF, url))
-        target = oslo_messaging.Target(exchange=exchange, topic=topic, server=server)
-        self._server = oslo_messaging.get_rpc_server(self._connection, target, [self])
-        self._server.start()
-
-    @oslo_messaging.expose
-    def policy_checked(self, context: Any, request_id: str, reply: str) -> None:
-        self.received.put((request_id, reply))
-
-    def close(self) -> None:
-        self._server.stop()
-        self._server.wait()
-        self._connection.cleanup()
-
-
 def amqp(url: str) -> kombu.Connection:
     """Return a connection beside the messaging layer, on which a publish waits for the broker.
 
-    Under load, RabbitMQ 3.10 lost unconfirmed messages of a connection that closed at once.
+    Under load, RabbitMQ 3.10 lost unconfirmed messages of a connection that closed at once. The
+    wait is bounded: py-amqp would wait forever for a confirmation that never comes.
     """
-    confirmed = {'confirm_publish': True}
-    return kombu.Connection(url.replace('rabbit://', 'amqp://'), transport_options=confirmed)
+    options = {'confirm_publish': True, 'read_timeout': DEADLINE_S, 'write_timeout': DEADLINE_S}
+    return kombu.Connection(
+        url.replace('rabbit://', 'amqp://'), connect_timeout=DEADLINE_S, transport_options=options
+    )
+
+
+def configured(folder: Path, url: str, cloud: object, settings: str = '', **options: Any) -> Path:
+    """Write the configuration of a worker.
+
+    :param cloud: describes the embedded one; a string is configuration that names another one.
+    :param options: of the group `worker`.
+    """
+    file = folder / 'cloud.yaml'
+    file.write_text(yaml.safe_dump(cloud))
+    embedded = f'[cloud]\nbackend = inventory\ninventory_file = {file}'
+    given = {'host': 'testhost', 'slow_topic': f'{options["topic"]}-slow', **options}
+    config = folder / 'worker.conf'
+    config.write_text(
+        f'[DEFAULT]\ntransport_url = {url}\n{settings}\n'
+        f'{cloud if isinstance(cloud, str) else embedded}\n'
+        '[worker]\n' + ''.join(f'{name} = {value}\n' for name, value in given.items())
+    )
+    return config
 
 
 class Worker:
     """A placement-worker process with topics of its own, its configuration and its log.
 
-    `cloud` describes the embedded one; a string is configuration that names another one.
     `environment` has variables beside those of this process.
     """
 
@@ -148,24 +144,10 @@ class Worker:
         self.url = url
         self.log = folder / 'worker.log'
         self.stderr = folder / 'stderr'
-        self.config = folder / 'worker.conf'
         failure_logs.watch(self.log, self.stderr)
-        (folder / 'cloud.yaml').write_text(yaml.safe_dump(cloud))
-        embedded = f'[cloud]\nbackend = inventory\ninventory_file = {folder / "cloud.yaml"}'
-        described = cloud if isinstance(cloud, str) else embedded
-        given = {
-            'workers': 1,
-            'host': 'testhost',
-            'topic': self.topic,
-            'slow_topic': f'{self.topic}-slow',
-            **options,
-        }
-        self.config.write_text(
-            '[DEFAULT]\ndebug = true\nlog_options = false\n'
-            f'transport_url = {url}\nlog_file = {self.log}\n{settings}\n'
-            f'{described}\n'
-            '[worker]\n' + ''.join(f'{name} = {value}\n' for name, value in given.items())
-        )
+        logged = f'debug = true\nlog_options = false\nlog_file = {self.log}\n{settings}'
+        given = {'workers': 1, 'topic': self.topic, **options}
+        self.config = configured(folder, url, cloud, logged, **given)
         self.process = self.start()
 
     def start(self) -> subprocess.Popen[bytes]:
@@ -224,7 +206,6 @@ class Worker:
 
 
 def has_ended(process: subprocess.Popen[bytes]) -> bool:
-    """Return whether a process has ended."""
     return process.poll() is not None
 
 
@@ -266,19 +247,13 @@ def start_worker(broker_url: str, tmp_path_factory: pytest.TempPathFactory) -> I
 
 @pytest.fixture(scope='module')
 def own_broker() -> Iterator[Broker]:
-    """A broker that may be killed."""
-    broker = Broker()
-    try:
+    with contextlib.closing(Broker()) as broker:
         yield broker.start()
-    finally:
-        broker.close()
 
 
 @pytest.fixture
 def start(start_worker: Start, own_broker: Broker) -> Iterator[Start]:
-    """Start workers on the broker that may be killed; they end with the test, even if they do not
-    stop.
-    """
+    """Start workers on the broker that may be killed; the end of the test kills them."""
     with contextlib.ExitStack() as workers:
 
         def start(**options: Any) -> Worker:
@@ -298,14 +273,11 @@ def gate(tmp_path: Path) -> Gate:
 @pytest.fixture
 def engine(tmp_path: Path) -> Iterator[Callable[[Worker], Engine]]:
     """Make an engine for a worker; it ends with the test."""
-    engines: list[Engine] = []
+    with contextlib.ExitStack() as engines:
 
-    def make(worker: Worker) -> Engine:
-        runs = tmp_path / 'runs'
-        runs.touch()
-        engines.append(Engine(worker, runs))
-        return engines[-1]
+        def make(worker: Worker) -> Engine:
+            runs = tmp_path / 'runs'
+            runs.touch()
+            return engines.enter_context(contextlib.closing(Engine(worker, runs)))
 
-    yield make
-    for made in engines:
-        made.close()
+        yield make

@@ -6,7 +6,7 @@ import time
 import uuid
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from placement_worker.client.transport import connect, transport_url
 from placement_worker.contract.model import ReplyTo
 from placement_worker.errors import BrokerUnreachable
 from tests.factories import request
+from tests.waiting import wait_for
 
 if TYPE_CHECKING:
     from tests.functional.conftest import Worker  # which imports this module
@@ -26,7 +27,6 @@ TO = ReplyTo('test-engine', 'test-engine-replies', 'policy_checked')
 
 
 def slow(seconds, runs='/dev/null', name='act-1', **more):
-    """Return a request whose only policy sleeps."""
     properties = {'seconds': seconds, 'runs': str(runs), **more}
     policy = {
         'id': 'slow',
@@ -52,13 +52,32 @@ class Gate:
         return self._runs.read_text().split()
 
     def open(self) -> None:
-        """Let the requests finish."""
         self._open.touch()
 
 
 def seconds_of(number):
     """Return 50 to 200 ms, distributed evenly."""
     return 0.05 + number % 16 / 100
+
+
+class StockEngine:
+    """A server of oslo.messaging without this package, which passes on the replies to casts."""
+
+    def __init__(self, url, to, server, receive) -> None:
+        self._receive = receive
+        self._connection = connect(cfg.CONF, transport_url(cfg.CONF, url))
+        target = oslo_messaging.Target(exchange=to.exchange, topic=to.topic, server=server)
+        self._server = oslo_messaging.get_rpc_server(self._connection, target, [self])
+        self._server.start()
+
+    @oslo_messaging.expose
+    def policy_checked(self, context, request_id, reply):
+        self._receive(request_id, reply)
+
+    def close(self) -> None:
+        self._server.stop()
+        self._server.wait()
+        self._connection.cleanup()
 
 
 class Engine:
@@ -74,13 +93,9 @@ class Engine:
         self.calls: list[Future] = []
         self._callers = ThreadPoolExecutor(6)
         self._client = worker.client(timeout_s=REPLY_S)
-        self._connection = connect(cfg.CONF, transport_url(cfg.CONF, worker.url))
-        target = oslo_messaging.Target(exchange=TO.exchange, topic=TO.topic, server=worker.topic)
-        self._server = oslo_messaging.get_rpc_server(self._connection, target, [self])
-        self._server.start()
+        self._server = StockEngine(worker.url, TO, worker.topic, self._receive)
 
-    @oslo_messaging.expose
-    def policy_checked(self, context, request_id, reply):
+    def _receive(self, request_id, reply):
         self.received[request_id] = reply
         self.replies[request_id] += 1
 
@@ -106,11 +121,9 @@ class Engine:
         client = self._client
 
         def one(number):
-            name = f'{self._name}-call-{number}'
+            asked = slow(seconds_of(number), self.runs, f'{self._name}-call-{number}')
             try:
-                return client.policy_check(slow(seconds_of(number), self.runs, name)).action.data[
-                    'status'
-                ]
+                return client.policy_check(asked).action.data['status']
             except BrokerUnreachable:
                 return 'not confirmed'
 
@@ -118,14 +131,12 @@ class Engine:
         self.calls += [self._callers.submit(one, number) for number in range(first, first + count)]
 
     def answered(self) -> collections.Counter:
-        """Return the number of calls per result."""
         return collections.Counter(call.result(timeout=180) for call in self.calls)
 
     def lost(self, timeout_s: float) -> set[str]:
         """Return the confirmed casts without a reply when all have one, or after the timeout."""
-        deadline = time.monotonic() + timeout_s
-        while set(self.confirmed) - set(self.replies) and time.monotonic() < deadline:
-            time.sleep(0.1)
+        with suppress(AssertionError):
+            wait_for(lambda: not self.waiting(), timeout_s)
         return set(self.confirmed) - set(self.replies)
 
     def summary(self) -> str:
@@ -143,17 +154,13 @@ class Engine:
         return len(set(self.confirmed) - set(self.replies))
 
     def ran_twice(self) -> int:
-        """Return the number of requests that were begun more than once."""
-        return sum(
-            count > 1 for count in collections.Counter(self.runs.read_text().split()).values()
-        )
+        begun = collections.Counter(self.runs.read_text().split())
+        return sum(count > 1 for count in begun.values())
 
     def close(self) -> None:
         self._callers.shutdown(cancel_futures=True)
         self._client.close()
-        self._server.stop()
-        self._server.wait()
-        self._connection.cleanup()
+        self._server.close()
 
 
 def repeat(function: Callable[[], object], every_s: float) -> Callable[[], None]:
@@ -164,7 +171,7 @@ def repeat(function: Callable[[], object], every_s: float) -> Callable[[], None]
         while not stopping.wait(every_s):
             function()
 
-    thread = threading.Thread(target=run)
+    thread = threading.Thread(target=run, daemon=True)  # a test may fail before it stops it
     thread.start()
 
     def stop():

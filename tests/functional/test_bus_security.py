@@ -21,11 +21,13 @@ from placement_worker.client.transport import connect, transport_url
 from placement_worker.contract.model import ReplyTo
 from placement_worker.contract.rpc import EXCHANGE, PARKING_SUFFIX, SLOW_TOPIC, TOPIC
 from placement_worker.late_ack import parking
+from placement_worker.late_ack.request import enveloped
 from tests.broker import Broker
 from tests.factories import request, zone_policy
 from tests.functional import conftest
-from tests.functional.conftest import CLOUD, StockEngine, Worker, run
+from tests.functional.conftest import CLOUD, Worker, run
 from tests.functional.copies import copies
+from tests.functional.engine import StockEngine
 from tests.malformed_requests import GOOD
 from tests.waiting import DEADLINE_S, wait_for
 
@@ -104,11 +106,6 @@ def refusal(folder, url, settings=''):
     return line.removeprefix('placement-worker: ')
 
 
-def test_call_with_the_permissions_of_the_manual_gets_a_reply(client):
-    """The permissions of the manual suffice for a call."""
-    assert client.policy_check(GOOD).action.data['status'] == 'OK'
-
-
 @pytest.mark.parametrize(
     ('user', 'settings', 'access', 'remedy'),
     [
@@ -163,12 +160,10 @@ def placement_policy(config, *arguments):
 
 def park(secured, ident, request_id):
     """Put a request of the method get_capabilities into the parking lot."""
-    message = {'method': 'get_capabilities', 'args': {}, 'version': '1.0'}
-    message['_context_request_id'] = request_id
-    body = json.dumps({'oslo.version': '2.0', 'oslo.message': json.dumps(message)})
+    call = {'method': 'get_capabilities', 'args': {}, 'version': '1.0'}
+    parked = enveloped({**call, '_context_request_id': request_id})
     headers = {parking.PARKED_ID: ident, parking.PARKED_AT: 'at', parking.PARKED_FROM: TOPIC}
-    properties = {'content_type': 'application/json', 'content_encoding': 'utf-8'}
-    parked = amqp.Message(body, application_headers=headers, **properties)
+    parked.properties['application_headers'] = headers
     with channel_of(secured, 'guest', 'guest') as channel:
         publish(channel, '', f'{TOPIC}{PARKING_SUFFIX}', parked)
 
@@ -202,21 +197,20 @@ def test_parked_requests_as_operator_are_listed_shown_retried_and_dropped(
 
 
 def test_call_to_each_queue_of_a_worker_gets_a_reply(worker):
-    """The permissions of the manual suffice for the slow topic and the queues of one host."""
-    for topic in (SLOW_TOPIC, f'{TOPIC}.testhost', f'{SLOW_TOPIC}.testhost'):
+    """The permissions of the manual suffice for both topics and the queues of one host."""
+    for topic in (TOPIC, SLOW_TOPIC, f'{TOPIC}.testhost', f'{SLOW_TOPIC}.testhost'):
         with closing(worker.client(topic=topic)) as client:
             assert client.get_capabilities().policy_types
 
 
 def test_cast_with_the_permissions_of_the_manual_gets_its_reply(worker, client):
     """The permissions of the manual suffice for the reply to a cast."""
-    to = ReplyTo('engine', 'replies', 'policy_checked')
-    with closing(StockEngine(worker.url, 'engine', 'replies', 'engine-1.example.org')) as engine:
+    to, received = ReplyTo('engine', 'replies', 'policy_checked'), {}
+    with closing(StockEngine(worker.url, to, 'engine-1.example.org', received.__setitem__)):
         client.cast_check(GOOD, to, {'request_id': 'request-1'})
-        request_id, reply = engine.received.get(timeout=DEADLINE_S)
+        wait_for(lambda: received)
 
-    assert request_id == 'request-1'
-    assert json.loads(reply)['action']['data']['status'] == 'OK'
+    assert json.loads(received['request-1'])['action']['data']['status'] == 'OK'
 
 
 def test_serve_replies_with_the_permissions_of_the_manual_gets_replies(client):
@@ -259,7 +253,7 @@ def test_receiver_without_a_permission_is_refused_with_the_page_to_read(secured,
         client.serve_replies('engine', 'other-replies', print)
 
     assert "access to queue 'other-replies' in vhost 'placement' refused" in str(refused.value)
-    assert 'the page "Security of the bus" of the manual' in str(refused.value)
+    assert 'the page "Security of the bus and of the cloud" of the manual' in str(refused.value)
 
 
 def test_notifications_are_sent_with_the_permissions_of_the_manual(secured, client):
@@ -401,7 +395,8 @@ def test_worker_without_a_permission_names_it_at_start(
     assert line.replace(f'- {permission} access', '- access') == (  # RabbitMQ 4.3 names it
         f'The {permission} permission is missing on the broker: '
         f"ACCESS_REFUSED - access to {resource} in vhost 'placement' refused for user 'lesser'; "
-        'the page "Security of the bus" of the manual has the rabbitmqctl command that grants it'
+        'the page "Security of the bus and of the cloud" of the manual has the rabbitmqctl '
+        'command that grants it'
     )
 
 
@@ -475,16 +470,11 @@ def certificates(tmp_path_factory):
 
 @pytest.fixture(scope='module')
 def tls_broker(certificates):
-    """Start a broker that accepts TLS alone."""
-    broker = Broker(tls=certificates.server)
-    try:
+    with closing(Broker(tls=certificates.server)) as broker:
         yield broker.start()
-    finally:
-        broker.close()
 
 
 def tls(**files):
-    """Return TLS options of the rabbit driver for the configuration of a worker."""
     options = {'[oslo_messaging_rabbit]\nssl': 'true', **files}
     return ''.join(f'{name} = {value}\n' for name, value in options.items())
 

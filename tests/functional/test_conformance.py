@@ -19,8 +19,6 @@ TOPIC = 'test-conformance'
 
 
 class CloudOfTheProject:
-    """Clouds that map the project of a case to its cloud."""
-
     def acting_for(self, credentials, project):
         return Inventory.parse(
             next(case['cloud'] for case in CASES if case['id'] == project), project
@@ -29,7 +27,6 @@ class CloudOfTheProject:
 
 @pytest.fixture(scope='module')
 def client(broker_url, registry):
-    """Return a client of servers that run in this process."""
     conf = cfg.CONF
     options.register(conf)
     options.set_defaults()

@@ -12,7 +12,6 @@ from tests.functional.conftest import run
 
 @pytest.fixture
 def decisions(tmp_path):
-    """The log of the worker."""
     return tmp_path / 'decisions.jsonl'
 
 

@@ -42,7 +42,6 @@ def host(own_broker, tmp_path):
 
 
 def processes(host):
-    """Return the processes that use the configuration of the worker."""
     found = []
     for file in Path('/proc').glob('[0-9]*/cmdline'):
         try:

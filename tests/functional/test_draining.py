@@ -36,6 +36,8 @@ backend members
 class Echo(socketserver.StreamRequestHandler):
     """Answer each line with the address of the node."""
 
+    timeout = DEADLINE_S  # the end of the server waits for each connection
+
     def handle(self):
         self.server.connections.append(self.connection)
         with contextlib.suppress(OSError):
@@ -53,7 +55,6 @@ class Server(socketserver.ThreadingTCPServer):
         self._accepting.start()
 
     def delete(self):
-        """End the server with all its connections."""
         self.shutdown()
         self._accepting.join()
         for connection in self.connections:
@@ -102,7 +103,6 @@ class Haproxy:
         return CONFIGURATION.format(listener=self._listener.fileno(), servers='\n'.join(servers))
 
     def connect(self):
-        """Return a new connection to the frontend."""
         return socket.create_connection(self._listener.getsockname(), timeout=DEADLINE_S)
 
     def close(self):
@@ -134,7 +134,6 @@ def servers():
 
 @pytest.fixture
 def nodes():
-    """Two nodes: address -> server."""
     started = {server.server_address[0]: server for server in servers()}
     yield started
     for server in started.values():
@@ -142,7 +141,6 @@ def nodes():
 
 
 def listed(address):
-    """Return a node of the request at this address."""
     number = int(address.rpartition('.')[2])
     at = {'private': [{'addr': address, 'version': 4}]}
     return node(number, name=f'n{number}', details={'addresses': at})
@@ -162,7 +160,6 @@ def cluster(nodes):
 
 @pytest.fixture
 def balancer(tmp_path, cluster):
-    """haproxy over the members of the policy's pool."""
     started = Haproxy(tmp_path, cluster[0])
     yield started
     started.close()

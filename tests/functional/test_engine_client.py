@@ -24,20 +24,17 @@ def worker(start_worker):
 
 
 def ended(program, *arguments):
-    """Run a program of the manual until it ends."""
     command = [sys.executable, str(EXAMPLES / 'engine-client' / program), *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=RUN_S, check=False)
 
 
 def run(program, *arguments):
-    """Run a program of the manual and return the lines that it prints."""
     done = ended(program, *arguments)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 
 
 def run_in_vain(program, *arguments):
-    """Run a program of the manual that fails, and return its error."""
     done = ended(program, *arguments)
     assert (done.returncode, done.stdout) == (1, '')
     return done.stderr

@@ -14,7 +14,7 @@ import yaml
 
 from placement_worker.health.watchdog import PUBLISH_S
 from tests.freezing import frozen
-from tests.functional.conftest import CLOUD, Worker, amqp, run
+from tests.functional.conftest import CLOUD, Worker, amqp, configured, run
 from tests.functional.engine import Gate
 from tests.waiting import DEADLINE_S, wait_for
 
@@ -25,8 +25,6 @@ PASSWORD = 'hunter2-broker'
 
 
 class Systemd:
-    """A socket that receives the notifications of a worker."""
-
     def __init__(self, path):
         self.path = path
         self._datagrams = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -66,7 +64,6 @@ def file(tmp_path):
 
 @pytest.fixture
 def start(start, systemd, file):
-    """Start workers with a watchdog."""
     watched = {'liveness_poll_age_s': POLL_AGE_S, 'liveness_file': file}
     watched |= {'threads': 2, 'slow_threads': 1}
     environment = {'NOTIFY_SOCKET': str(systemd.path)}
@@ -181,7 +178,6 @@ def test_worker_without_its_broker_does_not_report_ready(own_broker, systemd, tm
 
 
 def request_age_s(file):
-    """Return the age of the oldest request in flight, or None."""
     (process,) = json.loads(file.read_text())['processes']
     return process['request_age_s']
 
@@ -290,24 +286,16 @@ def upgrade_check(config, *more):
 
 
 def results(done):
-    """Return code and details of each check by its name."""
     return {
         check['check']: (check['result'], check['details'] or '')
         for check in json.loads(done.stdout)['checks']
     }
 
 
-def configured(tmp_path, url, settings='', **options):
-    (tmp_path / 'cloud.yaml').write_text(yaml.safe_dump(CLOUD))
-    topic = options.setdefault('topic', f'test-{time.monotonic_ns()}')
-    given = {'host': 'testhost', 'slow_topic': f'{topic}-slow', **options}
-    config = tmp_path / 'worker.conf'
-    config.write_text(
-        f'[DEFAULT]\ntransport_url = {url}\n{settings}\n'
-        f'[cloud]\nbackend = inventory\ninventory_file = {tmp_path / "cloud.yaml"}\n'
-        '[worker]\n' + ''.join(f'{name} = {value}\n' for name, value in given.items())
-    )
-    return config, topic
+def of_a_new_topic(folder, url, settings=''):
+    """Return the configuration of a worker that does not run, and its topic."""
+    topic = f'test-{time.monotonic_ns()}'
+    return configured(folder, url, CLOUD, settings, topic=topic), topic
 
 
 def test_upgrade_check_beside_a_running_worker_passes(start):
@@ -340,9 +328,8 @@ def test_upgrade_check_with_the_file_of_an_engine_compares_the_trustee(start, tm
 
 def test_upgrade_check_declares_nothing_on_the_broker(own_broker, tmp_path):
     """The check leaves queues and exchanges as they are."""
-    config, topic = configured(
-        tmp_path, own_broker.url, f'control_exchange = test-{time.monotonic_ns()}'
-    )
+    exchange = f'control_exchange = test-{time.monotonic_ns()}'
+    config, topic = of_a_new_topic(tmp_path, own_broker.url, exchange)
 
     def declared():
         return [own_broker.control(what, 'name') for what in ('list_queues', 'list_exchanges')]
@@ -361,7 +348,7 @@ def test_upgrade_check_names_each_classic_queue_and_the_command_that_deletes_it(
     own_broker, tmp_path
 ):
     """An operator knows what to do before the upgrade."""
-    config, topic = configured(tmp_path, own_broker.url)
+    config, topic = of_a_new_topic(tmp_path, own_broker.url)
     with amqp(own_broker.url) as connection:
         for name in (topic, f'{topic}-slow'):
             connection.default_channel.queue_declare(name, durable=True, auto_delete=False)
@@ -397,7 +384,7 @@ def test_upgrade_check_names_what_prevents_a_start_without_the_password(
 ):
     """Only the check that is concerned fails, a driver that loses requests is a warning."""
     port = str(own_broker.port)
-    config, _ = configured(tmp_path, url.replace('PORT', port) if url else own_broker.url)
+    config, _ = of_a_new_topic(tmp_path, url.replace('PORT', port) if url else own_broker.url)
     with config.open('a') as file:
         file.write(f'{settings}\n')
 
@@ -412,7 +399,7 @@ def test_upgrade_check_names_what_prevents_a_start_without_the_password(
 
 @pytest.mark.parametrize(
     ('content', 'words'),
-    [('hello', 'Failed to parse '), (None, 'no such file; check --config-file')],
+    [('hello', 'Failed to parse '), (None, 'Failed to find some config files: ')],
 )
 def test_upgrade_check_of_an_unreadable_file_prints_one_line(tmp_path, content, words):
     """A missing or malformed file is reported without a traceback."""

@@ -13,7 +13,7 @@ from placement_worker.contract.rpc import SLOW_TOPIC, TOPIC
 from tests.functional.conftest import has_ended, responds
 from tests.manual import ways, workspace
 from tests.manual.pages import HOW_TO, blocks
-from tests.waiting import wait_for
+from tests.waiting import DEADLINE_S, wait_for
 
 CONFIGURATION = 'examples/how-to/worker.conf'
 NO_BROKER = 'rabbit://guest:guest@127.0.0.1:1/'
@@ -24,7 +24,6 @@ ENVIRONMENT = workspace.environment(PYTHONWARNINGS='ignore')
 
 
 def is_typed(page, command):
-    """Return whether this module runs a command."""
     return 'types the pages on tasks' in ways.way(page.stem, command).reason
 
 
@@ -49,7 +48,6 @@ def wait_until_ready(worker, url, topic, log):
 
 @pytest.fixture(scope='module')
 def clone(tmp_path_factory):
-    """A folder with the files of a clone that the pages name."""
     folder = tmp_path_factory.mktemp('clone')
     workspace.furnish(folder, [])
     return folder
@@ -57,20 +55,18 @@ def clone(tmp_path_factory):
 
 @pytest.fixture(scope='module')
 def url(own_broker, clone):
-    """The broker of a worker with the configuration of the pages."""
     configuration, log = clone / CONFIGURATION, clone / 'log'
     configuration.write_text(configuration.read_text().replace(URL, own_broker.url))
     command = ['placement-worker', '--config-file', CONFIGURATION]
-    with (
-        log.open('w') as output,
-        subprocess.Popen(command, cwd=clone, env=ENVIRONMENT, stderr=output) as worker,
-    ):
-        try:
-            for topic in (TOPIC, SLOW_TOPIC):
-                wait_until_ready(worker, own_broker.url, topic, log)
-            yield own_broker.url
-        finally:
-            worker.terminate()
+    with log.open('w') as output:
+        worker = subprocess.Popen(command, cwd=clone, env=ENVIRONMENT, stderr=output)
+    try:
+        for topic in (TOPIC, SLOW_TOPIC):
+            wait_until_ready(worker, own_broker.url, topic, log)
+        yield own_broker.url
+    finally:
+        worker.terminate()
+        worker.wait(DEADLINE_S)
 
 
 def actions(file):
@@ -83,7 +79,7 @@ def actions(file):
 def run(command, clone, status=0):
     """Run a command in bash, and return its output without the warnings of libraries."""
     options = {'cwd': clone, 'env': ENVIRONMENT, 'capture_output': True, 'text': True}
-    done = subprocess.run(['bash', '-euc', command], check=False, **options)
+    done = subprocess.run(['bash', '-euc', command], check=False, timeout=DEADLINE_S, **options)
     assert done.returncode == status, f'{command}\n{done.stdout}{done.stderr}'
     return done.stdout
 

@@ -1,9 +1,9 @@
 """Bad bytes on the queue: the worker lives, keeps nothing, and replies to the next request."""
 
+import itertools
 import json
 import re
 import statistics
-import time
 import uuid
 import zlib
 from concurrent.futures import ThreadPoolExecutor
@@ -26,7 +26,7 @@ MIB = 2**20
 
 # The allocator keeps what it has freed of the largest bodies: some 80 MiB after 20 rounds, of which
 # it gives 20 to 70 MiB back now and then.
-WARM_UP, WINDOW, ROUNDS = 20, 6, 48
+WARM_UP, WINDOW, ROUNDS = 20, 6, 32
 LEAK_MIB = 20  # a body of 1 MiB that each round leaks takes more
 
 
@@ -183,8 +183,6 @@ def memory(worker):
 
 
 def memory_after(worker, rounds, send):
-    """Return the memory after each of several rounds."""
-
     def used():
         send()
         return memory(worker)
@@ -209,11 +207,6 @@ def use_all_threads(client):
 
 def answered(client):
     assert client.policy_check(GOOD).action.data['status'] == 'OK'
-
-
-def test_table_of_malformed_messages_is_long():
-    """The table of malformed messages covers many kinds."""
-    assert len({name for name, *_ in MESSAGES}) == len(MESSAGES) >= 65
 
 
 @pytest.mark.parametrize('message', MESSAGES, ids=lambda message: message[0])
@@ -247,30 +240,6 @@ def test_malformed_messages_leak_no_memory_and_no_threads(worker, client):
     )
 
 
-def test_monitored_call_of_an_unknown_method_leaks_no_thread(worker, client):
-    """A monitored call of an unknown method ends its heartbeats to the caller."""
-    with amqp(worker.url) as connection:
-        channel = connection.default_channel
-        channel.queue_declare('test-monitored', exclusive=True, auto_delete=False)
-        use_all_threads(client)
-        before = threads(worker)
-        for n, method in enumerate([None, 'nothing', '__init__', 7] * 3):
-            call = {
-                **CALL,
-                'method': method,
-                '_timeout': 2,
-                '_msg_id': f'm{n}',
-                '_reply_q': 'test-monitored',
-            }
-            publish(worker, [('', enveloped(call).encode(), {})])
-        answered(client)
-        wait_for(lambda: threads(worker) <= before)
-        channel.queue_purge('test-monitored')
-        time.sleep(2.5)  # a heartbeat would come within 2 s
-
-        assert channel.queue_declare('test-monitored', passive=True).message_count == 0
-
-
 def test_malformed_messages_are_all_acknowledged(start_worker, own_broker):
     """No malformed message stays unacknowledged."""
     worker = start_worker(url=own_broker.url, max_request_bytes=2 * MIB)
@@ -292,17 +261,18 @@ def test_large_bodies_of_integers_leak_no_memory(start_worker):
     """Bodies of 10 million integers at any place take at most 50 MiB more when they come again."""
     worker = start_worker()
     integers = ','.join(str(i % 100_000) for i in range(10_000_000))
+    requests = f'[{integers}]', json.dumps({**GOOD, 'x': 0})[:-2] + f'[{integers}]}}'
+    bodies = []
+    for request, place in itertools.product(requests, ('args', '_context_x')):
+        call = {**CALL, 'args': {'request': 0}, place: {'request': 0}}
+        message = json.dumps(call).replace('{"request": 0}', f'{{"request": {request}}}')
+        bodies.append(enveloped(message).encode())
     with closing(worker.client(timeout_s=120)) as client:
 
         def send_all():
-            for request in (f'[{integers}]', json.dumps({**GOOD, 'x': 0})[:-2] + f'[{integers}]}}'):
-                for place in ('args', '_context_x'):
-                    call = {**CALL, 'args': {'request': 0}, place: {'request': 0}}
-                    message = json.dumps(call).replace(
-                        '{"request": 0}', f'{{"request": {request}}}'
-                    )
-                    publish(worker, [('', enveloped(message).encode(), {})])
-                    answered(client)
+            for body in bodies:
+                publish(worker, [('', body, {})])
+                answered(client)
 
         use_all_threads(client)
         before = max(memory_after(worker, 2, send_all))
@@ -311,9 +281,7 @@ def test_large_bodies_of_integers_leak_no_memory(start_worker):
 
 
 def test_hostile_text_in_any_field_is_one_printable_record_each_in_the_log(start_worker):
-    """No field of a message or a request puts a control character or a forged line into the log
-    file.
-    """
+    """No field puts a control character or a forged line into the log file."""
     worker = start_worker()
     calls = [{**CALL, 'args': {'request': asked}} for _, asked in hostile_requests.requests()]
     calls += [

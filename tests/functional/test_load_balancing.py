@@ -39,7 +39,7 @@ def worker(start_worker):
 
 @pytest.fixture
 def client(worker):
-    with closing(worker.client(slow_topic=f'{worker.topic}-slow', slow_timeout_s=120)) as client:
+    with closing(worker.client(slow_timeout_s=120)) as client:
         yield client
 
 
@@ -125,13 +125,6 @@ def test_attach_and_detach_emit_notifications(worker, client):
     assert client.policy_detach(bind(named('pol-notified'), MEMBERS)).status == 'OK'
 
 
-def test_expired_attach_creates_nothing(client):
-    """A request that expired in the queue creates no load balancer."""
-    late = client.policy_attach(bind(named('pol-late'), MEMBERS, expires_at='2020-01-01T00:00:00Z'))
-
-    assert (late.status, late.reason) == ('ERROR', 'Request expired')
-
-
 class Kept:
     """The load balancers of a worker, in the file that it keeps them in."""
 
@@ -156,7 +149,7 @@ def test_worker_killed_during_an_attach_leaves_one_load_balancer(start_worker, t
     worker = start_worker(cloud=cloud(1.0, state=str(path)), workers=1, max_deliveries=3 * KILLS)
     kept, replies = Kept(path), []
     members = [connected(number) for number in range(1, 21)]
-    with closing(worker.client(slow_topic=f'{worker.topic}-slow', slow_timeout_s=300)) as client:
+    with closing(worker.client(slow_timeout_s=300)) as client:
         caller = threading.Thread(
             target=lambda: replies.append(client.policy_attach(bind(named('pol-killed'), members)))
         )

@@ -23,10 +23,9 @@ SIZES = rf'message size \d{{5,6}} is larger than configured max size {MAX_BYTES}
 @pytest.fixture(scope='module')
 def client(start_worker):
     """A client of a worker whose broker takes small messages only."""
-    broker = Broker()
-    broker.configure(f'max_message_size = {MAX_BYTES}\n')
-    with closing(broker):
-        worker = start_worker({'zones': {'a': True}}, url=broker.start().url)
+    with closing(Broker()) as broker:
+        broker.configure(f'max_message_size = {MAX_BYTES}\n')
+        worker = start_worker(url=broker.start().url)
         with closing(worker.client()) as client:
             yield client
 

@@ -1,8 +1,8 @@
 """Notifications of workers on a real RabbitMQ: outages delay them, and lose none."""
 
 import contextlib
+import itertools
 import json
-import threading
 import time
 from contextlib import closing
 
@@ -12,6 +12,7 @@ from amqp.exceptions import InternalError, NotFound
 from tests.cluster import Cluster
 from tests.factories import request, zone_policy
 from tests.functional.conftest import amqp
+from tests.functional.engine import repeat
 from tests.waiting import DEADLINE_S, wait_for
 
 DRIVER = '[oslo_messaging_notifications]\ndriver = messagingv2\ntopics = {}\n'
@@ -30,7 +31,7 @@ class Audit:
         not_declared = contextlib.suppress(NotFound, InternalError)
         with not_declared, amqp(self.url) as connection:
             channel = connection.default_channel
-            while (message := channel.basic_get(self.queue, no_ack=True)) is not None:
+            for message in iter(lambda: channel.basic_get(self.queue, no_ack=True), None):
                 content = json.loads(json.loads(message.body)['oslo.message'])
                 if content['event_type'] == 'policy_check.end':
                     self.taken.append(content['payload']['action']['id'])
@@ -88,42 +89,29 @@ def test_worker_that_stops_sends_the_notifications_of_its_last_check(audited, br
 @pytest.mark.long
 def test_cluster_with_each_node_killed_in_turn_loses_no_notification(audited):
     """Three nodes that are killed in turn under load delay notifications, and lose none."""
-    cluster = Cluster()
-    try:
+    with closing(Cluster()) as cluster:
         cluster.start()
         worker, audit = audited(cluster.url, 'cluster', workers=2, threads=4)
-        sent, ending = [], threading.Event()
+        sent, numbers = [], itertools.count()
 
-        def load(caller):
-            with closing(worker.client()) as client:
-                while not ending.is_set():
-                    name = f'{caller}-{len(sent)}'
-                    check(client, name)
-                    sent.append(name)
+        def load():
+            name = f'check-{next(numbers)}'
+            check(client, name)
+            sent.append(name)
 
-        check_once(worker, cluster)
-        callers = [threading.Thread(target=load, args=(number,)) for number in range(3)]
-        for caller in callers:
-            caller.start()
-        for node in cluster.nodes:
-            time.sleep(2)
-            node.kill()
-            time.sleep(3)
-            node.start()
-            cluster.await_all()
-        ending.set()
-        for caller in callers:
-            caller.join()
+        with closing(worker.client()) as client:
+            check(client, 'first')
+            for node in cluster.nodes:
+                node.flush()  # the queues of the worker
+            stops = [repeat(load, every_s=0) for _ in range(3)]
+            for node in cluster.nodes:
+                time.sleep(2)
+                node.kill()
+                time.sleep(3)
+                node.start()
+                cluster.await_all()
+            for stop in stops:
+                stop()
         audit.url = cluster.nodes[0].url
         wait_for(lambda: set(sent) <= set(audit.ends()), DEADLINE_S)
         print(f'{2 * len(sent)} notifications, {len(audit.taken) - len(sent)} ends twice')
-    finally:
-        cluster.close()
-
-
-def check_once(worker, cluster):
-    """Let the worker and its queues reach the disks of all nodes."""
-    with closing(worker.client()) as client:
-        check(client, 'first')
-    for node in cluster.nodes:
-        node.flush()

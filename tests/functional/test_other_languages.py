@@ -21,9 +21,7 @@ def worker(start_worker):
 def test_message_with_an_amqp_reply_to_alone_is_refused_and_its_sender_gets_the_cause(
     worker, channel
 ):
-    """A message whose reply oslo.messaging would lose is not handled, and its sender and the log
-    get the cause.
-    """
+    """A message whose reply oslo.messaging would lose is refused with the cause."""
     queue = channel.queue_declare('', exclusive=True).queue
     asked = json.dumps({'method': 'policy_check', 'args': {'request': GOOD}})
     message = amqp.Message(asked, reply_to=queue, correlation_id='c1', **TEXT)

@@ -26,7 +26,6 @@ def conf():
 
 @pytest.fixture
 def declare(conf, broker_url):
-    """Declare queues as a worker does."""
     target = transport_url(conf, broker_url)
     connect(conf, target).cleanup()
 
@@ -37,7 +36,6 @@ def declare(conf, broker_url):
 
 
 def listing(url, queue):
-    """List the parked requests as `placement-policy parked list` does."""
     with amqp(url) as connection:
         return [parked.body for parked in parking.parked_requests(connection, queue, 10)]
 

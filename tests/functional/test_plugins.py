@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from contextlib import closing
@@ -29,21 +30,17 @@ LIMITED = request(
 
 @pytest.fixture(scope='module')
 def plugins(tmp_path_factory):
-    """A folder with the example installed in it, and with packages of broken policy types."""
-    source, folder = (
-        tmp_path_factory.mktemp('source') / 'plugin',
-        tmp_path_factory.mktemp('plugins'),
-    )
-    subprocess.run(['cp', '-rL', EXAMPLE, source], check=True)
+    """A folder with the example installed in it, and with a package of broken policy types."""
+    source, folder = (tmp_path_factory.mktemp(name) / 'plugins' for name in ('source', 'target'))
+    shutil.copytree(EXAMPLE, source)
     install = [sys.executable, '-m', 'pip', 'install', '-q', '--no-deps', '--target', folder]
     subprocess.run([*install, source], check=True, capture_output=True)
     (folder / 'broken.py').write_text(BROKEN_PY)
-    for package, entry_points in ENTRY_POINTS.items():
-        described = folder / f'{package}-1.0.dist-info'
+    for name, entry_points in ENTRY_POINTS.items():
+        described = folder / f'{name}-1.0.dist-info'
         described.mkdir()
-        (described / 'METADATA').write_text(
-            f'Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n'
-        )
+        metadata = f'Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n'
+        (described / 'METADATA').write_text(metadata)
         (described / 'entry_points.txt').write_text(f'[placement_worker.policies]\n{entry_points}')
     return folder
 
@@ -70,21 +67,14 @@ def check(plugins, tmp_path):
 ENTRY_POINTS = {
     'broken': """
 broken.import-1.0 = no_such_module:X
-broken.class-1.0 = broken:NotAPolicy
 broken.check-1.0 = broken:Raising
-broken.old-1.0 = broken:Old
-broken.new-1.0 = broken:New
+broken.twin-1.0 = broken:Raising
 """,
-    'twin': """
-broken.new-1.0 = broken:Raising
-senlin.policy.deletion-1.0 = broken:Raising
-""",
+    'twin': 'broken.twin-1.0 = no_such_module:X',
 }
 BROKEN_PY = """
 from msgspec import Struct
 from placement_worker.policies.base import BEFORE, Policy, on
-
-class NotAPolicy: pass
 
 class Nothing(Struct, frozen=True): pass
 
@@ -97,14 +87,6 @@ class Raising(Policy):
 
     def check(self, request, state):
         return 1 / 0
-
-class Old(Raising):
-    interface = (1, 2)
-    name = 'broken.old'
-
-class New(Raising):
-    interface = (2, 1)
-    name = 'broken.new'
 """
 FAULTY = request(
     'CLUSTER_SCALE_OUT', [{'id': 'p', 'spec': {'type': 'broken.check', 'version': '1.0'}}]
@@ -112,12 +94,8 @@ FAULTY = request(
 BROKEN = (
     'Skipped policy type broken.import-1.0 from package broken: no_such_module:X cannot be loaded: '
     "ModuleNotFoundError: No module named 'no_such_module'",
-    'Skipped policy type broken.class-1.0 from package broken: it must be a subclass of '
-    'placement_worker.policies.base.Policy',
-    'Skipped policy type broken.new-1.0 from packages broken and twin: several packages provide it '
-    'with different classes; uninstall all but one',
-    'Skipped policy type broken.old-1.0 from package broken: it implements plugin interface 1.2, '
-    'this worker supports 2.0',
+    'Skipped policy type broken.twin-1.0 from packages broken and twin: several packages provide '
+    'it with different classes; uninstall all but one',
 )
 
 

@@ -62,11 +62,10 @@ def parked_messages(worker):
     with amqp(worker.url) as connection:
         channel = connection.channel()
         queue = f'{worker.topic}{PARKING_SUFFIX}'
-        parked = []
-        while (message := channel.basic_get(queue)) is not None:
-            body = json.loads(message.body)
-            parked.append({'headers': message.headers, 'body': body})
-        return parked
+        return [
+            {'headers': message.headers, 'body': json.loads(message.body)}
+            for message in iter(lambda: channel.basic_get(queue), None)
+        ]
 
 
 def schema_problems(parked):
@@ -82,12 +81,11 @@ def schema_problems(parked):
             json.loads(request) if isinstance(request, str) else request,
         ),
     ]
+    checker = FormatChecker()
     return [
         f'{problem.json_path}: {problem.message}'
         for described, data in pairs
-        for problem in Draft202012Validator(described, format_checker=FormatChecker()).iter_errors(
-            data
-        )
+        for problem in Draft202012Validator(described, format_checker=checker).iter_errors(data)
     ]
 
 

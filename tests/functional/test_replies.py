@@ -13,6 +13,7 @@ import pytest
 from placement_worker import errors
 from placement_worker.contract.model import ReplyTo
 from placement_worker.contract.rpc import EXCHANGE
+from placement_worker.late_ack.request import enveloped
 from tests.broker import Broker
 from tests.factories import changed
 from tests.functional.conftest import amqp as amqp_connection
@@ -28,33 +29,29 @@ BLOCKED = 'The broker blocks a connection'
 NOTIFICATIONS = '[oslo_messaging_notifications]\ndriver = messagingv2\ntopics = {}\n'
 
 
-def full_queue(channel, queue, exchange=''):
-    """Make a queue that rejects every message, bound to its own name."""
-    channel.queue_declare(queue, durable=True, auto_delete=False, arguments=FULL)
-    if exchange:
-        channel.exchange_declare(exchange, 'topic', durable=True, auto_delete=False)
-        channel.queue_bind(queue, exchange, queue)
+def bound_queue(channel, queue, exchange, **options):
+    """Declare a queue that is bound to an exchange by its own name."""
+    channel.exchange_declare(exchange, 'topic', durable=True, auto_delete=False)
+    channel.queue_declare(queue, durable=True, auto_delete=False, **options)
+    channel.queue_bind(queue, exchange, queue)
+
+
+def full_queue(channel, queue, exchange):
+    """Declare a queue that rejects every message."""
+    bound_queue(channel, queue, exchange, arguments=FULL)
     channel.queue_purge(queue)  # an earlier test may have filled it
     channel.basic_publish(amqp.Message('full'), exchange='', routing_key=queue)
 
 
 def publish_call(channel, topic, reply_queue):
     """Publish a call as oslo.messaging does, whose reply goes to a queue of that name."""
-    ids = {'_unique_id': uuid.uuid4().hex, '_msg_id': uuid.uuid4().hex, '_reply_q': reply_queue}
-    call = {
-        'method': 'get_capabilities',
-        'args': {'request': {}},
-        'version': '1.0',
-        '_timeout': None,
-        **ids,
-    }
-    body = json.dumps({'oslo.version': '2.0', 'oslo.message': json.dumps(call)})
-    properties = {'content_type': 'application/json', 'content_encoding': 'utf-8'}
-    channel.basic_publish(amqp.Message(body, **properties), exchange=EXCHANGE, routing_key=topic)
+    call = {'method': 'get_capabilities', 'args': {'request': {}}, 'version': '1.0'}
+    ids = {'_msg_id': uuid.uuid4().hex, '_reply_q': reply_queue}
+    message = enveloped({**call, **ids, '_timeout': None})
+    channel.basic_publish(message, exchange=EXCHANGE, routing_key=topic)
 
 
 def call(client, count):
-    """Call a worker several times, one after the other."""
     for _ in range(count):
         assert client.policy_check(GOOD).action.data['status'] == 'OK'
 
@@ -110,7 +107,7 @@ def test_a_reply_waits_for_a_full_queue_and_arrives_when_there_is_room(start_wor
         channel.queue_purge(queue)
         wait_for(lambda: channel.queue_declare(queue, passive=True).message_count == 1)
 
-    message = json.loads(json.loads(channel.basic_get(queue, no_ack=True).body)['oslo.message'])
+    (message,) = taken(channel, queue)
     assert (message['method'], message['args']['request_id']) == ('policy_checked', 'patient')
 
 
@@ -133,14 +130,10 @@ def test_replies_that_a_missing_queue_refuses_all_arrive_when_the_queue_returns(
 
 
 def test_notifications_that_their_queue_rejects_disturb_no_call_and_no_stop(start_worker, channel):
-    """A queue of notifications that rejects holds up neither calls nor SIGTERM, and the log counts
-    what was lost.
-    """
+    """A queue that rejects notifications delays no call and no stop; the log counts the lost."""
     topic = f'test-refused-{uuid.uuid4().hex}'
     worker = start_worker(NOTIFICATIONS.format(topic))
-    channel.queue_declare(f'{topic}.info', durable=True, auto_delete=False, arguments=FULL)
-    channel.queue_bind(f'{topic}.info', EXCHANGE, f'{topic}.info')
-    channel.basic_publish(amqp.Message('full'), exchange='', routing_key=f'{topic}.info')
+    full_queue(channel, f'{topic}.info', EXCHANGE)
     with closing(worker.client()) as client, ThreadPoolExecutor(8) as callers:
         replies = list(
             callers.map(
@@ -154,9 +147,7 @@ def test_notifications_that_their_queue_rejects_disturb_no_call_and_no_stop(star
 
 
 def forbidden(worker, topic):
-    """Every target that `reply_to` must not reach, as exchange, topic and the queue that would get
-    the message.
-    """
+    """Yield exchange and topic of each target that `reply_to` must not reach."""
     own = [
         worker.topic,
         f'{worker.topic}-slow',
@@ -178,9 +169,7 @@ def forbidden(worker, topic):
 
 
 def test_no_reply_to_reaches_a_forbidden_place(start_worker, channel):
-    """A cast whose `reply_to` names a forbidden target is refused before it is decided, and nothing
-    arrives there.
-    """
+    """A cast whose `reply_to` is forbidden is refused undecided, and nothing arrives there."""
     topic = f'test-forbidden-{uuid.uuid4().hex}'
     worker = start_worker(f'[oslo_messaging_notifications]\ntopics = {topic}\n')
     targets = list(forbidden(worker, topic))
@@ -211,70 +200,40 @@ def test_no_reply_to_reaches_a_forbidden_place(start_worker, channel):
     assert 'the reply to request' not in log
     assert 'method: policy_checked' not in log, 'a queue that the worker consumes got a reply'
     for queue in {*spies, *(queue for exchange, queue in targets if not exchange)}:
-        assert 'policy_checked' not in {
-            json.loads(body)['method'] for body in _bodies(channel, queue)
-        }
+        assert 'policy_checked' not in {message['method'] for message in taken(channel, queue)}
 
 
-def _bodies(channel, queue):
-    """Take the messages out of a queue."""
-    while (message := channel.basic_get(queue, no_ack=True)) is not None:
-        yield json.loads(message.body)['oslo.message']
+def taken(channel, queue):
+    for message in iter(lambda: channel.basic_get(queue, no_ack=True), None):
+        yield json.loads(json.loads(message.body)['oslo.message'])
 
 
 def _to(exchange, topic):
     return {'exchange': exchange, 'topic': topic, 'method': 'policy_checked'}
 
 
-@pytest.mark.parametrize(
-    'reply_to',
-    [
-        _to('engine', 'replies') | {'method': 'policy checked'},
-        _to('engine', 'replies') | {'method': 'm\n'},
-        _to('engine', 'replies') | {'method': 'm' * 256},
-        _to('engine', '#'),
-        _to('engine', 'a.*'),
-        _to('engine\x1b', 'replies'),
-        _to('e' * 256, 'replies'),
-        _to('engine', ''),
-    ],
-)
-def test_a_call_whose_reply_to_is_not_well_formed_is_refused(reply_to, strict_worker):
-    """Names in `reply_to` are short and plain: no wildcards, no control characters."""
-    asked = changed(GOOD, lambda r: r.update(reply_to=reply_to))
-
-    with (
-        raw_client(strict_worker) as raw,
-        pytest.raises(errors.InvalidRequest, match=r'`\$\.reply_to'),
-    ):
-        raw.call({}, 'policy_check', request=asked)
-
-
 @pytest.fixture(scope='module')
 def strict_worker(start_worker):
-    return start_worker(reply_to_allowed='test-allowed/replies, test-any', reply_timeout_s=5)
+    return start_worker(reply_to_allowed='test-allowed/test-listed, test-any', reply_timeout_s=5)
 
 
 def test_with_an_allow_list_a_reply_goes_to_what_it_names_and_nowhere_else(strict_worker, channel):
     """An exchange or topic that `reply_to_allowed` does not name is refused."""
-    channel.exchange_declare('test-allowed', 'topic', durable=True, auto_delete=False)
-    channel.queue_declare('test-allowed-replies', durable=True, auto_delete=False)
-    channel.queue_bind('test-allowed-replies', 'test-allowed', 'replies')
+    bound_queue(channel, 'test-listed', 'test-allowed')
     with raw_client(strict_worker) as raw:
-        for to in (_to('test-allowed', 'other'), _to('test-elsewhere', 'replies')):
+        for to in (_to('test-allowed', 'other'), _to('test-elsewhere', 'test-listed')):
             with pytest.raises(errors.InvalidRequest, match='reply_to_allowed'):
                 raw.call({}, 'policy_check', request={**GOOD, 'reply_to': to})
-        raw.cast({}, 'policy_check', request={**GOOD, 'reply_to': _to('test-allowed', 'replies')})
+        to = _to('test-allowed', 'test-listed')
+        raw.cast({}, 'policy_check', request={**GOOD, 'reply_to': to})
 
-    wait_for(lambda: channel.queue_declare('test-allowed-replies', passive=True).message_count == 1)
+    wait_for(lambda: channel.queue_declare('test-listed', passive=True).message_count == 1)
 
 
 def test_casts_that_do_not_decode_get_the_error_of_a_call(start_worker, channel):
     """A refused cast gets a reply with the cause, as an object and as a string."""
     worker, queue = start_worker(), f'test-refused-casts-{uuid.uuid4().hex}'
-    channel.exchange_declare(queue, 'topic', durable=True, auto_delete=False)
-    channel.queue_declare(queue, durable=True, auto_delete=False)
-    channel.queue_bind(queue, queue, queue)
+    bound_queue(channel, queue, queue)
     asked = {**GOOD, 'reply_to': _to(queue, queue)}
     refused = [
         {**asked, 'target': 'BEFOR'},
@@ -288,7 +247,7 @@ def test_casts_that_do_not_decode_get_the_error_of_a_call(start_worker, channel)
             raw.cast({'request_id': f'refused-{number}'}, 'policy_check', request=request)
     wait_for(lambda: channel.queue_declare(queue, passive=True).message_count == len(requests))
 
-    replies = [json.loads(body)['args'] for body in _bodies(channel, queue)]
+    replies = [message['args'] for message in taken(channel, queue)]
 
     assert sorted(reply['request_id'] for reply in replies) == [f'refused-{n}' for n in range(8)]
     for reply in replies:
@@ -298,9 +257,7 @@ def test_casts_that_do_not_decode_get_the_error_of_a_call(start_worker, channel)
 
 
 def test_a_reply_makes_no_exchange(strict_worker, channel):
-    """The worker declares nothing that `reply_to` names: an exchange that is missing stays
-    missing.
-    """
+    """A missing exchange that `reply_to` names stays missing."""
     with closing(strict_worker.client()) as client:
         client.cast_check(
             GOOD, ReplyTo('test-any', 'replies', 'policy_checked'), {'request_id': 'no-exchange'}
@@ -311,30 +268,12 @@ def test_a_reply_makes_no_exchange(strict_worker, channel):
         channel.exchange_declare('test-any', 'topic', passive=True)
 
 
-def test_a_call_cannot_send_its_reply_to_a_queue_of_the_worker(start_worker, channel):
-    """A caller that names the parked queue as its reply queue puts nothing there."""
-    worker = start_worker()
-    publish_call(channel, worker.topic, f'{worker.topic}-parked')
-    wait_for(lambda: 'Dropped the reply' in worker.log.read_text())
-
-    assert channel.queue_declare(f'{worker.topic}-parked', passive=True).message_count == 0
-
-
-def waiting_queue(broker):
-    """Make a queue for replies, bound to an exchange and a topic of its name."""
-    queue = f'test-waiting-{uuid.uuid4().hex}'
-    with amqp_connection(broker.url) as connection:
-        channel = connection.channel()
-        channel.exchange_declare(queue, 'topic', durable=True, auto_delete=False)
-        channel.queue_declare(queue, durable=True, auto_delete=False)
-        channel.queue_bind(queue, queue, queue)
-    broker.flush()
-    return queue
-
-
 def begun_cast(worker, broker, gate, request_id):
     """Cast a request that a worker has begun; return the queue of its reply."""
-    queue = waiting_queue(broker)
+    queue = f'test-waiting-{uuid.uuid4().hex}'
+    with amqp_connection(broker.url) as connection:
+        bound_queue(connection.channel(), queue, queue)
+    broker.flush()
     with closing(worker.client()) as client:
         to = ReplyTo(queue, queue, 'policy_checked')
         client.cast_check(gate.request(), to, {'request_id': request_id})

@@ -33,7 +33,6 @@ PROGRAM = Path(__file__).parent / 'replies_program.py'
 
 @pytest.fixture
 def name():
-    """The name of an exchange, its topic and its queue."""
     return f'test-receiver-{uuid.uuid4().hex}'
 
 
@@ -105,9 +104,7 @@ def test_receiver_killed_between_delivery_and_acknowledgement_loses_no_reply(
 def test_callback_that_raises_gets_the_reply_again_until_it_is_dropped(
     broker_url, client, name, monkeypatch, caplog
 ):
-    """The broker counts the deliveries of one reply, whose own count is of another queue, and the
-    other replies still arrive.
-    """
+    """The count of deliveries is of one reply and queue, and the other replies still arrive."""
     monkeypatch.setattr(reply_receiver, 'RETRY_S', 0.01)
     monkeypatch.setattr(reply_receiver, 'DELIVERIES', 3)
     received = queue.SimpleQueue()

@@ -1,6 +1,7 @@
 """The connections of the client: lost ones, many callers, and processes that fork."""
 
 import os
+import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -10,7 +11,7 @@ import pytest
 
 from tests.factories import request, zone_policy
 from tests.functional.conftest import amqp, responds
-from tests.waiting import wait_for
+from tests.waiting import DEADLINE_S, wait_for
 
 LOST = 'client unexpectedly closed TCP connection'
 # More callers than connections that the client publishes on.
@@ -71,6 +72,7 @@ def test_child_and_parent_call_after_a_fork(worker):
         client.policy_check(numbered(0))
         pid = os.fork()
         if pid == 0:
+            signal.alarm(DEADLINE_S)  # it may wait for a lock that another thread held at the fork
             try:
                 os._exit(client.policy_check(numbered(1)).action.id != 'act-1')
             finally:

@@ -23,6 +23,8 @@ def spans():
     received = Queue()
 
     class Collector(BaseHTTPRequestHandler):
+        timeout = DEADLINE_S  # a connection without a request would block the end of the server
+
         def do_POST(self):
             body = self.rfile.read(int(self.headers['Content-Length']))
             for of_resource in ExportTraceServiceRequest.FromString(body).resource_spans:

@@ -26,12 +26,8 @@ POLICY = '{"consumer-disconnected-timeout": 10000}'
 
 @pytest.fixture(scope='module')
 def cluster():
-    """Three nodes that may be killed."""
-    nodes = Cluster()
-    try:
+    with contextlib.closing(Cluster()) as nodes:
         yield nodes.start()
-    finally:
-        nodes.close()
 
 
 @pytest.fixture
@@ -40,9 +36,7 @@ def worker(cluster, start_worker):
 
 
 def test_cluster_with_each_node_killed_in_turn_loses_no_cast_and_no_call(cluster, worker, engine):
-    """A cluster whose nodes are killed and brought back in turn loses no confirmed cast and fails
-    no call.
-    """
+    """A cluster whose nodes are killed in turn loses no confirmed cast and fails no call."""
     busy = settled(engine(worker), *cluster.nodes)
     enough = repeat(lambda: busy.waiting() < 100 and busy.cast(20), every_s=0.1)
     try:
@@ -100,9 +94,7 @@ def test_cluster_with_two_of_three_nodes_dead_loses_nothing_and_serves_when_the_
 
 
 def test_call_on_a_host_that_vanishes_is_answered_by_another_worker(cluster, start_worker, gate):
-    """A worker and its node of the broker that fall silent without closing a connection cost a
-    caller less than the usual timeout of a call.
-    """
+    """A caller of a worker whose host falls silent waits less than its usual timeout."""
     vanishing, *others = cluster.nodes
     for node in cluster.nodes:
         node.control('eval', f'net_kernel:set_net_ticktime({TICK_S}, 0).')

@@ -24,7 +24,6 @@ LOSS_EVERY_S, LOSSES = 5, 8
 
 @pytest.fixture
 def relay(own_broker):
-    """A second way to the broker."""
     relay = Relay(own_broker.port)
     yield relay
     relay.close()
@@ -79,9 +78,7 @@ def test_worker_on_half_open_connections_detects_and_replaces_them(start, own_br
 def test_slow_call_whose_connections_are_lost_again_and_again_is_not_parked(
     start, own_broker, tmp_path
 ):
-    """Lost connections are no crashes: a harmless call is begun once per process at most, and
-    gets its reply.
-    """
+    """A harmless call that lost connections redeliver is begun at most once per process."""
     worker, runs = start(workers=6), tmp_path / 'runs'
     with closing(worker.client(timeout_s=600)) as client, ThreadPoolExecutor(1) as callers:
         reply = callers.submit(client.policy_check, slow(LOSS_EVERY_S * LOSSES, runs))
@@ -129,9 +126,7 @@ def test_exchange_deleted_at_run_time_is_declared_and_bound_by_the_next_client(s
 def test_parked_queue_deleted_at_run_time_is_declared_again_for_the_next_poison_message(
     start, own_broker
 ):
-    """A poison message is parked although the queue of parked requests was deleted while the worker
-    ran.
-    """
+    """A poison message is parked although the parking lot was deleted at run time."""
     worker = start(max_deliveries=1)
     with amqp(own_broker.url) as connection:
         connection.default_channel.queue_delete(f'{worker.topic}-parked')
@@ -146,9 +141,7 @@ def test_parked_queue_deleted_at_run_time_is_declared_again_for_the_next_poison_
 @pytest.mark.parametrize('outage', ['killed', 'frozen'])
 @pytest.mark.parametrize('busy', [False, True], ids=['idle', 'busy'])
 def test_worker_whose_broker_is_away_stops(outage, busy, start, own_broker, gate):
-    """A worker that has lost its broker ends after SIGTERM, also with a reply that it cannot
-    send.
-    """
+    """A worker without its broker ends after SIGTERM, also with a reply that it cannot send."""
     worker = start()
     with closing(worker.client()) as client:
         if busy:

@@ -46,7 +46,6 @@ class Load:
         busy.call(60)
 
     def waiting(self):
-        """Return the number of confirmed casts without a reply."""
         return self._busy.waiting()
 
     def ended(self):
@@ -60,7 +59,6 @@ class Load:
 
 @pytest.fixture
 def load(engine):
-    """Put load on a worker; it ends with the test."""
     loads = []
 
     def start(worker):
@@ -76,9 +74,7 @@ def load(engine):
 def test_worker_frozen_under_load_loses_nothing_and_serves_again(
     query, seconds, start, load, own_broker
 ):
-    """Another worker replies to the requests in flight of a frozen one, which serves again when it
-    goes on.
-    """
+    """Another worker replies to the requests in flight of a frozen one, which recovers."""
     sleeper = start(url=own_broker.url + query, **TWO_PROCESSES)
     other = start(url=own_broker.url + query, **TWO_PROCESSES, topic=sleeper.topic)
     busy = load(sleeper)
@@ -107,20 +103,16 @@ def test_broker_frozen_under_load_loses_nothing_confirmed(query, seconds, start,
 
 @lengths(45)
 def test_memory_alarm_under_load_loses_nothing_confirmed(query, seconds, start, load, own_broker):
-    """While the broker blocks publishers for want of memory no request is lost; after the alarm
-    each gets a reply.
-    """
+    """Requests that meet a memory alarm of the broker get their replies after it."""
     worker = start(url=own_broker.url + query, **TWO_PROCESSES)
     busy = load(worker)
-    # so that requests are left when the broker blocks their publishers
-    with frozen(worker.process.pid, *worker.children()):
-        wait_for(lambda: busy.waiting() >= 30)
-        own_broker.control('set_vm_memory_high_watermark', 'absolute', '1MB')
-    try:
+    with contextlib.ExitStack() as alarm:
+        # so that requests are left when the broker blocks their publishers
+        with frozen(worker.process.pid, *worker.children()):
+            wait_for(lambda: busy.waiting() >= 30)
+            alarm.enter_context(own_broker.memory_alarm())
         wait_for(lambda: BLOCKED in worker.log.read_text())
         time.sleep(seconds)
-    finally:
-        own_broker.control('set_vm_memory_high_watermark', '0.4')
     took = served_after(worker, worker.url)
 
     print(f'memory alarm of {seconds} s: served again after {took:.1f} s, {busy.ended()}')
@@ -130,9 +122,7 @@ def test_memory_alarm_under_load_loses_nothing_confirmed(query, seconds, start, 
 def test_worker_whose_clock_jumps_ahead_answers_all_and_logs_expired_requests(
     start, load, tmp_path
 ):
-    """A worker whose clock jumps 90 s ahead replies to all requests, and logs those that it takes
-    for expired.
-    """
+    """A worker whose clock jumps ahead replies, and logs requests that seem expired."""
     library, jump = tmp_path / 'clock.so', tmp_path / 'jump'
     subprocess.run(['cc', '-shared', '-fPIC', '-o', library, CLOCK], check=True)
     environment = {'LD_PRELOAD': str(library), 'CLOCK_AHEAD': str(jump)}

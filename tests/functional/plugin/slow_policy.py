@@ -26,8 +26,6 @@ class SlowProperties(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Slow(Policy[SlowProperties]):
-    """Sleep as the properties say."""
-
     interface = (2, 0)
     name = 'test.policy.slow'
     versions = {'1.0': SlowProperties}

@@ -1,14 +1,10 @@
 """Fixtures of the client's tests."""
 
 import pytest
-from oslo_config import cfg
 
-from placement_worker.config import options
+from tests.config_files import default_options
 
 
 @pytest.fixture
 def conf():
-    conf = cfg.ConfigOpts()
-    options.register(conf)
-    conf([], default_config_files=[])
-    return conf
+    return default_options()

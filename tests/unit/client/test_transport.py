@@ -130,9 +130,7 @@ VHOST = 'cannot connect to a virtual host with'
     ],
 )  # fmt: skip
 def test_transport_url_that_kombu_would_not_get_is_refused_with_the_remedy(rest, text, conf):
-    """A worker would try to connect for ever; a rest of the password is not taken for a host, and
-    the error shows no part of it.
-    """
+    """A worker would retry it for ever; the error shows no part of the password."""
     with pytest.raises(ConfigurationError, match=re.escape(text)) as raised:
         transport_url(conf, f'rabbit://{rest}')
 
@@ -212,7 +210,7 @@ def test_open_connection_without_an_answer_names_each_host(conf, connections):
         (
             NotAllowed("NOT_ALLOWED - access to vhost 'p' refused for user 'u'"),
             '; grant the user permissions on it with "rabbitmqctl set_permissions"; the page '
-            '"Security of the bus" of the manual has the commands',
+            '"Security of the bus and of the cloud" of the manual has the commands',
         ),
     ],
 )

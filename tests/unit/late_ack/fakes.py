@@ -130,20 +130,7 @@ class Transport:
         pass
 
 
-class Clock:
-    """A clock that advances by a second per reading."""
-
-    def __init__(self):
-        self.now = 0.0
-
-    def __call__(self):
-        self.now += 1
-        return self.now
-
-
 class Sent:
-    """Collect replies, or raise."""
-
     def __init__(self, raising=None):
         self.replies = []
         self.messages = []
@@ -161,8 +148,6 @@ class Sent:
 
 
 class Endpoint:
-    """An endpoint with one method."""
-
     target = oslo_messaging.Target(version='1.0')
 
     @oslo_messaging.expose

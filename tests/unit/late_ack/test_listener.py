@@ -14,7 +14,8 @@ from placement_worker.late_ack import listener as listener_module
 from placement_worker.late_ack.listener import REMEMBERED, LateAckListener, ListenConnection
 from placement_worker.late_ack.parking import RETRIED
 from placement_worker.late_ack.server import heartbeat
-from tests.unit.late_ack.fakes import Clock, Delivery, Driver, deliver, turn
+from tests.events import SteppingClock
+from tests.unit.late_ack.fakes import Delivery, Driver, deliver, turn
 
 
 def test_request_is_acknowledged_when_it_is_finished_and_not_before(listener, connection):
@@ -136,7 +137,7 @@ def test_listener_without_a_connection_reconnects_and_polls_between_attempts(
     """Each attempt counts as a poll; the heartbeat and the log have the time of the loss."""
     monkeypatch.setattr(listener_module, 'RECONNECT_PAUSE_S', 0)
     caplog.set_level(logging.INFO)
-    listener = LateAckListener(Driver(), connection, 't', monotonic=Clock())
+    listener = LateAckListener(Driver(), connection, 't', monotonic=SteppingClock())
     connection.refusals, connection.waiting = 100, [connection.lose]
     heartbeats = []
 
@@ -182,9 +183,9 @@ class DriverConnection:
         self.alive, self.tried, self.consumed = alive, [], []
         self.max_retries = None
         self._consumers = {}
-        self.transport_options = {}
         self.dropped_with_timeout = None
-        self.connection = self.channel = self
+        self.connection = self.channel = self._connection = self._transport = self
+        self.transport_options = {}
         self.current, self.connected, self.refuses_consumers = 0, True, False
         self.sock, self.far_end = socket.socketpair()
 
@@ -260,12 +261,10 @@ def listen():
 @pytest.mark.parametrize('refuses', ['connections', 'consumers'])
 @pytest.mark.parametrize('dead', [0, 1, 2])
 def test_reconnect_tries_one_host_per_call_and_every_host(listen, dead, refuses):
-    """A host in any position that refuses connections or consumers delays reconnecting by one
-    attempt, which a pause follows.
-    """
+    """Any host that refuses connections or consumers delays reconnecting by one attempt."""
     is_away = refuses == 'connections'
     connection, driver = listen(*(not is_away or position != dead for position in range(3)))
-    driver.current = dead
+    driver.current = (dead - 1) % 3
     driver.collect()
     driver.refuses_consumers = not is_away
 
@@ -278,6 +277,20 @@ def test_reconnect_tries_one_host_per_call_and_every_host(listen, dead, refuses)
     assert driver.tried == [dead, (dead + 1) % 3]
     assert driver.consumed == [('consume', 'topic', 1)]
     assert connection.is_connected
+
+
+def test_reconnect_to_a_host_that_sends_heartbeats_and_no_response_ends_in_time(
+    listen, monkeypatch
+):
+    """A node that does not let a consumer in within the limit delays the next host no longer."""
+    monkeypatch.setattr(listener_module, 'RESPONSE_S', 0.1)
+    connection, _ = listen(True, True)
+    monkeypatch.setattr(ListenedQueue, 'consume', lambda self, driver, tag: driver.drain_events(9))
+
+    with pytest.raises(ConnectionResetError, match='closed'):
+        connection.reconnect()
+
+    assert not connection.is_connected
 
 
 def test_wait_on_a_silent_connection_drops_it_without_waiting_for_its_peer(listen):

@@ -31,6 +31,7 @@ PARAMETERS = {
     impl_rabbit.Connection.ensure_connection: 'self',
     impl_rabbit.Connection._heartbeat_check: 'self',
     impl_rabbit.Connection._heartbeat_supported_and_enabled: 'self',
+    impl_rabbit.Connection._set_current_channel: 'self new_channel',
     impl_rabbit.Connection.close: 'self',
     impl_rabbit.Consumer.consume: 'self conn tag',
     impl_rabbit.Consumer._callback: 'self message',

@@ -52,9 +52,7 @@ class Connection:
 
 
 def test_move_keeps_the_headers_and_the_first_origin():
-    """A moved request keeps its headers, and its delivery count begins at 0; a parked one has an
-    id, a time, and the topic that it was sent to.
-    """
+    """A moved request keeps its headers; a parked one has an id, a time and its first topic."""
     connection, sent = Connection(), {'x-delivery-count': 4, 'a': 1}
     parking.move(connection, Message(**sent), DeathLimit(3, 't-suspects', parks=False))
     (isolated,) = connection.published

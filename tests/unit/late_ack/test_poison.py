@@ -21,8 +21,6 @@ from tests.unit.late_ack.fakes import TARGET, Connection, Delivery, Driver, Tran
 
 
 class Endpoint:
-    """Record its calls."""
-
     target = oslo_messaging.Target()
 
     def __init__(self, log):
@@ -47,7 +45,6 @@ class Crashes:
 
 @pytest.fixture
 def log():
-    """The events of requests, in their order."""
     return []
 
 
@@ -83,8 +80,9 @@ def test_isolated_request_waits_until_moves_of_its_process_are_acknowledged(log)
     assert moved.wait(10)
     isolated, _ = handle(Delivery('u1'), DeathLimit(1, 'parked', parks=True))
     isolated.join(0.2)
-    poll()
-    moving.join()
+    while moving.is_alive():
+        poll()
+        moving.join(0.01)
     isolated.join()
 
     assert log == ['acknowledged', 'handled']

@@ -8,7 +8,8 @@ import pytest
 
 from placement_worker.late_ack.listener import LateAckListener
 from placement_worker.late_ack.request import Event, Hooks
-from tests.unit.late_ack.fakes import CALL, Clock, Delivery, Driver, Sent, deliver, turn
+from tests.events import SteppingClock
+from tests.unit.late_ack.fakes import CALL, Delivery, Driver, Sent, deliver, turn
 
 
 def test_settled_request_releases_its_message(listener, connection):
@@ -75,9 +76,7 @@ CAST = {key: value for key, value in CALL.items() if key not in ('_msg_id', '_re
 def test_reply_to_a_cast_or_to_a_queue_other_than_a_reply_queue_is_dropped(
     answer, caplog, message, is_call
 ):
-    """A caller cannot make the worker write to another queue by naming it as its reply queue; the
-    log reports that of calls, and not of casts, whose sender waits for no reply.
-    """
+    """No caller makes the worker write to other queues; the log reports the attempt of a call."""
     replies = Sent()
 
     delivery, _ = answer(replies, message)
@@ -88,7 +87,7 @@ def test_reply_to_a_cast_or_to_a_queue_other_than_a_reply_queue_is_dropped(
 
 def test_oldest_ignores_waiting_and_finished_requests(connection):
     """The oldest request in flight is the first that was begun and has not ended."""
-    listener = LateAckListener(Driver(), connection, monotonic=Clock())
+    listener = LateAckListener(Driver(), connection, monotonic=SteppingClock())
     deliver(listener, Delivery('u1'), Delivery('u2'), Delivery('u3'))
     (first,), (second,), _ = listener.poll(), listener.poll(), listener.poll()
     assert listener.in_flight.oldest() is None

@@ -1,17 +1,25 @@
 """The server: malformed requests, pings, pending replies and heartbeats."""
 
 import json
+import threading
 from types import SimpleNamespace
 
+import oslo_messaging
 import pytest
+from kombu.messaging import Producer
 from oslo_config import cfg
 from oslo_context import context
 from oslo_messaging._drivers import base
 from oslo_messaging.rpc import dispatcher as rpc_dispatcher
 
 from placement_worker.late_ack.listener import LateAckListener
-from placement_worker.late_ack.request import Hooks, Redeliver
-from placement_worker.late_ack.server import NO_ENVELOPE, LateAckServer, heartbeat
+from placement_worker.late_ack.request import CONFIRM_S, Hooks, Redeliver
+from placement_worker.late_ack.server import (
+    NO_ENVELOPE,
+    LateAckServer,
+    bound_confirmations,
+    heartbeat,
+)
 from placement_worker.messaging.rpc_server import AccessPolicy, ContextSerializer
 from tests.unit.late_ack.fakes import (
     CALL,
@@ -29,6 +37,7 @@ from tests.unit.late_ack.fakes import (
 @pytest.fixture
 def handle(connection, listener):
     """Let a server handle a message; return the delivery, the request and the replies."""
+    others = set(threading.enumerate())
     cfg.CONF([], default_config_files=[])
     dispatcher = rpc_dispatcher.RPCDispatcher([Endpoint()], ContextSerializer(), AccessPolicy)
     server = LateAckServer(Transport(), TARGET, dispatcher)
@@ -44,7 +53,9 @@ def handle(connection, listener):
         turn(listener, connection)
         return delivery, request, replies
 
-    return handled
+    yield handled
+    for thread in set(threading.enumerate()) - others:
+        thread.join(10)  # it would log in another test that its heartbeats end
 
 
 @pytest.mark.parametrize('version', [1.0, '1', 'one', [], None])
@@ -178,10 +189,22 @@ def test_refused_request_whose_sender_is_gone_is_dropped(receive, caplog, failur
 def test_amqp_reply_to_of_a_call_or_to_a_queue_with_a_chosen_name_is_ignored(
     receive, message, queue, outcome
 ):
-    """A call in oslo.messaging's envelope is handled; no sender makes the worker write to a queue
-    of workers or of notifications.
-    """
+    """Calls are handled, and no sender makes the worker write to a queue of a chosen name."""
     replies = Sent()
 
     assert receive(message, replies, reply_to=queue) == outcome
     assert replies.messages == []
+
+
+def test_publications_wait_for_their_confirmation_in_bounded_time(monkeypatch):
+    """A message that the broker never confirms, while its heartbeats go on, is published again."""
+    options = []
+    monkeypatch.setattr(Producer, 'publish', lambda *_, **given: options.append(given))
+    cfg.CONF([], default_config_files=[])
+    transport = oslo_messaging.get_rpc_transport(cfg.CONF, url='kombu+memory://')
+
+    bound_confirmations(transport)
+    oslo_messaging.get_rpc_client(transport, oslo_messaging.Target(topic='t')).cast({}, 'm')
+
+    assert [given['confirm_timeout'] for given in options] == [CONFIRM_S]
+    transport.cleanup()

@@ -20,8 +20,6 @@ from tests.events import Events
 
 @pytest.fixture
 def configured(tmp_path):
-    """Return a configuration with options of notifications."""
-
     def make(written):
         file = tmp_path / 'worker.conf'
         file.write_text(

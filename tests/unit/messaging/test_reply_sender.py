@@ -103,9 +103,7 @@ LONG = {'timeout_s': 60, 'away_s': 60}
 def test_reply_that_is_refused_expires_or_is_not_permitted_is_dropped_and_logged(
     send, caplog, outcome, bounds, at_least_s, cause
 ):
-    """A reply is dropped, not left, at the bound of its destination or of its request; one that is
-    not permitted has one attempt.
-    """
+    """A reply is dropped at the bound of its destination or request, or if it is forbidden."""
     publisher, began = Publisher(outcome), time.monotonic()
 
     send(publisher, **bounds)
@@ -135,9 +133,7 @@ def test_send_of_a_reply_that_is_too_large_raises_at_once(send):
 def test_send_without_a_broker_or_at_a_stop_leaves_the_reply_pending(
     send, stopping, caplog, outcome, bounds, stops_after_s
 ):
-    """A request whose reply met no broker is never dropped before it expires; a stop ends every
-    wait, and leaves the request to another worker.
-    """
+    """A reply without a broker is never dropped, and a stop leaves it to another worker."""
     if stops_after_s == 0:
         stopping.set()
     elif stops_after_s:

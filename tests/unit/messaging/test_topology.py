@@ -75,7 +75,6 @@ def target(conf):
 
 @pytest.fixture
 def broker(monkeypatch):
-    """Replace the connection to the broker."""
     broker = Broker()
     monkeypatch.setattr(
         'placement_worker.client.transport.open_connection',
