@@ -1,5 +1,5 @@
-"""Metrics for Prometheus: `prometheus` has them, and `setup` starts their export.
+"""Metrics for Prometheus.
 
-prometheus_client reads its environment when it is imported, so only `setup` may be imported before
-the folder of the processes is chosen. Read `prometheus` first.
+prometheus_client reads its environment when it is imported, so a worker imports `prometheus` after
+the folder of its processes is chosen: see `create_exporter` of `worker.factory`.
 """

@@ -1,8 +1,7 @@
 """The metrics and their names, and the server from which Prometheus reads them on one port.
 
-Each process writes its metrics into a folder, and the parent serves their sum. Import this module
-through `metrics.setup`, which chooses the folder first. doc/source/monitoring.rst has all metrics
-as a table.
+Each process writes its metrics into a folder, which must be chosen before this module is imported,
+and the parent serves their sum. doc/source/monitoring.rst has all metrics as a table.
 """
 
 import datetime
@@ -56,10 +55,72 @@ class Metrics(Listener):
     """
 
     def __init__(self, topics: Sequence[str], registry: CollectorRegistry | None = None) -> None:
-        self._registry = registry
-        self._create_request_metrics()
-        self._create_cloud_metrics()
-        self._create_delivery_metrics()
+        histogram = functools.partial(Histogram, registry=registry)
+        counter = functools.partial(Counter, registry=registry)
+        self._checks = histogram(
+            'placement_worker_check_duration_seconds',
+            'Time to decide a check.',
+            ('phase', 'action', 'outcome'),
+            buckets=DECISION_S,
+        )
+        self._policies = histogram(
+            'placement_worker_policy_duration_seconds',
+            'Time that a policy took within a check.',
+            ('policy', 'outcome'),
+            buckets=DECISION_S,
+        )
+        self._bindings = histogram(
+            'placement_worker_binding_duration_seconds',
+            'Time to attach or detach a policy.',
+            ('method', 'policy', 'outcome'),
+            buckets=DECISION_S,
+        )
+        self._failures = counter(
+            'placement_worker_request_errors_total',
+            'Requests that ended with an error.',
+            ('method', 'error'),
+        )
+        self._calls = histogram(
+            'placement_worker_cloud_call_duration_seconds',
+            'Time of a call to the cloud.',
+            ('service', 'operation', 'outcome'),
+            buckets=CALL_S,
+        )
+        self._updates = counter(
+            'placement_worker_load_balancer_updates_total', 'Changes of load balancers.'
+        )
+        self._retries = counter(
+            'placement_worker_load_balancer_retries_total', 'Retried load balancer operations.'
+        )
+        self._conflicts = histogram(
+            'placement_worker_load_balancer_conflict_wait_seconds',
+            'Time waited for load balancers with another change pending.',
+            buckets=CONFLICT_S,
+        )
+        self._in_flight = Gauge(
+            'placement_worker_requests_in_work',
+            'Requests in flight.',
+            ('topic',),
+            registry=registry,
+            multiprocess_mode='livesum',
+        )
+        self._settled = counter(
+            'placement_worker_requests_settled_total',
+            'Requests that a thread has finished, whatever the result.',
+            ('topic',),
+        )
+        self._notifications_dropped = counter(
+            'placement_worker_notifications_dropped_total',
+            'Notifications dropped while the broker accepted none and the queue was full.',
+        )
+        self._redelivered = counter(
+            'placement_worker_requests_redelivered_total', 'Requests delivered again.', ('topic',)
+        )
+        self._moved = counter(
+            'placement_worker_requests_put_aside_total',
+            'Requests moved to another queue after too many deliveries.',
+            ('to',),
+        )
         self._start_at_zero(topics)
 
     @override
@@ -99,71 +160,6 @@ class Metrics(Listener):
             case types.NotificationDropped():
                 self._notifications_dropped.inc()
 
-    def _create_request_metrics(self) -> None:
-        self._checks = self._histogram(
-            'check_duration', 'Time to decide a check.', ('phase', 'action', 'outcome'), DECISION_S
-        )
-        self._policies = self._histogram(
-            'policy_duration',
-            'Time that a policy took within a check.',
-            ('policy', 'outcome'),
-            DECISION_S,
-        )
-        self._bindings = self._histogram(
-            'binding_duration',
-            'Time to attach or detach a policy.',
-            ('method', 'policy', 'outcome'),
-            DECISION_S,
-        )
-        self._failures = self._counter(
-            'request_errors', 'Requests that ended with an error.', ('method', 'error')
-        )
-
-    def _create_cloud_metrics(self) -> None:
-        self._calls = self._histogram(
-            'cloud_call_duration',
-            'Time of a call to the cloud.',
-            ('service', 'operation', 'outcome'),
-            CALL_S,
-        )
-        self._updates = self._counter('load_balancer_updates', 'Changes of load balancers.', ())
-        self._retries = self._counter(
-            'load_balancer_retries', 'Retried load balancer operations.', ()
-        )
-        self._conflicts = self._histogram(
-            'load_balancer_conflict_wait',
-            'Time waited for load balancers with another change pending.',
-            (),
-            CONFLICT_S,
-        )
-
-    def _create_delivery_metrics(self) -> None:
-        self._in_flight = Gauge(
-            'placement_worker_requests_in_work',
-            'Requests in flight.',
-            ('topic',),
-            registry=self._registry,
-            multiprocess_mode='livesum',
-        )
-        self._settled = self._counter(
-            'requests_settled',
-            'Requests that a thread has finished, whatever the result.',
-            ('topic',),
-        )
-        self._notifications_dropped = self._counter(
-            'notifications_dropped',
-            'Notifications dropped while the broker accepted none and the queue was full.',
-            (),
-        )
-        self._redelivered = self._counter(
-            'requests_redelivered', 'Requests delivered again.', ('topic',)
-        )
-        self._moved = self._counter(
-            'requests_put_aside',
-            'Requests moved to another queue after too many deliveries.',
-            ('to',),
-        )
-
     def _start_at_zero(self, topics: Sequence[str]) -> None:
         """Create the series that alerts observe: `increase` misses the step that creates one."""
         for method in rpc.METHODS:
@@ -174,15 +170,6 @@ class Metrics(Listener):
             self._redelivered.labels(topic)
         for queue in (ISOLATED, PARKED):
             self._moved.labels(queue)
-
-    def _histogram(
-        self, name: str, text: str, labels: tuple[str, ...], buckets: tuple[float, ...]
-    ) -> Histogram:
-        full_name = f'placement_worker_{name}_seconds'
-        return Histogram(full_name, text, labels, registry=self._registry, buckets=buckets)
-
-    def _counter(self, name: str, text: str, labels: tuple[str, ...]) -> Counter:
-        return Counter(f'placement_worker_{name}_total', text, labels, registry=self._registry)
 
 
 class Cordons(Protocol):

@@ -6,7 +6,11 @@ servers after the fork, since processes cannot share connections.
 """
 
 import functools
+import glob
 import logging
+import os
+import shutil
+import tempfile
 import threading
 from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass
@@ -18,10 +22,12 @@ from oslo_config import cfg
 
 from placement_worker import errors
 from placement_worker.client.transport import (
+    CONNECT_TIMEOUT_S,
     connect,
     control_exchange,
     load_transport_url,
     open_connection,
+    shuffled,
     transport_url,
 )
 from placement_worker.cloud.embedded.inventory import Inventory
@@ -48,13 +54,12 @@ from placement_worker.late_ack import parking
 from placement_worker.late_ack.parking import DeathLimit
 from placement_worker.late_ack.poison import PoisonMessages
 from placement_worker.messaging import notifications, rpc_server, topology
-from placement_worker.messaging.reply_sender import ReplyCasts, ReplySender
+from placement_worker.messaging.reply_sender import ReplySender
 from placement_worker.policies.registry import Registry
 from placement_worker.worker.crash_table import CrashTable
 from placement_worker.worker.servers import Server, Servers
 
 if TYPE_CHECKING:
-    # Importing it loads prometheus_client, which a worker without metrics does not need.
     from placement_worker.metrics.prometheus import Exporter
 
 BROKER_WAIT_MAX_S = 10
@@ -156,7 +161,7 @@ class ServerFactory:
         events = Listeners(*[listener for listener in (metrics, notifier) if listener])
         replies = self._reply_sender(stopping)
         clouds = InterceptedClouds(self.clouds, Timing(events)) if events else self.clouds
-        settings = self._settings(events, ReplyCasts(replies))
+        settings = self._settings(events, replies)
         endpoints = Endpoints(clouds, self.registry, settings)
         self.crashes.start_process(process_number)
 
@@ -187,14 +192,18 @@ class ServerFactory:
         # A request whose reply waits for the broker must not reach the age at which the worker
         # counts as not alive.
         spare_s = worker.liveness_request_age_s - worker.engine_timeout_s
+        url = transport_url(self.conf)
         return ReplySender(
-            functools.partial(open_connection, self.conf, transport_url(self.conf)),
+            # One attempt per host, so that a dead one delays no reply for long.
+            lambda **options: open_connection(
+                self.conf, shuffled(url), left_s=CONNECT_TIMEOUT_S, **options
+            ),
             stopping,
             timeout_s=worker.reply_timeout_s,
             away_s=min(worker.engine_timeout_s, spare_s),
         )
 
-    def _settings(self, events: Listeners, delivery: ReplyCasts) -> WorkerSettings:
+    def _settings(self, events: Listeners, delivery: ReplySender) -> WorkerSettings:
         conf, worker, octavia = self.conf, self.conf.worker, self.conf.load_balancer
         return WorkerSettings(
             events,
@@ -291,6 +300,51 @@ def create_recorder(
         )
         raise ConfigurationError(
             f'Cannot write [decision_log] file: {file_error(exc)}; {remedy}'
+        ) from exc
+
+
+def create_exporter(conf: cfg.ConfigOpts, cordons: LiveCordons | None) -> 'Exporter | None':
+    """Return the exporter of the processes that will be forked, or None without `[metrics] port`.
+
+    prometheus_client reads `PROMETHEUS_MULTIPROC_DIR` when it is imported, so the folder of the
+    processes is chosen first. A worker without metrics does not import it.
+
+    :raises ConfigurationError: the folder, or address and port, cannot be used.
+    """
+    options = conf.metrics
+    if options.port is None:
+        return None
+    is_temporary = options.folder is None
+    folder = (
+        tempfile.mkdtemp(prefix='placement-worker-metrics-') if is_temporary else options.folder
+    )
+    if not is_temporary:
+        _delete_metrics(folder)
+
+    def remove_temporary() -> None:
+        if is_temporary:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    os.environ['PROMETHEUS_MULTIPROC_DIR'] = folder
+    from placement_worker.metrics.prometheus import Exporter  # noqa: PLC0415  # see above
+
+    try:
+        return Exporter(options.port, options.address, folder, remove_temporary, cordons)
+    except BaseException:
+        remove_temporary()
+        raise
+
+
+def _delete_metrics(folder: str) -> None:
+    """Delete the files of an earlier worker; create the folder if it is missing."""
+    try:
+        os.makedirs(folder, exist_ok=True)
+        for path in glob.glob(os.path.join(glob.escape(folder), '*.db')):
+            os.unlink(path)
+    except OSError as exc:
+        raise ConfigurationError(
+            f'Cannot use [metrics] folder: {file_error(exc)}; let the user of the worker write to '
+            'it, or to its parent folder'
         ) from exc
 
 

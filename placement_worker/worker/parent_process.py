@@ -25,11 +25,10 @@ from placement_worker.contract.model import Package
 from placement_worker.formats.text import counted
 from placement_worker.health.watchdog import COLUMNS, HeartbeatTable
 from placement_worker.messaging import notifications, rpc_server
-from placement_worker.metrics import setup
 from placement_worker.policies.registry import Registry
 from placement_worker.worker import factory, guru_meditation, startup
 from placement_worker.worker.reload import ReloadableConfig
-from placement_worker.worker.servers import WorkerProcess
+from placement_worker.worker.servers import HELD_SIGNALS, WorkerProcess
 
 CONFIGURATION_FAILED = 2  # the exit status for a configuration that cannot work
 INTERRUPTED = 130  # the exit status after Ctrl-C, as of a shell
@@ -64,8 +63,7 @@ def _create_factory(conf: cfg.ConfigOpts, state_file: str) -> factory.ServerFact
     factory.declare_queues(conf)
     # The recorder creates its file, so the other options are checked before.
     recorder = factory.create_recorder(conf, registry.packages)
-    metrics = conf.metrics
-    exporter = setup.export(metrics.port, metrics.address, metrics.folder, cordons)
+    exporter = factory.create_exporter(conf, cordons)
     return factory.ServerFactory(conf, clouds, registry, recorder, exporter, cordons)
 
 
@@ -90,6 +88,10 @@ def _serve(conf: cfg.ConfigOpts, servers: factory.ServerFactory) -> None:
         on_dead_worker=servers.exporter.process_died if servers.exporter else None,
     )
     manager.register_hooks(on_dead_worker=warn_of_death)
+    os.register_at_fork(
+        before=lambda: signal.pthread_sigmask(signal.SIG_BLOCK, HELD_SIGNALS),
+        after_in_parent=lambda: signal.pthread_sigmask(signal.SIG_UNBLOCK, HELD_SIGNALS),
+    )
     gc.freeze()  # forks go on sharing the memory of the present objects
     watchdog.start()
     with closing(watchdog):

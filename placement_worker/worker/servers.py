@@ -5,6 +5,7 @@ unreachable broker must not keep it from stopping.
 """
 
 import os
+import signal
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 
 # The longest wait for the transports to close; one without its broker would wait for it.
 CLOSE_S = 2
+# Blocked from the fork of a process until it has handlers of its own: cotyledon 2.2 loses a signal
+# that comes before, and a stop would wait for that process without an end.
+HELD_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
 
 class Server(NamedTuple):
@@ -107,6 +111,7 @@ class WorkerProcess(cotyledon.Service):
         heartbeats: HeartbeatTable,
     ) -> None:
         """Create the servers after the fork: processes cannot share connections."""
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, HELD_SIGNALS)
         super().__init__(worker_id)
         self._conf = conf
         self._heartbeats = heartbeats

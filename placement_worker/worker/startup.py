@@ -37,9 +37,6 @@ def configure(conf: cfg.ConfigOpts, arguments: Sequence[str]) -> None:
     log.register_options(conf)
     log.set_defaults(default_log_levels=[*log.get_default_log_levels(), *QUIET_LOGGERS])
     options.set_defaults()
-    wrong = validation.describe_wrong_arguments(PROGRAM, arguments)
-    if wrong:
-        raise cfg.Error(wrong)
     _validate_log_options(conf, arguments)
     conf(arguments, project=PROGRAM, version=metadata.version(PROGRAM))
     validation.validate(conf)

@@ -126,9 +126,11 @@ def test_check_reports_each_change_once_and_the_liveness_each_time(
 
 
 def test_check_writes_the_state_of_all_processes_and_close_deletes_it(heartbeats, clock, tmp_path):
-    """The liveness file holds the result of the last check as long as the worker runs."""
+    """The file holds the result of the last check, from the start to the end of the worker."""
     file = tmp_path / 'liveness'
     watchdog = create(heartbeats, clock, file=str(file))
+    watchdog.start()
+    assert json.loads(file.read_text())['ready'] is False
     serve(heartbeats, clock, 0, 1, begun_at=990)
     clock.now += 0.5
     watchdog.check()
@@ -140,6 +142,8 @@ def test_check_writes_the_state_of_all_processes_and_close_deletes_it(heartbeats
         **healthy,
         'processes': [{'pid': 100, **ages}, {'pid': 101, **ages}],
     }
+    assert list(tmp_path.iterdir()) == [file]  # a probe must not find half of a document
+    watchdog.close()
     watchdog.close()
     assert not file.exists()
 
@@ -159,21 +163,6 @@ def test_check_of_a_single_process_logs_the_singular_and_writes_no_pid_before_it
     watchdog.check()
 
     assert caplog.messages == ['The process serves']
-
-
-def test_liveness_file_is_replaced_and_removed_without_leftovers(tmp_path):
-    """A reader never finds half of a document, and none of a worker that has ended."""
-    path = tmp_path / 'liveness'
-    file = LivenessFile(str(path))
-
-    file.write({'alive': True})
-    file.write({'alive': False})
-    assert json.loads(path.read_text()) == {'alive': False}
-    assert list(tmp_path.iterdir()) == [path]
-
-    file.remove()
-    file.remove()
-    assert not path.exists()
 
 
 def test_liveness_file_that_cannot_be_written_is_logged_once_until_it_can(tmp_path, caplog):
@@ -202,17 +191,6 @@ def test_liveness_file_without_a_path_is_never_written(tmp_path, monkeypatch):
     file.remove()
 
     assert list(tmp_path.iterdir()) == []
-
-
-def test_start_checks_at_once_and_close_ends_the_checks(heartbeats, clock, tmp_path):
-    """Probes find a liveness file as soon as the worker has started."""
-    file = tmp_path / 'liveness'
-    watchdog = create(heartbeats, clock, file=str(file))
-
-    watchdog.start()
-    assert file.exists()
-    watchdog.close()
-    assert not file.exists()
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,16 @@
 
 import json
 import logging
+import socket
+import subprocess
+import sys
+import tempfile
 import threading
 import time
 from unittest.mock import MagicMock, Mock
 
 import pytest
+from prometheus_client import values
 
 from placement_worker import errors
 from placement_worker.client.transport import load_transport_url, transport_url
@@ -100,20 +105,64 @@ def test_recorder_creates_its_file_and_records_the_host_of_the_worker(conf, tmp_
     assert json.loads((tmp_path / 'd.jsonl').read_text())['host'] == 'host-1'
 
 
-@pytest.mark.parametrize(
-    ('poll_age_s', 'request_age_s', 'disconnected_s', 'reasons', 'missing'),
-    [
-        (0, None, None, [], []),
-        (1101, None, None, ['(limit 1100 s)'], []),
-        (0, 2201, None, ['(limit 2200 s)'], []),
-        (3301, None, 0, ['(limit 3300 s)'], []),
-        (0, None, 4401, [], ['(limit 4400 s)']),
-    ],
-    ids=['none', 'poll', 'request', 'reconnect', 'disconnected'],
-)
-def test_watchdog_applies_each_option_to_its_limit_and_writes_the_configured_file(
-    conf, tmp_path, poll_age_s, request_age_s, disconnected_s, reasons, missing
+def test_exporter_without_a_port_does_not_import_the_library():
+    """A worker without metrics does not load prometheus_client."""
+    code = (
+        'import sys\n'
+        'from placement_worker.worker import factory, parent_process\n'
+        'from tests.config_files import default_options\n'
+        'assert not factory.create_exporter(default_options(), None)\n'
+        'assert "prometheus_client" not in sys.modules'
+    )
+
+    subprocess.run([sys.executable, '-W', 'ignore', '-c', code], check=True)
+
+
+@pytest.fixture
+def refused_export(conf, monkeypatch):
+    """A function that exports metrics with a folder, on a taken port; it returns the error."""
+    monkeypatch.setattr(values, 'ValueClass', values.ValueClass)
+    monkeypatch.setenv('PROMETHEUS_MULTIPROC_DIR', '')
+
+    def export(folder):
+        conf.set_override('folder', folder and str(folder), group='metrics')
+        with pytest.raises(ConfigurationError) as raised:
+            factory.create_exporter(conf, None)
+        return str(raised.value)
+
+    with socket.create_server(('127.0.0.1', 0)) as taken:
+        conf.set_override('port', taken.getsockname()[1], group='metrics')
+        yield export
+
+
+def test_exporter_creates_its_folder_and_deletes_the_metrics_of_an_earlier_worker(
+    refused_export, tmp_path
 ):
+    """Other files are kept; a folder that cannot be created is named with its option."""
+    folder = tmp_path / 'metrics'
+    refused_export(folder)
+    (folder / 'counter_7.db').write_bytes(b'left by an earlier worker')
+    (folder / 'notes').touch()
+
+    refused_export(folder)
+
+    assert [path.name for path in folder.iterdir()] == ['notes']
+    assert f'Cannot use [metrics] folder: {folder}/notes/m: ' in refused_export(folder / 'notes/m')
+
+
+def test_exporter_on_a_taken_port_fails_and_removes_the_temporary_folder(
+    conf, refused_export, tmp_path, monkeypatch
+):
+    """A port that cannot be used is reported, and no temporary folder is left behind."""
+    (tmp_path / 'temporary').mkdir()
+    monkeypatch.setattr(tempfile, 'tempdir', str(tmp_path / 'temporary'))
+
+    assert f'port {conf.metrics.port} cannot be used: Address already' in refused_export(None)
+
+    assert list((tmp_path / 'temporary').iterdir()) == []
+
+
+def test_watchdog_applies_each_option_to_its_limit_and_writes_the_configured_file(conf, tmp_path):
     """A worker beyond a limit is reported with the value of the option for that limit."""
     limits = {
         'liveness_file': str(tmp_path / 'liveness.json'),
@@ -125,16 +174,15 @@ def test_watchdog_applies_each_option_to_its_limit_and_writes_the_configured_fil
     for name, value in limits.items():
         conf.set_override(name, value, group='worker')
     now = time.monotonic()
-    heartbeats = HeartbeatTable([0.0] * COLUMNS, now)
-    begun_at = None if request_age_s is None else now - request_age_s
-    lost_at = None if disconnected_s is None else now - disconnected_s
-    heartbeats.publish(0, [(now - poll_age_s, begun_at, lost_at)], now)
+    heartbeats = HeartbeatTable([0.0] * 2 * COLUMNS, now)
+    heartbeats.publish(0, [(now - 1101, now - 2201, None)], now)
+    heartbeats.publish(1, [(now - 3301, None, now - 4401)], now)
 
     factory.create_watchdog(conf, heartbeats, {}).check()
 
     state = json.loads((tmp_path / 'liveness.json').read_text())
-    assert [text[text.index('(') :] for text in state['reasons']] == reasons
-    assert [text[text.index('(') :] for text in state['missing']] == missing
+    reported = [text[text.index('(') :] for text in (*state['reasons'], *state['missing'])]
+    assert reported == [f'(limit {seconds} s)' for seconds in (1100, 2200, 3300, 4400)]
 
 
 @pytest.mark.parametrize(('timeout', 'interval_s'), [('4000000', 2), ('4s', 5)])

@@ -8,7 +8,6 @@ from placement_worker.config import options
 from placement_worker.contract.model import Credentials
 from placement_worker.errors import ConfigurationError
 from placement_worker.worker import openstack_factory
-from tests.unit.cloud.fake_services import FakeServices
 
 TRUST = Credentials('trust-a')
 USER = {
@@ -20,13 +19,6 @@ USER = {
     'project_name': 'service',
     'project_domain_name': 'Default',
 }
-
-
-@pytest.fixture
-def services():
-    made = FakeServices()
-    yield made
-    made.close()
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from placement_worker.policies import plugin_checks
 from placement_worker.policies.plugin_checks import NAMESPACE
 from placement_worker.worker import parent_process
 from tests.config_files import Options
-from tests.waiting import first_line
+from tests.waiting import DEADLINE_S, first_line
 
 CLOUD = '[cloud]\nbackend = inventory\ninventory_file = cloud.yaml\n'
 
@@ -85,11 +85,11 @@ def test_run_with_another_option_that_cannot_work_creates_no_decision_log(start,
 
 
 @pytest.mark.usefixtures('_isolated')
-def test_run_with_a_missing_file_returns_2_and_names_the_option(capsys):
+def test_run_with_a_missing_file_returns_2_and_names_the_file(capsys):
     """A misspelled --config-file is reported with the absolute path."""
     assert parent_process.run(['--config-file', 'gone.conf'], Options()) == 2
     assert capsys.readouterr().err == (
-        f'placement-worker: {os.path.abspath("gone.conf")}: no such file; check --config-file\n'
+        'placement-worker: Failed to find some config files: ' + os.path.abspath('gone.conf\n')
     )
 
 
@@ -110,11 +110,14 @@ def test_signal_while_the_worker_waits_for_its_broker_is_an_orderly_stop(
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as worker:
-        waiting = first_line(worker)
-        worker.send_signal(signal.SIGHUP)
-        waiting_again = first_line(worker)
-        worker.send_signal(stop)
-        *_, stopping, stopped = worker.communicate()[0].splitlines()
+        try:
+            waiting = first_line(worker)
+            worker.send_signal(signal.SIGHUP)
+            waiting_again = first_line(worker)
+            worker.send_signal(stop)
+            *_, stopping, stopped = worker.communicate(timeout=DEADLINE_S)[0].splitlines()
+        finally:
+            worker.kill()  # the block waits for its end, also after a failure
 
     assert 'trying again in 1 s' in waiting
     assert 'trying again in 2 s' in waiting_again
@@ -144,6 +147,39 @@ def test_manager_of_the_processes_has_the_configured_timeout_of_a_stop(tmp_path,
     command = [sys.executable, '-W', 'ignore', '-c', program, '--config-file', 'w.conf']
 
     assert subprocess.check_output(command, text=True).splitlines()[-1] == '700'
+
+
+# The process asks its parent to stop before it receives signals.
+SLOW_PROCESS = """
+import os, signal, sys, time
+from placement_worker.cmd import threading_backend
+threading_backend.choose()
+from cotyledon import _utils
+from placement_worker.worker import factory, parent_process
+
+factory.declare_queues = lambda _: None
+parent, receive = os.getpid(), _utils.SignalManager.__init__
+
+def receive_late(manager):
+    if os.getpid() != parent:
+        os.kill(parent, signal.SIGTERM)
+        time.sleep(3)
+    receive(manager)
+
+_utils.SignalManager.__init__ = receive_late
+parent_process.run(sys.argv[1:])
+"""
+
+
+@pytest.mark.usefixtures('_isolated')
+def test_stop_of_a_process_that_does_not_receive_signals_yet_ends(tmp_path):
+    """A process that gets SIGTERM right after its fork on a slow machine stops later."""
+    (tmp_path / 'w.conf').write_text(
+        f'[DEFAULT]\ntransport_url = rabbit://u:p@127.0.0.1:1/\n{CLOUD}[worker]\nworkers = 1\n'
+    )
+    command = [sys.executable, '-W', 'ignore', '-c', SLOW_PROCESS, '--config-file', 'w.conf']
+
+    assert subprocess.run(command, timeout=DEADLINE_S, check=False).returncode == 0
 
 
 @pytest.fixture

@@ -107,7 +107,7 @@ def test_reload_while_a_request_reads_an_option_applies_the_new_value(conf, file
         ('[DEFAULT]\ndebug = perhaps\n', 'debug'),
         ('[DEFAULT]\ngraceful_shutdown_timeout = soon\n', 'graceful_shutdown_timeout'),
         ('[DEFAULT]\ngraceful_shutdown_timeout = 1\n', 'must be less than'),
-        ('\udcff', 'line 1: byte 0xff is not UTF-8'),
+        ('\udcff', 'worker.conf is not UTF-8 text: '),
         (None, 'worker.conf'),
     ],
 )

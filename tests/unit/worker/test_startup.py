@@ -1,5 +1,6 @@
 """The start of the worker with configurations that cannot work, and the lines of its log."""
 
+import importlib
 import io
 import json
 import logging
@@ -29,12 +30,6 @@ FILE, FOLDER = ['--config-file=worker.conf'], ['--config-dir=.', '--nodebug']
             (given, f'[DEFAULT]\n{option} = maybe\n', f'{VALUE} [DEFAULT] {option} from {{}}')
             for given, option in ((FILE, 'debug'), (FILE, 'use_syslog'), (FOLDER, 'debug'))
         ),
-        (
-            ['--conf-file', 'worker.conf'],
-            '',
-            'Unknown option --conf-file (did you mean --config-file?); run "placement-worker '
-            '--help" for the usage',
-        ),
     ],
 )
 def test_configure_with_options_that_cannot_work_raises_an_error_that_names_them(
@@ -51,10 +46,11 @@ def test_configure_with_options_that_cannot_work_raises_an_error_that_names_them
     assert startup.describe_error(raised.value).startswith(message.format(tmp_path / 'worker.conf'))
 
 
-def test_configure_with_an_ambiguous_abbreviation_leaves_the_report_to_oslo_config(capsys):
+@pytest.mark.parametrize('argument', ['--conf', '--conf-file', 'file'])
+def test_configure_with_a_wrong_argument_leaves_the_report_to_oslo_config(capsys, argument):
     """The usage of the whole program is printed, with exit status 2."""
     with pytest.raises(SystemExit) as raised:
-        startup.configure(Options(), ['--conf', 'file'])
+        startup.configure(Options(), [argument, 'file'])
 
     assert raised.value.code == 2
     assert '--log-file' in capsys.readouterr().err
@@ -223,3 +219,54 @@ def test_endpoints_with_a_hostile_field_log_one_line_per_record(written, registr
 
     assert [*hostile_requests.raw(text), *hostile_requests.raw(' '.join(messages))] == []
     assert text.count('\n') == records > 0
+
+
+def traced(*, enabled, protocol='http/protobuf'):
+    conf = cfg.ConfigOpts()
+    options = [
+        cfg.BoolOpt('tracing_enabled', default=enabled),
+        cfg.StrOpt('otlp_protocol', default=protocol),
+    ]
+    conf.register_opts(options, startup.TRACING)
+    conf([])
+    return conf
+
+
+@pytest.fixture
+def imported(monkeypatch):
+    """Keep the names of imported modules; those of gRPC are missing."""
+    names = []
+
+    def import_module(name):
+        if '.grpc' in name:
+            raise ModuleNotFoundError(name=name)
+        names.append(name)
+
+    monkeypatch.setattr(importlib, 'import_module', import_module)
+    return names
+
+
+@pytest.mark.parametrize(
+    ('conf', 'names'),
+    [
+        (cfg.ConfigOpts(), []),
+        (traced(enabled=False), []),
+        (traced(enabled=True), ['opentelemetry.sdk.trace', startup.EXPORTERS['http/protobuf']]),
+    ],
+)
+def test_prepare_imports_sdk_and_exporter_with_tracing_alone(conf, names, imported):
+    """oslo.messaging finds an exporter only if its module is imported, and may have no tracing."""
+    startup.prepare_tracing(conf)
+
+    assert imported == names
+
+
+@pytest.mark.usefixtures('imported')
+def test_prepare_with_a_missing_library_names_library_and_remedy():
+    """A missing library is reported before the worker starts, with the package to install."""
+    with pytest.raises(
+        errors.ConfigurationError,
+        match=r'tracing_enabled needs opentelemetry\.exporter\.otlp\.proto\.grpc\.trace_exporter, '
+        r'which is not installed: install placement-worker\[tracing\]',
+    ):
+        startup.prepare_tracing(traced(enabled=True, protocol='grpc'))
