@@ -175,7 +175,7 @@ def _check_spelling(given: Mapping[str, Any], known: Sequence[str], at: str) -> 
         missing = [name for name in known if name not in given]
         hint = did_you_mean(name, missing, cutoff=_MISSPELT)
         if hint:
-            raise InvalidRequest(f'Unknown key{hint} - at `{at}.{name}`')
+            raise InvalidRequest(f'Unknown key `{name}`{hint} - at `{at}`')
 
 
 def expiring(request: R, timeout_s: float) -> R:

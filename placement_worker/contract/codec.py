@@ -54,9 +54,10 @@ _ARRAYS = (list, tuple, set, frozenset, Collection, Sequence, Set)
 # The keys of a node's data that policies read. The map is free-form, but a node with a misspelled
 # key would have no place, no member or no protection.
 _NODE_DATA = ('placement', 'lb_member', 'lb_members', 'protected')
-# This admits two missing letters (`protect`), and no suffix with a meaning of its own
-# (`placement_group`, `lb_member_id`).
-_SIMILAR = 0.87
+_PLACEMENT = ('zone', 'region_name')  # the same of `placement`
+# Known keys -> the least similarity of a misspelled one. This admits two missing letters
+# (`protect`) or `region`, and no suffix with a meaning of its own (`placement_group`).
+_SIMILAR = {_NODE_DATA: 0.87, _PLACEMENT: 0.7}
 _SOME = 200  # items of an array or a map that are converted at once
 
 _decoders: dict[Any, msgspec.json.Decoder[Any]] = {}
@@ -82,12 +83,12 @@ class UnknownKey:
     of_key: ClassVar[bool] = True
 
     def __str__(self) -> str:
-        return f'`{paths.shown(self.path[:-1])}.{self.name}`{self._hint}'
+        return f'`{paths.path_text(self.path[:-1])}.{self.name}`{self._hint}'
 
     @property
     def text(self) -> str:
         hint = self._hint or f', expected one of {listed(self.known, "`{}`".format)}'
-        return f'Unknown key `{self.name}`{hint} - at `{paths.shown(self.path[:-1])}`'
+        return f'Unknown key `{self.name}`{hint} - at `{paths.path_text(self.path[:-1])}`'
 
     @property
     def _hint(self) -> str:
@@ -331,13 +332,13 @@ def _wrong_in_object(
         elif is_strict:
             yield _unknown(path, key, fields)
     if is_strict and issubclass(struct, Node) and isinstance(raw.get('data'), dict):
-        for key in filter(_is_misspelled, raw['data']):
-            yield _unknown((*path, 'data'), key, _NODE_DATA)
+        for at, key, known in _misspelled_in(raw['data']):
+            yield _unknown((*path, 'data', *at), key, known)
     missing = [name for name in shape.required if name not in raw]
     if missing:
         names = f'{noun_for(len(missing), "field")} {listed(missing, "`{}`".format)}'
         advice = written_apart(raw.get('type')) if 'version' in missing else ''
-        text = f'Object missing required {names}{advice} - at `{paths.shown(path)}`'
+        text = f'Object missing required {names}{advice} - at `{paths.path_text(path)}`'
         yield SchemaError(path, text)
 
 
@@ -382,7 +383,7 @@ def _unknown(path: Path, key: object, known: Collection[str]) -> UnknownKey:
 
 def _error(part: _Part) -> str | None:
     try:
-        decode(part.value, part.kind, at=paths.shown(part.path))
+        decode(part.value, part.kind, at=paths.path_text(part.path))
     except errors.InvalidRequest as exc:
         return str(exc)
     return None
@@ -402,20 +403,29 @@ def _strict(kind: Any) -> Any:
 
 
 def _refuse_misspelled_data(node: Node) -> None:
-    if any(map(_is_misspelled, node.data)):
+    if next(_misspelled_in(node.data), None):
         raise ValueError('Unknown key of `data`')
 
 
+def _misspelled_in(data: Mapping[str, Any]) -> Iterator[tuple[Path, str, tuple[str, ...]]]:
+    """Yield the path, the key and the known keys of each misspelled key in the data of a node."""
+    placement = data.get('placement')
+    for at, part, known in (((), data, _NODE_DATA), (('placement',), placement, _PLACEMENT)):
+        for key in part if isinstance(part, dict) else ():
+            if _is_misspelled(key, known):
+                yield at, key, known
+
+
 @functools.lru_cache
-def _is_misspelled(key: object) -> bool:
-    """Return whether a key of a node's data is almost one that policies read.
+def _is_misspelled(key: object, known: tuple[str, ...]) -> bool:
+    """Return whether a key is almost one that policies read.
 
     Typing errors rarely change the first letter; another word (`replacement`) often has another.
     """
-    if not isinstance(key, str) or key in _NODE_DATA:
+    if not isinstance(key, str) or key in known:
         return False
-    alike = [name for name in _NODE_DATA if name[0] == key[:1].lower()]
-    return bool(did_you_mean(shortened(key), alike, cutoff=_SIMILAR))
+    alike = [name for name in known if name[0] == key[:1].lower()]
+    return bool(did_you_mean(shortened(key), alike, cutoff=_SIMILAR[known]))
 
 
 def _explained(message: str, encoded: bytes | str, kind: type, at: str) -> str:
@@ -432,7 +442,7 @@ def _explained(message: str, encoded: bytes | str, kind: type, at: str) -> str:
 
 
 def _at_path(value: Any, kind: Any, path: str) -> tuple[Any, Any]:
-    for step in paths.parsed(path):
+    for step in paths.parsed_path(path):
         shape = shape_of(kind)
         value = value[step]
         kind = shape.fields[step] if isinstance(step, str) else shape.items[0]

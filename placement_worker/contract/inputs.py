@@ -133,7 +133,7 @@ _RECOVERY = ('operation', 'operation_params', 'check')
 # Keys of every action, which the engine adds: its result, and when the policy last ran.
 COMMON_KEYS = ('action_result', 'last_op')
 
-# Action -> its own keys; None if it passes on any key of a user or of a cluster's config.
+# Each action of Senlin -> its own keys; None if it passes on any key of a user or of a config.
 KEYS_BY_ACTION: Mapping[str, tuple[str, ...] | None] = {
     'CLUSTER_CREATE': (),
     'CLUSTER_DELETE': (),

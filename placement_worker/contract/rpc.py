@@ -15,6 +15,7 @@ from placement_worker.contract.model import (
     Capabilities,
     CheckReply,
     CheckRequest,
+    Phase,
     PolicyType,
     RebalanceReply,
     RebalanceRequest,
@@ -33,10 +34,9 @@ VERSION = '1.1'
 # for compatibility with the queues of existing brokers.
 ISOLATION_SUFFIX, PARKING_SUFFIX = '-suspects', '-parked'
 LOAD_BALANCING = 'senlin.policy.loadbalance'
-# The phases and actions in which a load-balancing policy waits for a load balancer. They equal the
-# `targets` of that policy, which a client must not import: it would load the policies, their
-# planners and the cloud.
-SLOW_CHECKS = frozenset({
+# The phases and actions in which a load-balancing policy waits for a load balancer: its `targets`.
+# A client must not import the policy: it would load all policies, their planners and the cloud.
+SLOW_CHECKS: frozenset[tuple[Phase, str]] = frozenset({
     ('BEFORE', 'CLUSTER_SCALE_IN'), ('BEFORE', 'CLUSTER_RESIZE'), ('BEFORE', 'CLUSTER_DEL_NODES'),
     ('BEFORE', 'CLUSTER_REPLACE_NODES'), ('BEFORE', 'NODE_DELETE'),
     ('AFTER', 'CLUSTER_SCALE_OUT'), ('AFTER', 'CLUSTER_RESIZE'), ('AFTER', 'CLUSTER_ADD_NODES'),

@@ -53,12 +53,10 @@ class LiveCordons:
 
     @property
     def all(self) -> tuple[Cordon, ...]:
-        """All cordons of the file, including those that have ended."""
         return self._current().cordons
 
     @property
     def is_valid(self) -> bool:
-        """Whether the present file is valid, and thus in force."""
         return self._current().is_valid
 
     def in_force(self, now: datetime.datetime) -> tuple[Cordon, ...]:

@@ -28,7 +28,6 @@ from placement_worker.decisions import records
 from placement_worker.decisions.explanations import unnamed_victims
 from placement_worker.decisions.records import (
     MALFORMED,
-    BindingRecord,
     CheckRecord,
     Entry,
     InvalidLine,
@@ -134,7 +133,12 @@ def decisions_about(logs: Sequence[LogReader], name: str) -> DecisionsAbout:
                 if record.request.action.id == name:
                     about.of_action.append(Check(summary, record.request, record.reply))
             else:
-                summary = _of_binding(record)
+                summary = Summary(
+                    action=record.entry.method,
+                    status=record.reply.status,
+                    reason=record.reply.reason,
+                    **circumstances(record),
+                )
         except MALFORMED:
             continue
         if name in (record.request.cluster.id, record.request.cluster.name):
@@ -145,7 +149,6 @@ def decisions_about(logs: Sequence[LogReader], name: str) -> DecisionsAbout:
 
 
 def _existing(check: CheckRecord) -> LatestCluster | None:
-    """Return the cluster of a check, unless the check is that of its deletion."""
     request = check.request
     goes_on = request.target == BEFORE and check.data['status'] == 'OK'
     if request.action.action == actions.CLUSTER_DELETE and goes_on:
@@ -195,16 +198,6 @@ def _of_check(record: CheckRecord) -> Summary:
         to_create=decided.creation.zones or decided.creation.regions or {},
         to_delete=decided.deletion.zones or decided.deletion.regions or {},
         decisions=record.reply.decisions,
-        **circumstances(record),
-    )
-
-
-def _of_binding(record: BindingRecord) -> Summary:
-    reply = record.reply
-    return Summary(
-        action=record.entry.method,
-        status=reply.status,
-        reason=reply.reason,
         **circumstances(record),
     )
 

@@ -14,15 +14,11 @@ from placement_worker.contract.action_data import CREATION, DELETION, ActionData
 from placement_worker.contract.model import Action, CheckReply, CheckRequest, Decision
 from placement_worker.formats.text import shortened
 from placement_worker.policies.deletion import Deletion
-from placement_worker.policies.load_balancing.policy import LoadBalancing
 from placement_worker.policies.region_placement import RegionPlacement
 from placement_worker.policies.zone_placement import ZonePlacement
 
 PLANS = ('regions', 'zones')  # details of a decision that hold the rows of a plan
-# The policy types of this package; a plugin cannot replace them.
-_OWN_TYPES = frozenset(
-    {Deletion.name, LoadBalancing.name, RegionPlacement.name, ZonePlacement.name}
-)
+_PLACEMENT_TYPES = (RegionPlacement.name, ZonePlacement.name)
 # The actions whose victims the engine chooses if no policy does; the others name them.
 _COUNTED = frozenset({actions.CLUSTER_SCALE_IN, actions.CLUSTER_RESIZE})
 
@@ -33,9 +29,10 @@ def reason_of_choice(node_id: str, request: CheckRequest, reply: CheckReply) -> 
         return 'named by the action'
     if stated_candidates(request.action.data) is not None:
         return ''
-    if plugin := _plugin(reply.decisions):
-        return f'chosen by {plugin.policy_name or plugin.policy_id}: {shortened(plugin.reason)}'
-    return 'chosen by load balancing' if _is_by_load_balancing(reply.decisions) else ''
+    chooser = _only_chooser(reply.decisions)
+    if chooser is None:
+        return ''
+    return f'chosen by {chooser.policy_name or chooser.policy_id}: {shortened(chooser.reason)}'
 
 
 def stated_candidates(data: Mapping[str, Any]) -> Any:
@@ -50,31 +47,19 @@ def _named_by_action(action: Action) -> Sequence[str]:
     return action.candidate_inputs.candidates or ()
 
 
-def _plugin(decisions: Sequence[Decision]) -> Decision | None:
-    """Return the decision of the only plugin that could choose victims, or None.
+def _only_chooser(decisions: Sequence[Decision]) -> Decision | None:
+    """Return the decision of the only policy that could choose victims before deletion, or None.
 
-    A decision does not say what it wrote, so that of one of several plugins is unknown.
+    A decision does not say what it wrote, so that of one of several policies is unknown.
     """
-    plugins: list[Decision] = []
+    choosers: list[Decision] = []
     for decision in decisions:
-        if decision.outcome != 'APPLIED':
-            continue
         name = decision.policy_type.rpartition('-')[0]
-        if name == Deletion.name:
+        if decision.outcome == 'APPLIED' and name == Deletion.name:
             break
-        if name not in _OWN_TYPES:
-            plugins.append(decision)
-    return plugins[0] if len(plugins) == 1 else None
-
-
-def _is_by_load_balancing(decisions: Sequence[Decision]) -> bool:
-    """Return whether load balancing was the first policy that could choose nodes."""
-    choosers = (
-        decision.policy_type
-        for decision in decisions
-        if decision.outcome == 'APPLIED' and not set(PLANS) & decision.details.keys()
-    )
-    return next(choosers, '').startswith(f'{LoadBalancing.name}-')
+        if decision.outcome == 'APPLIED' and name not in _PLACEMENT_TYPES:
+            choosers.append(decision)
+    return choosers[0] if len(choosers) == 1 else None
 
 
 def unnamed_victims(action: str, data: Mapping[str, Any]) -> Counter[Location]:
@@ -93,7 +78,6 @@ def unnamed_victims(action: str, data: Mapping[str, Any]) -> Counter[Location]:
 
 
 def planned_by_place(change: action_data.Change) -> Counter[Location]:
-    """Return the number of nodes that the policies planned to create or delete."""
     if isinstance(change, action_data.Deletion) and change.places is not None:
         return Counter({(place.region, place.zone): place.nodes for place in change.places})
     if change.zones:
@@ -102,7 +86,8 @@ def planned_by_place(change: action_data.Change) -> Counter[Location]:
 
 
 def final_plan_rows(reply: CheckReply) -> list[dict[str, Any]]:
-    """Return the rows of all plans; those that a later policy replaced have a note."""
+    """Return the rows of all plans, or the counts that a later policy has put in their place."""
+    changes = ActionData(reply.action.data).decided((CREATION, DELETION))
     rows: list[dict[str, Any]] = []
     for plan in PLANS:
         planned = [
@@ -110,37 +95,21 @@ def final_plan_rows(reply: CheckReply) -> list[dict[str, Any]]:
             for decision in reply.decisions
             for row in rows_with('name', decision.details.get(plan))
         ]
-        rows += _corrected(planned, reply, plan) if planned else ()
+        counts = getattr(changes[0], plan) if len(changes) == 1 else None
+        by_name = {
+            row['name']: row['planned']
+            for row in planned
+            if row.get('planned') and row['name'] != '-'  # no place, or a region without zones
+        }
+        # Zones of several regions may have the same name, which the counts do not tell apart.
+        is_unique = len({row['name'] for row in planned}) == len(planned)
+        if planned and counts is not None and is_unique and +Counter(counts) != by_name:
+            planned = [
+                {'name': name, 'planned': counts[name], 'note': 'of a later policy'}
+                for name in sorted(counts)
+            ]
+        rows += planned
     return rows
-
-
-def _corrected(
-    planned: list[dict[str, Any]], reply: CheckReply, plan: str
-) -> Iterator[dict[str, Any]]:
-    """Yield the rows with the counts of the reply, and rows of the places that it adds.
-
-    The rows stay as they are if the reply has no counts by these places, or if zones of several
-    regions have the same name.
-    """
-    changes = ActionData(reply.action.data).decided((CREATION, DELETION))
-    counts = getattr(changes[0], plan) if len(changes) == 1 else None
-    names = [row['name'] for row in planned]
-    if counts is None or len(set(names)) < len(names):
-        yield from planned
-        return
-    sign = 1 if changes[0].kind == CREATION else -1
-    for row in planned:
-        yield _with_count(row, counts.get(row['name'], 0), sign)
-    for name in sorted(counts.keys() - set(names)):
-        yield {'name': name, 'planned': counts[name], 'note': 'of a later policy'}
-
-
-def _with_count(row: Mapping[str, Any], count: int, sign: int) -> dict[str, Any]:
-    was, current = row.get('planned'), row.get('current')
-    if was == count or not isinstance(was, int) or not isinstance(current, int):
-        return dict(row)
-    note = ', '.join(filter(None, (str(row.get('note') or ''), f'{was} before a later policy')))
-    return {**row, 'planned': count, 'final': current + sign * count, 'note': note}
 
 
 def rows_with(key: str, listed: object) -> Iterator[dict[str, Any]]:

@@ -97,19 +97,6 @@ def events_of_node(
     yield from sorted(events, key=lambda event: event.at)
 
 
-def clusters_of_node(logs: Sequence[LogReader], node: str) -> list[str]:
-    """Return the clusters whose requests have a node (id or name), by name."""
-    names = set()
-    for _, _, line in records.lines_with(logs, [node]):
-        try:
-            cluster = records.decoded(line).request.cluster
-        except MALFORMED:
-            continue
-        if _named(cluster.nodes, node):
-            names.add(cluster.name or cluster.id)
-    return sorted(names)
-
-
 def _events(record: CheckRecord | BindingRecord, name: str, registry: Registry) -> Iterator[Event]:
     if isinstance(record, BindingRecord):
         yield from _pool_changes(record, _named(record.request.cluster.nodes, name))
@@ -132,7 +119,6 @@ def _events(record: CheckRecord | BindingRecord, name: str, registry: Registry) 
 
 
 def _nodes_of(check: CheckRequest, name: str) -> list[Node]:
-    """Return the nodes of a check with this id or name; the action's node comes first."""
     own = [check.action.node] if check.action.node else []
     return _named([*own, *check.cluster.nodes], name)
 
@@ -158,7 +144,6 @@ def _add_new(created: dict[str, list[Node]], record: CheckRecord, name: str) -> 
 def _of_creation(
     record: CheckRecord | BindingRecord, created: Mapping[str, Sequence[Node]]
 ) -> Iterator[Event]:
-    """Yield the events of the nodes that each action has created, by the plan of the action."""
     if not isinstance(record, CheckRecord):
         return
     check = record.request
@@ -239,13 +224,9 @@ def _pool_changes(record: CheckRecord | BindingRecord, nodes: Iterable[Node]) ->
 def _failures(record: CheckRecord, nodes: Iterable[Node]) -> Iterator[Event]:
     text = record.data['reason']
     for node in nodes:
-        if node is record.request.action.node or _names(text, node.id):
+        whole_id = rf'(?<![\w-]){re.escape(node.id)}(?![\w-])'  # "n12 is protected" names no n1
+        if node is record.request.action.node or re.search(whole_id, text):
             yield _event(record, 'failed', node, text)
-
-
-def _names(text: str, node_id: str) -> bool:
-    """Return whether a text has an id as a whole: "n12 is protected" does not name n1."""
-    return re.search(rf'(?<![\w-]){re.escape(node_id)}(?![\w-])', text) is not None
 
 
 def _deletion_events(

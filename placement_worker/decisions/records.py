@@ -18,6 +18,7 @@ from importlib import metadata
 from typing import Any, Literal
 
 import msgspec
+from msgspec import structs
 from typing_extensions import override
 
 from placement_worker import errors
@@ -159,14 +160,11 @@ class CheckRecord:
 
     @property
     def data(self) -> Mapping[str, Any]:
-        """The data of the action in the reply; status and reason are valid."""
         return self.reply.action.data
 
 
 @dataclass(frozen=True, slots=True)
 class BindingRecord:
-    """An attachment or a detachment."""
-
     entry: Entry
     request: BindRequest
     reply: BindReply
@@ -242,7 +240,6 @@ def decoded(entry: Entry | InvalidRequest) -> CheckRecord | BindingRecord:
 
 
 def circumstances(record: CheckRecord | BindingRecord) -> dict[str, Any]:
-    """Return the fields that a `node_history.Event` and a `cluster_history.Summary` share."""
     entry, cluster = record.entry, record.request.cluster
     return {
         'at': entry.at,
@@ -286,7 +283,7 @@ class _Line(Record):
         self._clock: list[float] = []
         self._left_s: list[float] = []
         settings = conditions.octavia_settings
-        self._conditions = replace(
+        self._conditions = structs.replace(
             conditions,
             clouds=InterceptedClouds(conditions.clouds, Recording(self._answers)),
             octavia_settings=replace(settings, clock=_noting(settings.clock, self._clock)),
@@ -317,7 +314,11 @@ class _Line(Record):
             'max_nodes': self._conditions.max_nodes,
             'driving': {name: getattr(settings, name) for name in _OCTAVIA_SETTINGS},
             'method': method,
-            'request': _replayable(request),
+            'request': {
+                name: getattr(request, name)
+                for name in request.__struct_fields__
+                if name not in _OMITTED
+            },
             'cloud': self._answers,
             'clock': self._clock,
             'left_s': self._left_s,
@@ -344,9 +345,3 @@ def _packages_of(request: Request, packages: Mapping[str, Package]) -> list[str]
     bound = [request.policy] if isinstance(request, BindRequest) else request.policies
     used = {packages.get(policy.spec.type_name) for policy in bound if policy.enabled}
     return sorted(f'{package.name} {package.version}' for package in used if package)
-
-
-def _replayable(request: Request) -> dict[str, Any]:
-    return {
-        name: getattr(request, name) for name in request.__struct_fields__ if name not in _OMITTED
-    }

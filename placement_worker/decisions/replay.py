@@ -6,10 +6,11 @@ and is reported instead of being decided on something else.
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from itertools import zip_longest
 from typing import Any
 
 import msgspec
+from msgspec import structs
 from typing_extensions import override
 
 from placement_worker import errors
@@ -47,9 +48,11 @@ def differences(entry: Entry, registry: Registry) -> list[Difference]:
         return [Difference('$', entry.reply, errors.error_object(incomplete))]
     # The worker that recorded the decision may have masked less.
     was, now = (
-        _without_times(msgspec.json.decode(masked(encoded)))
+        msgspec.json.decode(masked(encoded))
         for encoded in (msgspec.json.encode(entry.reply), reply)
     )
+    for decision in (*was.get('decisions', ()), *now.get('decisions', ())):
+        decision['elapsed_ms'] = 0
     if 'warnings' not in was:  # the version that recorded the decision gave none
         now.pop('warnings', None)
     if msgspec.json.encode(was) == msgspec.json.encode(now):
@@ -87,32 +90,18 @@ def _decided_again(entry: Entry, request: bytes, registry: Registry) -> bytes:
     return bytes(decide(request.decode(), entry.request_id).encode())
 
 
-def _without_times(reply: dict[str, Any]) -> dict[str, Any]:
-    if 'decisions' not in reply:
-        return reply
-    return {
-        **reply,
-        'decisions': [{**decision, 'elapsed_ms': 0} for decision in reply['decisions']],
-    }
-
-
 def _compared(was: Any, now: Any, at: str) -> Iterator[Difference]:
-    """Yield the deepest differences between two trees."""
     if isinstance(was, dict) and isinstance(now, dict):
         for key in [*was, *(key for key in now if key not in was)]:
             yield from _compared(was.get(key, _ABSENT), now.get(key, _ABSENT), f'{at}.{key}')
     elif isinstance(was, list) and isinstance(now, list):
-        for i in range(max(len(was), len(now))):
-            item_was = was[i] if i < len(was) else _ABSENT
-            item_now = now[i] if i < len(now) else _ABSENT
-            yield from _compared(item_was, item_now, f'{at}[{i}]')
+        for i, items in enumerate(zip_longest(was, now, fillvalue=_ABSENT)):
+            yield from _compared(*items, f'{at}[{i}]')
     elif was != now or type(was) is not type(now):
         yield Difference(at, was, now)
 
 
 class _Replay(Recorder, Record):
-    """A recorder that replaces the conditions of a decision by those of an entry."""
-
     def __init__(self, entry: Entry, cloud: Clouds) -> None:
         self._entry = entry
         self._cloud = cloud
@@ -127,7 +116,7 @@ class _Replay(Recorder, Record):
     def begin(self, request_id: str | None, conditions: Conditions) -> Record:
         recorded_left_s = _readings('remaining time', self._entry.left_s)
         is_endless = conditions.left_s() == math.inf
-        self._conditions = replace(
+        self._conditions = structs.replace(
             conditions,
             clouds=self._cloud,
             max_nodes=self._entry.max_nodes,

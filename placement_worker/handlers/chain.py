@@ -8,9 +8,11 @@ already changed in a cloud stay.
 import logging
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Any, Literal, Self, TypeVar
+
+import msgspec
+from msgspec import Struct, structs
 
 from placement_worker.contract import actions
 from placement_worker.contract.action_data import ActionData
@@ -24,8 +26,7 @@ LOG = logging.getLogger(__name__)
 PolicyT = TypeVar('PolicyT', bound=Policy[Any])
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(Struct, frozen=True):
     """A policy and its binding; without a `skip_reason`, the policy is consulted."""
 
     binding: Binding
@@ -124,15 +125,14 @@ def _skip_reason(policy: Policy[Any], request: CheckRequest) -> str | None:
     return None
 
 
-@dataclass(slots=True)
-class Progress:
+class Progress(Struct):
     state: State
-    warnings: list[str] = field(default_factory=list)
-    decisions: list[Decision] = field(default_factory=list)
+    warnings: list[str] = msgspec.field(default_factory=list)
+    decisions: list[Decision] = msgspec.field(default_factory=list)
 
     def apply(self, outcome: Outcome) -> None:
         state = self.state
-        self.state = replace(
+        self.state = structs.replace(
             state,
             action_data=state.action_data if outcome.data is None else ActionData(outcome.data),
             nodes={**state.nodes, **outcome.nodes},
@@ -141,7 +141,7 @@ class Progress:
         self.warnings += outcome.warnings
 
     def reject(self, error: Rejected) -> None:
-        self.state = replace(self.state, nodes={**self.state.nodes, **error.nodes})
+        self.state = structs.replace(self.state, nodes={**self.state.nodes, **error.nodes})
         self.warnings += error.warnings
 
 
@@ -180,7 +180,7 @@ def _consult(
     """Return outcome, reason and details for the decision."""
     if link.skip_reason is not None:
         return 'SKIPPED', link.skip_reason, {}
-    state = replace(progress.state, binding=link.binding)
+    state = structs.replace(progress.state, binding=link.binding)
     with plugin_checks.named_in_errors(
         link.binding.spec.type_name, type(link.policy), kept=Rejected
     ):
@@ -196,9 +196,9 @@ def _without_ignored_deletion(outcome: Outcome, request: CheckRequest, state: St
     """Drop a deletion that a plugin adds to a growth: the next policy must see no victims."""
     if outcome.data is None or request.target != BEFORE:
         return outcome
-    decided = replace(state, action_data=ActionData(outcome.data))
+    decided = structs.replace(state, action_data=ActionData(outcome.data))
     data, warnings = victim_selection.without_ignored_deletion(request, decided)
-    return replace(outcome, data=data, warnings=[*outcome.warnings, *warnings])
+    return structs.replace(outcome, data=data, warnings=[*outcome.warnings, *warnings])
 
 
 def _decision(

@@ -8,8 +8,9 @@ import datetime
 import logging
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Protocol, cast
+
+from msgspec import Struct, structs
 
 from placement_worker.cloud.ports import Cloud, Clouds, OctaviaSettings, UnreachableCloud
 from placement_worker.cloud.snapshot import Snapshot
@@ -46,8 +47,7 @@ LOG = logging.getLogger(__name__)
 _COMPLETED = 'Completed policy checking.'
 
 
-@dataclass(frozen=True, slots=True)
-class Conditions:
+class Conditions(Struct, frozen=True):
     """The conditions of a decision.
 
     `max_nodes`: the largest cluster that a creation may lead to. `left_s`: returns the seconds
@@ -104,7 +104,7 @@ def state_for_check(request: CheckRequest, links: Sequence[Link], conditions: Co
     state = _state(ActionData(data), snapshot, conditions)
     criteria = deletion.properties.criteria if deletion else 'RANDOM'
     members = Members(request.cluster.nodes, criteria, request.action.id)
-    return replace(state, members=members, _places=places)
+    return structs.replace(state, members=members, _places=places)
 
 
 def decide(
@@ -137,7 +137,7 @@ def _check_named_victims(request: CheckRequest, progress: Progress) -> None:
     state = progress.state
     victim_selection.check_candidates(request, state)
     data, warnings = victim_selection.without_ignored_deletion(request, state)
-    progress.state = replace(state, action_data=ActionData(data))
+    progress.state = structs.replace(state, action_data=ActionData(data))
     progress.warnings += warnings
 
 
@@ -166,7 +166,7 @@ def _complete(request: CheckRequest, links: Sequence[Link], progress: Progress) 
         patch = patch_after_deletion(
             request, progress.state.data, state.cluster, state.places.backoffs, state.now
         )
-        progress.state = replace(progress.state, cluster=patch or state.cluster)
+        progress.state = structs.replace(progress.state, cluster=patch or state.cluster)
 
 
 def _add_size_of_resize(request: CheckRequest, progress: Progress) -> None:
@@ -179,7 +179,7 @@ def _add_size_of_resize(request: CheckRequest, progress: Progress) -> None:
         refusal = f'{str(exc).rstrip(".")}: the engine must refuse the resize'
         progress.warnings.insert(0, refusal)
     else:
-        progress.state = replace(state, action_data=ActionData(data))
+        progress.state = structs.replace(state, action_data=ActionData(data))
 
 
 def _reply(request: CheckRequest, progress: Progress, status: str, reason: str) -> CheckReply:

@@ -10,7 +10,7 @@ import msgspec
 
 from placement_worker.contract import actions, codec
 from placement_worker.contract.action_data import PlacesInData
-from placement_worker.contract.inputs import describe_unknown, unknown_inputs
+from placement_worker.contract.inputs import KEYS_BY_ACTION, describe_unknown, unknown_inputs
 from placement_worker.contract.model import Action, Binding, CheckRequest, Cluster, Node
 from placement_worker.errors import InvalidRequest, UnsupportedAction
 from placement_worker.formats.text import did_you_mean, enumerated, listed, nearest, shortened
@@ -31,8 +31,8 @@ def validate_check(request: CheckRequest) -> None:
     """
     _check_places(action=request.action, cluster=request.cluster)
     name = request.action.action
-    if name not in actions.ALL:
-        hint = did_you_mean(shortened(name), sorted(actions.ALL), cutoff=_SIMILAR_ACTION)
+    if name not in KEYS_BY_ACTION:
+        hint = did_you_mean(shortened(name), sorted(KEYS_BY_ACTION), cutoff=_SIMILAR_ACTION)
         raise UnsupportedAction(
             f'Expected an action of Senlin, got `{shortened(name)}` - at `$.action.action`{hint}'
         )

@@ -9,7 +9,6 @@ and `alternatives` names the places to try if a planned node cannot be created.
 import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -57,8 +56,7 @@ class Row(Struct, frozen=True):
     note: str
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Distribution(Struct, frozen=True):
     """The places in the order of the spec, then unlisted places by name.
 
     `unplaced`: the number of nodes of unknown place to delete.
@@ -77,7 +75,7 @@ class Plan:
         }
 
 
-def plan_for(size: Size, places: Sequence[Place], held: Held[str | None]) -> Plan:
+def plan_for(size: Size, places: Sequence[Place], held: Held[str | None]) -> Distribution:
     """Plan how many nodes each place gains or loses.
 
     Of equal places, growth goes where the next victim stands, and shrinking takes it. An update
@@ -90,7 +88,7 @@ def plan_for(size: Size, places: Sequence[Place], held: Held[str | None]) -> Pla
     return (_grow if size.kind == CREATION else _shrink)(places, held, size.count)
 
 
-def _grow(places: Sequence[Place], held: Held[str | None], count: int) -> Plan:
+def _grow(places: Sequence[Place], held: Held[str | None], count: int) -> Distribution:
     """Nodes outside the available places do not count towards the size that is divided."""
     current = held.total
     known = [place for place in places if place.known]
@@ -105,10 +103,10 @@ def _grow(places: Sequence[Place], held: Held[str | None], count: int) -> Plan:
     for place, number in zip(known, final, strict=True):
         after[place.name] = number
     with_share = {place.name for place in known if place.available}
-    return Plan(_rows(places, current, after, with_share))
+    return Distribution(_rows(places, current, after, with_share))
 
 
-def _shrink(places: Sequence[Place], held: Held[str | None], count: int) -> Plan:
+def _shrink(places: Sequence[Place], held: Held[str | None], count: int) -> Distribution:
     """Protected nodes stay, even if fewer than `count` nodes can leave."""
     before = held.total
     if before.total() < count:
@@ -117,10 +115,10 @@ def _shrink(places: Sequence[Place], held: Held[str | None], count: int) -> Plan
     after = _after_removal(known, before, held, count)
     with_share = {place.name for place in known if not place.evacuated}
     rows = _rows(places, before, after, with_share, held.staying)
-    return Plan(rows, before[None] - after[None])
+    return Distribution(rows, before[None] - after[None])
 
 
-def alternatives(plan: Plan, places: Sequence[Place], ranks: Ranks) -> dict[str, list[str]]:
+def alternatives(plan: Distribution, places: Sequence[Place], ranks: Ranks) -> dict[str, list[str]]:
     """Return the planned places by name, each with the other places in the order of preference.
 
     The first alternative is the place to which the planner would give the node if the place had one
@@ -278,7 +276,7 @@ def _after_removal(
     keeping = [place for place in known if not place.evacuated]
     for i, group in enumerate(held.groups, 1):
         movable = Counter(group)
-        for units in _stages(keeping, movable, after):
+        for units in filter(None, _stages(keeping, movable, after)):
             leaving = [
                 _next_ranks(unit, held.ranks, movable, i == len(held.groups)) for unit in units
             ]

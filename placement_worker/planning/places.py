@@ -9,10 +9,10 @@ import datetime
 import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Annotated, Generic, TypeVar
 
+import msgspec
 from msgspec import Meta, Struct, structs
 
 from placement_worker.errors import NoUsablePlace
@@ -33,8 +33,8 @@ Located = Mapping[str | None, int]
 NOWHERE: Located = MappingProxyType({})
 # A mutable `Located`; a missing place has no nodes.
 Counts = Counter[str | None]
-# Place -> the ranks of its healthy, unprotected nodes in the order of all victims, ascending. It is
-# empty without a deletion policy, or if that policy chooses at random.
+# Place -> the ranks of its healthy, unprotected nodes in `Members.ordered`, ascending. It is empty
+# without a deletion policy, or if that policy chooses at random.
 Ranks = Mapping[str | None, Sequence[int]]
 
 
@@ -150,8 +150,7 @@ class Place(Struct, frozen=True):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Held(Generic[T]):
+class Held(Struct, Generic[T], frozen=True):
     """The nodes of a cluster by place, before the action.
 
     :ivar groups: in the order in which they leave; the last one has the healthy nodes.
@@ -160,8 +159,8 @@ class Held(Generic[T]):
     """
 
     groups: Sequence[Mapping[T, int]]
-    staying: Mapping[T, int] = field(default_factory=dict)
-    ranks: Mapping[T, Sequence[int]] = field(default_factory=dict)
+    staying: Mapping[T, int] = msgspec.field(default_factory=dict)
+    ranks: Mapping[T, Sequence[int]] = msgspec.field(default_factory=dict)
 
     def nodes_in(self, place: T) -> int:
         return sum(group.get(place, 0) for group in (*self.groups, self.staying))

@@ -9,9 +9,10 @@ second part of the module warns of sizes that Senlin accepts, or refuses only af
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
+
+from msgspec import Struct
 
 from placement_worker.contract import actions
 from placement_worker.contract.action_data import CREATION, DELETION, ActionData, ChangeKind
@@ -39,8 +40,7 @@ _GROWING = (actions.CLUSTER_SCALE_OUT, actions.NODE_CREATE)
 _REGARDLESS_OF_MIN_SIZE = (actions.CLUSTER_RESIZE, actions.CLUSTER_REPLACE_NODES)
 
 
-@dataclass(frozen=True, slots=True)
-class Size:
+class Size(Struct, frozen=True):
     """`count` nodes, >= 0, to create (`creation`) or to delete (`deletion`).
 
     `limit`: the bound of the cluster's size that changed the number asked for, in words.
@@ -48,7 +48,7 @@ class Size:
 
     kind: ChangeKind
     count: int
-    limit: str = field(default='', compare=False)
+    limit: str = ''
 
     def explained(self, reason: str) -> str:
         return f'{reason.rstrip(".")}; {self.limit}' if self.limit else reason

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from placement_worker.contract.action_data import CREATION, ChangeKind
 from placement_worker.formats.text import counted, enumerated, escaped, shortened
-from placement_worker.planning.placement import Plan, Row
+from placement_worker.planning.placement import Distribution, Row
 from placement_worker.planning.places import Held, Located, Place
 
 
@@ -124,7 +124,11 @@ class Skew:
 
 
 def excessive_skew(
-    kind: ChangeKind, allowed: int, places: Sequence[Place], plan: Plan, held: Held[str | None]
+    kind: ChangeKind,
+    allowed: int,
+    places: Sequence[Place],
+    plan: Distribution,
+    held: Held[str | None],
 ) -> Skew | None:
     rows = {row.name: row for row in plan.rows}
     size = sum(rows[place.name].final for place in places)

@@ -11,10 +11,13 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter, itemgetter
 from typing import Any, Literal, Self
+
+import msgspec
+from msgspec import Struct
 
 from placement_worker.contract.action_data import Deletion, PlaceCount
 from placement_worker.contract.model import Node, NodePatch, in_utc
@@ -31,7 +34,7 @@ PROTECTED = 'protected'  # the key in the metadata and in the data of a node
 ALL_PROTECTED = 'All nodes are protected.'
 # The reason of a healthy victim that a placement policy planned to delete from no known place.
 _PLACE_UNKNOWN = 'place unknown'
-_UNHEALTHY, _NEVER_CREATED, _HEALTHY = range(3)
+GROUPS = _UNHEALTHY, _NEVER_CREATED, _HEALTHY = range(3)  # in the order in which they leave
 _REASONS = {_UNHEALTHY: 'unhealthy', _NEVER_CREATED: 'never created'}
 _CRITERION = {
     'RANDOM': 'random',
@@ -68,7 +71,7 @@ class Members:
         """The unhealthy, the never created and the healthy nodes."""
         groups: tuple[list[Node], list[Node], list[Node]] = ([], [], [])
         for node in self.nodes:
-            groups[_group(node)].append(node)
+            groups[group_of(node)].append(node)
         return groups
 
     @cached_property
@@ -92,7 +95,7 @@ class Members:
         return {node.id: rank for rank, node in enumerate(self.ordered) if rank >= first}
 
 
-def _group(node: Node) -> int:
+def group_of(node: Node) -> int:
     if node.tainted or node.status in FAILING:
         return _UNHEALTHY
     return _NEVER_CREATED if node.created_at is None else _HEALTHY
@@ -122,8 +125,7 @@ def _random_key(seed: str) -> Callable[[Node], bytes]:
     return key
 
 
-@dataclass(frozen=True, slots=True)
-class RemovalCounts:
+class RemovalCounts(Struct, frozen=True):
     """Location -> number of nodes to delete there; None if no policy planned.
 
     A location is (region,), (zone,) or, for a plan by region and zone, (region, zone). In such a
@@ -192,8 +194,7 @@ class RemovalCounts:
         return UNKNOWN if known is None else (known,)
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """The victims in the order of the reply, and the other nodes in the order of preference.
 
     `unplaced`: the ids of the victims that were chosen because their place is unknown.
@@ -202,7 +203,7 @@ class Choice:
     victims: Sequence[Node]
     spared: Sequence[Node]
     unplaced: frozenset[str] = frozenset()
-    protected: Mapping[str, 'Protection'] = field(default_factory=dict)
+    protected: Mapping[str, 'Protection'] = msgspec.field(default_factory=dict)
 
 
 def choose(
@@ -262,9 +263,9 @@ def _in_rounds(
     """
     ordered = []
     for location, nodes in leaving.items():
-        after = Counter(map(_group, nodes))  # the victims from here to the end
+        after = Counter(map(group_of, nodes))  # the victims from here to the end
         for node in nodes:
-            group = _group(node)
+            group = group_of(node)
             order = 0 if location in unknown else -after[group]
             ordered.append(((group, location not in unknown, order, location), node))
             after[group] -= 1
@@ -276,7 +277,7 @@ def reason(node: Node, criteria: Criteria, unplaced: Collection[str] = (), place
 
     :param place: the place among whose nodes the criteria chose a victim; empty to omit it.
     """
-    group = _group(node)
+    group = group_of(node)
     if group != _HEALTHY:
         return _REASONS[group]
     if node.id in unplaced:

@@ -10,7 +10,6 @@ import datetime
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, Literal, TypeVar, cast
 
 import msgspec
@@ -54,8 +53,7 @@ def on(phase: Phase, *actions: str) -> frozenset[tuple[Phase, str]]:
     return frozenset((phase, action) for action in actions)
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """The decision of a policy.
 
     :ivar reason: a sentence for operators.
@@ -66,18 +64,17 @@ class Outcome:
     outcome: Literal['APPLIED', 'SKIPPED']
     reason: str
     data: Mapping[str, Any] | None = None
-    nodes: Mapping[str, NodePatch] = field(default_factory=dict)
+    nodes: Mapping[str, NodePatch] = msgspec.field(default_factory=dict)
     cluster: ClusterPatch | None = None
-    details: Mapping[str, Any] = field(default_factory=dict)
+    details: Mapping[str, Any] = msgspec.field(default_factory=dict)
     warnings: Sequence[str] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class BindingOutcome:
+class BindingOutcome(Struct, frozen=True):
     """The result of attaching or detaching; `data` is the whole new data of the binding."""
 
     data: Mapping[str, Any]
-    nodes: Mapping[str, NodePatch] = field(default_factory=dict)
+    nodes: Mapping[str, NodePatch] = msgspec.field(default_factory=dict)
     cluster: ClusterPatch | None = None
     warnings: Sequence[str] = ()
 
@@ -113,8 +110,7 @@ def skipped(reason: str) -> Outcome:
     return Outcome('SKIPPED', reason)
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(Struct, frozen=True):
     """The state of a check after the earlier policies, with their patches of nodes and cluster.
 
     :ivar cloud: the cloud, with one response to each lookup per check.
@@ -131,12 +127,12 @@ class State:
     cloud: Snapshot
     max_nodes: int
     now: datetime.datetime
-    nodes: Mapping[str, NodePatch] = field(default_factory=dict)
+    nodes: Mapping[str, NodePatch] = msgspec.field(default_factory=dict)
     cluster: ClusterPatch | None = None
     binding: Binding | None = None
     left_s: Callable[[], float] = lambda: math.inf
     cordons: Sequence[Cordon] = ()
-    members: Members = field(default_factory=Members)
+    members: Members = msgspec.field(default_factory=Members)
     _places: Places | None = None
 
     @property

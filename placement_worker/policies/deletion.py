@@ -6,11 +6,10 @@ senlin/policies/deletion_policy.py of Senlin 16; version 1.2 adds `protection`.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 from typing_extensions import override
 
 from placement_worker.contract import actions
@@ -48,7 +47,7 @@ class Hooks(Struct, frozen=True, forbid_unknown_fields=True):
         Literal['zaqar', 'webhook'], Meta(description='Type of the recipient of the message.')
     ] = 'zaqar'
     timeout: Annotated[
-        int, Meta(ge=0, description='Seconds before the actual deletion happens.')
+        int, Meta(ge=0, description='Seconds to wait for a response about each node.')
     ] = 0
     params: HookParams = HookParams()
 
@@ -142,7 +141,9 @@ class Deletion(Policy[DeletionProperties]):
         # Hooks apply to victims that a policy chose.
         if _user_chose(request) or not hooks.configured:
             return outcome
-        return replace(outcome, data={**(outcome.data or {}), 'hooks': msgspec.to_builtins(hooks)})
+        return structs.replace(
+            outcome, data={**(outcome.data or {}), 'hooks': msgspec.to_builtins(hooks)}
+        )
 
     def _chosen(
         self,

@@ -12,7 +12,7 @@ import functools
 import json
 import logging
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from importlib import metadata
 from typing import Any, TypeVar
 
@@ -176,7 +176,7 @@ def check_outcome(policy: base.Policy[Any], outcome: Any, kind: type[T]) -> T:
         article = 'an' if kind is base.Outcome else 'a'
         got = type(outcome).__name__
         raise TypeError(f'{policy.name} returned {got}, expected {article} {kind.__name__}')
-    values_by_name = {field.name: getattr(outcome, field.name) for field in fields(outcome)}
+    values_by_name = structs.asdict(outcome)
     try:
         encoded = json.dumps(values_by_name, allow_nan=False, default=_as_map)
         codec.decoder(kind).decode(encoded)

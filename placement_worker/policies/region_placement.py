@@ -13,7 +13,7 @@ from placement_worker.policies.resolved_places import profile_of_new_node
 from placement_worker.policies.shared_placement import (
     PlacementPolicy,
     PlaceSearch,
-    Task,
+    RequestedChange,
     placed_node,
     refuse_unusable,
     warn_of_named,
@@ -42,17 +42,17 @@ class RegionPlacement(PlacementPolicy[RegionPlacementProperties]):
 
     @override
     def check(self, request: CheckRequest, state: State) -> Outcome:
-        task = Task.for_check(request, state)
+        change = RequestedChange.for_check(request, state)
         profile = profile_of_new_node(request)
         if profile and profile.region:
-            return self._check_named(task, profile.region)
-        if task.skip_reason:
-            return skipped(task.skip_reason)
-        located = state.cloud.by_region(self._counted_nodes(task))
-        held = task.held(located)
-        places = state.places.checked_regions(task.size.kind, held.total)
-        share = self._share(task.size, places, held)
-        return self._applied(task, [share], self.warnings_of_unknown(state), located.get(None, ()))
+            return self._check_named(change, profile.region)
+        if change.skip_reason:
+            return skipped(change.skip_reason)
+        located = state.cloud.by_region(self._counted_nodes(change))
+        held = change.held(located)
+        places = state.places.checked_regions(change.size.kind, held.total)
+        plan = self._plan_level(change.size, places, held)
+        return self._applied(change, [plan], self.warnings_of_unknown(state), located.get(None, ()))
 
     @override
     def attach(self, request: BindRequest, state: State) -> BindingOutcome:
@@ -70,13 +70,13 @@ class RegionPlacement(PlacementPolicy[RegionPlacementProperties]):
         names = [region.name for region in self.properties.places if region.name not in known]
         return [unknown_names('region', names, known)] if names else []
 
-    def _check_named(self, task: Task, region: str) -> Outcome:
+    def _check_named(self, change: RequestedChange, region: str) -> Outcome:
         cap = next((place.cap for place in self.properties.places if place.name == region), NO_CAP)
-        state = task.state
-        held = state.cloud.regions_of(self._counted_nodes(task))[region]
+        state = change.state
+        held = state.cloud.regions_of(self._counted_nodes(change))[region]
         if cap != NO_CAP and held >= cap:
             raise infeasible(1, {}, [(region, held, cap, '')])
-        patch = placed_node(task.request, state, [{'region_name': region}])
+        patch = placed_node(change.request, state, [{'region_name': region}])
         warnings = warn_of_named(f'region {region}', state.places.cordon_of(region, None))
         reason = f'The profile asks for region {region}.'
         return Outcome('SKIPPED', reason, nodes=patch, warnings=warnings)

@@ -93,7 +93,7 @@ class Registry:
         kept = normalized(raw, schema, exact=True)
         policy.conversions = [
             f'Policy type {type_name} reads {value_text(_at(raw, error.path))} at '
-            f'`{paths.shown(("properties", *error.path))}` as '
+            f'`{paths.path_text(("properties", *error.path))}` as '
             f'{value_text(_at(read, error.path))}, as Senlin does; correct the spec'
             for error in (codec.errors_in(kept, schema) if kept != read else ())
         ]

@@ -4,13 +4,13 @@ Both policies must count nodes, word reasons and treat protected nodes alike: an
 their decisions side by side, and a plan by zone must fit the plan by region.
 """
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar
 
-from msgspec import structs
+import msgspec
+from msgspec import Struct, structs
 
 from placement_worker.contract import actions
 from placement_worker.contract.action_data import CREATION, DELETION, Placement
@@ -19,7 +19,13 @@ from placement_worker.errors import CloudUnavailable, InvalidSpec, NoUsablePlace
 from placement_worker.formats.text import counted, listed, nearest, noun_for, shortened
 from placement_worker.planning import sizing
 from placement_worker.planning.interleaving import interleave_groups
-from placement_worker.planning.placement import NO_KNOWN_PLACE, Plan, Row, alternatives, plan_for
+from placement_worker.planning.placement import (
+    NO_KNOWN_PLACE,
+    Distribution,
+    Row,
+    alternatives,
+    plan_for,
+)
 from placement_worker.planning.places import (
     NO_CAP,
     Cordon,
@@ -31,7 +37,7 @@ from placement_worker.planning.places import (
 from placement_worker.planning.shortage import creation_failed
 from placement_worker.planning.sizing import Size
 from placement_worker.planning.skew import Skew, excessive_skew
-from placement_worker.planning.victims import ALL_PROTECTED
+from placement_worker.planning.victims import ALL_PROTECTED, GROUPS, group_of
 from placement_worker.policies.base import (
     BEFORE,
     PROPERTIES,
@@ -59,8 +65,7 @@ T = TypeVar('T', bound=Hashable)
 P = TypeVar('P', bound=PlacementProperties)
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class RequestedChange(Struct, frozen=True):
     """The nodes that a placement policy creates or deletes in one check.
 
     :ivar size: the number of nodes that the action asks for.
@@ -81,7 +86,7 @@ class Task:
         is_deletion = size.kind == DELETION
         protected = state.protected(request) if is_deletion or state.members.ranks else {}
         deletable = len(request.cluster.nodes) - len(protected)
-        possible = replace(size, count=min(size.count, deletable)) if is_deletion else size
+        possible = structs.replace(size, count=min(size.count, deletable)) if is_deletion else size
         return cls(request, state, size, possible, protected)
 
     @property
@@ -98,31 +103,31 @@ class Task:
         :param located: the nodes that exist before the action, by place.
         :raises InvalidInput: the victims that are already chosen are malformed.
         """
-        place_of = {node.id: place for place, nodes in located.items() for node in nodes}
-
-        def taken(node_ids: Iterable[str]) -> Counter[T]:
-            return Counter(place_of.pop(node_id) for node_id in node_ids if node_id in place_of)
-
         if self.size.kind == CREATION:
-            everywhere = Counter(place_of.values())
-            taken(self.protected)  # they have no ranks
-            return Held([everywhere], ranks=self._ranks(place_of))
-        staying = taken(self.protected)
-        unhealthy, never_created, _ = self.state.members.groups
-        groups = [
-            taken(self._chosen_ids()),
-            taken(node.id for node in unhealthy),
-            taken(node.id for node in never_created),
-        ]
-        healthy = Counter(place_of.values())
-        return Held([*filter(None, groups), healthy], staying, self._ranks(place_of))
+            everywhere = {place: len(nodes) for place, nodes in located.items()}
+            return Held([everywhere], ranks=self._ranks(located, self.protected))
+        chosen = self._chosen_ids()
+        staying: Counter[T] = Counter()
+        groups: list[Counter[T]] = [Counter() for _ in range(1 + len(GROUPS))]
+        for place, nodes in located.items():
+            for node in nodes:
+                if node.id in self.protected:
+                    staying[place] += 1
+                else:
+                    groups[0 if node.id in chosen else 1 + group_of(node)][place] += 1
+        ranks = self._ranks(located, {*self.protected, *chosen})
+        return Held([*filter(None, groups[:-1]), groups[-1]], staying, ranks)
 
-    def _ranks(self, place_of: Mapping[str, T]) -> Mapping[T, Sequence[int]]:
-        ranks: defaultdict[T, list[int]] = defaultdict(list)
-        for node_id, rank in self.state.members.ranks.items():
-            if node_id in place_of:
-                ranks[place_of[node_id]].append(rank)
-        return ranks
+    def _ranks(
+        self, located: Mapping[T, Sequence[Node]], without: Collection[str]
+    ) -> Mapping[T, Sequence[int]]:
+        ranks = self.state.members.ranks
+        return {
+            place: sorted(
+                ranks[node.id] for node in nodes if node.id in ranks and node.id not in without
+            )
+            for place, nodes in located.items()
+        }
 
     def _chosen_ids(self) -> Collection[str]:
         action, data = self.request.action, self.state.action_data
@@ -132,11 +137,10 @@ class Task:
         return frozenset(chosen or ())
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
+class LevelPlan(Struct, frozen=True):
     """The plan of one level: of all regions, or of the zones of one region.
 
-    :ivar plan: None if the region has no usable zone.
+    :ivar distribution: None if the region has no usable zone.
     :ivar region: the region of the zones; None for regions, or if no policy planned by region.
     :ivar skew: None if the policy tolerates the skew of the plan.
     :ivar retries: the planned places with the places to try next.
@@ -145,20 +149,20 @@ class Share:
     level: Literal['region', 'zone']
     size: Size
     held: Held[str | None]
-    plan: Plan | None
+    distribution: Distribution | None
     region: str | None = None
     warnings: Sequence[str] = ()
     skew: Skew | None = None
-    retries: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    retries: Mapping[str, Sequence[str]] = msgspec.field(default_factory=dict)
 
     @property
     def rows(self) -> Sequence[Row]:
         """Nodes of unknown place have a row of their own, so that the counts add up."""
-        if self.plan is not None:
-            unplaced, leaving = self.held.nodes_in(None), self.plan.unplaced
+        if self.distribution is not None:
+            unplaced, leaving = self.held.nodes_in(None), self.distribution.unplaced
             left = unplaced - leaving
             unknown = Row('-', 0, NO_CAP, False, unplaced, 0.0, leaving, left, NO_KNOWN_PLACE)
-            return [*self.plan.rows, *[unknown] * bool(unplaced)]
+            return [*self.distribution.rows, *[unknown] * bool(unplaced)]
         held, count = self.held.total.total(), self.size.count
         final = held + (count if self.size.kind == CREATION else -count)
         return (Row('-', 0, NO_CAP, False, held, 0.0, count, final, NO_USABLE_ZONE),)
@@ -233,32 +237,32 @@ class PlacementPolicy(Policy[P]):
     exclusive = True
     planner = staticmethod(plan_for)
 
-    def _counted_nodes(self, task: Task) -> Sequence[Node]:
-        nodes: Sequence[Node] = sizing.current_nodes(task.request.action, task.request.cluster)
-        if task.size.kind != CREATION or not backoff_of(self.properties):
+    def _counted_nodes(self, change: RequestedChange) -> Sequence[Node]:
+        nodes: Sequence[Node] = sizing.current_nodes(change.request.action, change.request.cluster)
+        if change.size.kind != CREATION or not backoff_of(self.properties):
             return nodes
         return [node for node in nodes if not creation_failed(node)]
 
-    def _share(
+    def _plan_level(
         self, size: Size, places: Sequence[Place], held: Held[str | None], region: str | None = None
-    ) -> Share:
-        plan = self.planner(size, places, held)
+    ) -> LevelPlan:
+        distribution = self.planner(size, places, held)
         # Without the zones of other regions, which this region cannot hold.
         own = [place for place in places if place.known] if region else places
         spread = self.properties.spread
         skew = None
         if spread != ANY_SKEW:
-            skew = excessive_skew(size.kind, spread.max_skew, own, plan, held)
+            skew = excessive_skew(size.kind, spread.max_skew, own, distribution, held)
         retries: Mapping[str, Sequence[str]] = {}
         # In strict mode, even a retry in another place might exceed the skew.
         if backoff_of(self.properties) and size.kind == CREATION and not self._is_strict:
             known = [place for place in places if place.known]
-            retries = alternatives(plan, known, held.ranks)
-        return Share(
+            retries = alternatives(distribution, known, held.ranks)
+        return LevelPlan(
             self.level,
             size,
             held,
-            plan,
+            distribution,
             region,
             [
                 *evacuation_warnings(places, held.staying, self.level),
@@ -270,43 +274,43 @@ class PlacementPolicy(Policy[P]):
 
     def _applied(
         self,
-        task: Task,
-        shares: Sequence[Share],
+        change: RequestedChange,
+        plans: Sequence[LevelPlan],
         warnings: Sequence[str],
         unplaced: Sequence[Node],
         more: Mapping[str, Any] | None = None,
     ) -> Outcome:
         """:param more: other keys of the plan than its counts."""
-        skews = [share.skew.explained(self.level, share.region) for share in shares if share.skew]
-        details = self._details(shares)
-        if not task.possible.count:
-            return Outcome('SKIPPED', task.size.explained(ALL_PROTECTED), warnings=warnings)
-        action, is_creation = task.request.action, task.size.kind == CREATION
+        skews = [plan.skew.explained(self.level, plan.region) for plan in plans if plan.skew]
+        details = self._details(plans)
+        if not change.possible.count:
+            return Outcome('SKIPPED', change.size.explained(ALL_PROTECTED), warnings=warnings)
+        action, is_creation = change.request.action, change.size.kind == CREATION
         if skews and is_creation and self._is_strict:
             raise TooSkewed(skews[0], details)
-        entries = _entries(shares) if is_creation else []
+        entries = _entries(plans) if is_creation else []
         retries = [
-            {'place': share.place(name), 'retry': [share.place(other) for other in others]}
-            for share in shares
-            for name, others in share.retries.items()
+            {'place': plan.place(name), 'retry': [plan.place(other) for other in others]}
+            for plan in plans
+            for name, others in plan.retries.items()
         ]
-        counts = _counts(shares)
-        plan = {f'{self.level}s': counts, **(more or {})}
+        counts = _counts(plans)
+        planned = {f'{self.level}s': counts, **(more or {})}
         if retries:
-            plan['alternatives'] = retries
-        of_places = [text for share in shares for text in share.warnings]
+            planned['alternatives'] = retries
+        of_places = [text for plan in plans for text in plan.warnings]
         return Outcome(
             'APPLIED',
-            summary(task.possible, self.level, len(counts)),
-            task.state.action_data.planned(task.size.kind, task.size.count, plan, entries),
-            placed_node(task.request, task.state, entries),
+            summary(change.possible, self.level, len(counts)),
+            change.state.action_data.planned(change.size.kind, change.size.count, planned, entries),
+            placed_node(change.request, change.state, entries),
             details=details,
             warnings=[
                 *warnings,
-                *_unplaced(unplaced, len(sizing.current_nodes(action, task.request.cluster))),
+                *_unplaced(unplaced, len(sizing.current_nodes(action, change.request.cluster))),
                 *skews,
                 *of_places,
-                *self._replaced(task, entries),
+                *self._replaced(change, entries),
             ],
         )
 
@@ -314,21 +318,21 @@ class PlacementPolicy(Policy[P]):
     def _is_strict(self) -> bool:
         return self.properties.spread.mode == 'strict'
 
-    def _details(self, shares: Sequence[Share]) -> dict[str, Any]:
+    def _details(self, plans: Sequence[LevelPlan]) -> dict[str, Any]:
         rows: list[dict[str, Any]] = []
         skewed: list[dict[str, Any]] = []
-        for share in shares:
-            region = {} if share.region is None else {'region_name': share.region}
-            rows += [{**region, **_row(row)} for row in share.rows]
-            skewed += [{**region, **row} for row in share.skew.details] if share.skew else []
-        unplaced = sum(share.held.nodes_in(None) for share in shares if share.plan)
+        for plan in plans:
+            region = {} if plan.region is None else {'region_name': plan.region}
+            rows += [{**region, **_row(row)} for row in plan.rows]
+            skewed += [{**region, **row} for row in plan.skew.details] if plan.skew else []
+        unplaced = sum(plan.held.nodes_in(None) for plan in plans if plan.distribution)
         details = {f'{self.level}s': rows, 'unplaced': unplaced}
         return {**details, 'skewed': skewed} if skewed else details
 
-    def _replaced(self, task: Task, entries: Sequence[Mapping[str, str]]) -> list[str]:
+    def _replaced(self, change: RequestedChange, entries: Sequence[Mapping[str, str]]) -> list[str]:
         """Places in the data of the request are those of the engine, and may be replaced."""
-        earlier = task.state.action_data.data.get('placement') if entries else None
-        if earlier is None or earlier == task.request.action.data.get('placement'):
+        earlier = change.state.action_data.data.get('placement') if entries else None
+        if earlier is None or earlier == change.request.action.data.get('placement'):
             return []
         part = ('region', 'zone').index(self.level)
         chosen = Counter(place[part] for place in Placement.of(earlier).places if place[part])
@@ -375,22 +379,22 @@ def placed_node(
     return {node.id: NodePatch(data={**data, 'placement': placement.moved(place)})}
 
 
-def _counts(shares: Sequence[Share]) -> dict[str, int]:
+def _counts(plans: Sequence[LevelPlan]) -> dict[str, int]:
     counts: Counter[str] = Counter()
-    for share in shares:
-        for row in share.plan.rows if share.plan else ():
+    for plan in plans:
+        for row in plan.distribution.rows if plan.distribution else ():
             counts[row.name] += row.planned
     return {name: counts[name] for name in sorted(counts) if counts[name]}
 
 
-def _entries(shares: Sequence[Share]) -> list[dict[str, str]]:
+def _entries(plans: Sequence[LevelPlan]) -> list[dict[str, str]]:
     counts: dict[int, dict[str | None, int]] = {
-        i: {row.name: row.planned for row in share.plan.rows}
-        if share.plan
-        else {None: share.size.count}
-        for i, share in enumerate(shares)
+        i: {row.name: row.planned for row in plan.distribution.rows}
+        if plan.distribution
+        else {None: plan.size.count}
+        for i, plan in enumerate(plans)
     }
-    places = {(i, name): shares[i].place(name) for i, planned in counts.items() for name in planned}
+    places = {(i, name): plans[i].place(name) for i, planned in counts.items() for name in planned}
     return [places[slot] for slot in interleave_groups(counts)]
 
 

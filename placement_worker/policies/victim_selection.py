@@ -8,8 +8,9 @@ in an engine that deletes the victim nevertheless.
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct, structs
 
 from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.contract import actions
@@ -94,7 +95,7 @@ def choose(
     if kept and counts.by_location is not None:
         left = Counter(locations[node.id] for node in kept)
         rest = _rest(counts.by_location, left, count - len(kept))
-        counts = replace(counts, by_location=rest)
+        counts = structs.replace(counts, by_location=rest)
     protected = state.protected(request)
     excluded = {*protected, *(node.id for node in kept)}
     free = [node for node in state.members.ordered if node.id not in excluded]
@@ -184,8 +185,7 @@ def _rest(
     return rest
 
 
-@dataclass(frozen=True, slots=True)
-class VictimRows:
+class VictimRows(Struct, frozen=True):
     """The rows that explain a choice of victims.
 
     :ivar kept: the victims that an earlier policy or the action chose; they have the first ranks.

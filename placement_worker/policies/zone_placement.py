@@ -24,10 +24,10 @@ from placement_worker.policies.place_names import none_usable, unknown_names
 from placement_worker.policies.placement_properties import AS_IN_1_0, ZonePlacementProperties
 from placement_worker.policies.resolved_places import NO_ZONE, profile_of_new_node
 from placement_worker.policies.shared_placement import (
+    LevelPlan,
     PlacementPolicy,
     PlaceSearch,
-    Share,
-    Task,
+    RequestedChange,
     placed_node,
     refuse_unusable,
     warn_of_named,
@@ -60,32 +60,30 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
 
     @override
     def check(self, request: CheckRequest, state: State) -> Outcome:
-        task = Task.for_check(request, state)
+        change = RequestedChange.for_check(request, state)
         profile = profile_of_new_node(request)
         if profile and profile.zone:
-            return _outcome_for_named_zone(profile.zone, task)
-        if task.skip_reason:
-            return skipped(task.skip_reason)
-        size, nodes = task.size, self._counted_nodes(task)
+            return _outcome_for_named_zone(profile.zone, change)
+        if change.skip_reason:
+            return skipped(change.skip_reason)
+        size, nodes = change.size, self._counted_nodes(change)
         count_by_region = state.action_data.change(size.kind).regions_of(size.count)
         if count_by_region is None:
-            return self._plan_without_regions(task, nodes)
+            return self._plan_without_regions(change, nodes)
         located = state.cloud.by_place(nodes, regions=count_by_region)
-        held = task.held(located)
-        shares = [
-            self._share_of_region(
+        held = change.held(located)
+        plans = [
+            self._plan_of_region(
                 region, Size(size.kind, count), _held_in_region(region, held), state, by_region=True
             )
             for region, count in sorted(count_by_region.items())
             if count
         ]
-        regions_with_plan = {share.region for share in shares if share.plan}
-        unplaced = [
-            node for region in regions_with_plan for node in located.get((region, None), ())
-        ]
+        divided_regions = {plan.region for plan in plans if plan.distribution}
+        unplaced = [node for region in divided_regions for node in located.get((region, None), ())]
         warnings = self.warnings_of_zones_in_no_region(count_by_region, state)
-        plan_keys = {'regions': count_by_region, 'places': _places(shares)}
-        return self._applied(task, shares, warnings, unplaced, plan_keys)
+        plan_keys = {'regions': count_by_region, 'places': _places(plans)}
+        return self._applied(change, plans, warnings, unplaced, plan_keys)
 
     @override
     def attach(self, request: BindRequest, state: State) -> BindingOutcome:
@@ -108,7 +106,7 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
         refuse_unusable('availability zone', 'zones', names, usable)
 
     def warnings_of_zones_in_no_region(self, regions: Collection[str], state: State) -> list[str]:
-        """Return none if the cloud has further regions, which may have the zones."""
+        """Return [] if the cloud has regions outside the plan: they may have the zones."""
         try:
             further_regions = set(state.cloud.regions) - set(regions)
         except CloudUnavailable:  # only a warning needs the response
@@ -127,23 +125,23 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
             return []
         return [unknown_names('availability zone', unknown, set().union(*known))]
 
-    def _plan_without_regions(self, task: Task, nodes: Sequence[Node]) -> Outcome:
+    def _plan_without_regions(self, change: RequestedChange, nodes: Sequence[Node]) -> Outcome:
         """A NODE_CREATE counts the nodes of the new node's region only."""
-        cloud, region = task.state.cloud, _region_of(task)
-        if task.request.action.action == actions.NODE_CREATE:
+        cloud, region = change.state.cloud, _region_of(change)
+        if change.request.action.action == actions.NODE_CREATE:
             nodes = cloud.in_region(region, nodes)
         located = cloud.by_zone(nodes)
-        held = task.held(located)
-        share = self._share_of_region(region, task.size, held, task.state, by_region=False)
+        held = change.held(located)
+        plan = self._plan_of_region(region, change.size, held, change.state, by_region=False)
         known = cloud.zones(region)
-        if share.plan is None:
+        if plan.distribution is None:
             names = [zone.name for zone in self.properties.places]
             raise none_usable(NO_ZONE, 'availability zone', 'zones', names, known)
         return self._applied(
-            task, [share], self.warnings_of_unknown([known]), located.get(None, ())
+            change, [plan], self.warnings_of_unknown([known]), located.get(None, ())
         )
 
-    def _share_of_region(
+    def _plan_of_region(
         self,
         region: str | None,
         size: Size,
@@ -151,8 +149,8 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
         state: State,
         *,
         by_region: bool,
-    ) -> Share:
-        """:param by_region: whether a policy planned by region; else the share has no region."""
+    ) -> LevelPlan:
+        """:param by_region: whether a policy planned by region; else the plan has no region."""
         zones = state.places.zones(size.kind, region, by_region=by_region)
         named_region = region if by_region else None
         if size.kind == CREATION:
@@ -160,26 +158,24 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
         else:
             has_usable_zone = any(zone.known for zone in zones)
         if has_usable_zone:
-            return self._share(size, zones, held, named_region)
+            return self._plan_level(size, zones, held, named_region)
         raise_if_only_cordons_close(zones, NO_ZONE)
-        return Share('zone', size, held, plan=None, region=named_region)
+        return LevelPlan('zone', size, held, distribution=None, region=named_region)
 
 
-def _outcome_for_named_zone(zone: str, task: Task) -> Outcome:
-    patch = placed_node(task.request, task.state, [{'zone': zone}])
+def _outcome_for_named_zone(zone: str, change: RequestedChange) -> Outcome:
+    patch = placed_node(change.request, change.state, [{'zone': zone}])
     reason = f'The profile asks for availability zone {zone}.'
-    warnings: list[str] = []
-    if task.state.cordons:
-        cordon = task.state.places.cordon_of(_region_of(task), without_host(zone))
-        warnings = warn_of_named(f'availability zone {zone}', cordon)
+    cordon = change.state.places.cordon_of(_region_of(change), without_host(zone))
+    warnings = warn_of_named(f'availability zone {zone}', cordon)
     return Outcome('SKIPPED', reason, nodes=patch, warnings=warnings)
 
 
-def _region_of(task: Task) -> str | None:
+def _region_of(change: RequestedChange) -> str | None:
     """Return the region whose zones are planned if no policy planned by region."""
-    action, state = task.request.action, task.state
+    action, state = change.request.action, change.state
     if action.action != actions.NODE_CREATE or action.node is None:
-        return task.request.cluster.profile.region
+        return change.request.cluster.profile.region
     # An earlier policy may have placed the node.
     new = structs.replace(action.node, data=state.node_data(action.node))
     return state.cloud.named_region_of(new)
@@ -194,11 +190,11 @@ def _held_in_region(region: str, held: Held[Location]) -> Held[str | None]:
     return Held(groups, by_zone(held.staying), by_zone(held.ranks))
 
 
-def _places(shares: Sequence[Share]) -> list[dict[str, Any]]:
+def _places(plans: Sequence[LevelPlan]) -> list[dict[str, Any]]:
     counts_by_place: list[dict[str, Any]] = []
-    for share in shares:
-        counts: dict[str | None, int] = {None: share.size.count}
-        if share.plan:
-            counts = dict(share.plan.counts.items())
-        counts_by_place += [{**share.place(zone), 'count': count} for zone, count in counts.items()]
+    for plan in plans:
+        counts: dict[str | None, int] = {None: plan.size.count}
+        if plan.distribution:
+            counts = dict(plan.distribution.counts.items())
+        counts_by_place += [{**plan.place(zone), 'count': count} for zone, count in counts.items()]
     return counts_by_place

@@ -10,15 +10,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Self
 
-from placement_worker.cloud.ports import ApiError
 from placement_worker.cloud.time_budget import TimeBudget
 from placement_worker.contract import actions
 from placement_worker.contract.model import Binding, CheckRequest, Cluster, Data, Node
 from placement_worker.contract.values import mapping_or_empty, text_or_none
-from placement_worker.errors import LoadBalancerFailed, NotAttached
+from placement_worker.errors import NotAttached
 from placement_worker.octavia.load_balancers import find_load_balancer, tags_of
 from placement_worker.octavia.pools import Pool
-from placement_worker.octavia.updater import Updater, cause
+from placement_worker.octavia.updater import Updater
 from placement_worker.policies.base import State
 from placement_worker.policies.load_balancing.properties import (
     STATUS_TIMEOUT_S,
@@ -150,10 +149,7 @@ class AttachedPool:
     def opened(self, subnet_id: str | None = None) -> Pool:
         lb_id = self.stored.load_balancer
         if self.stored.preexisting:  # Senlin stores the property, which may be a name
-            try:
-                balancer = find_load_balancer(self.updater, lb_id)
-            except ApiError as exc:
-                raise LoadBalancerFailed(cause(exc)) from exc
+            balancer = find_load_balancer(self.updater, lb_id)
             lb_id = balancer['id'] if balancer else lb_id
         return Pool(
             self.updater,

@@ -12,11 +12,12 @@ names no load balancer.
 import contextlib
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import msgspec
 
-from placement_worker.cloud.ports import ApiError, Cloud, Kind, OctaviaSettings
+from placement_worker.cloud.ports import ApiError, Cloud, OctaviaSettings
 from placement_worker.cloud.time_budget import TimeBudget
 from placement_worker.contract.model import BindRequest, Cluster, ClusterPatch, Node, NodePatch
 from placement_worker.contract.values import mapping_or_empty
@@ -130,13 +131,10 @@ class Attachment:
         properties, updater = self.properties, self.updater
         name, pool_id = properties.loadbalancer or '', properties.pool.id or ''
         monitor = properties.health_monitor.id if properties.health_monitor else None
-        try:
-            balancer = find_load_balancer(updater, name)
-            pool = find_object(updater, 'pool', pool_id)
-            if monitor is not None and find_object(updater, 'healthmonitor', monitor) is None:
-                raise InvalidInput(f'The cloud has no health monitor {monitor}.')
-        except ApiError as exc:
-            raise LoadBalancerFailed(cause(exc)) from exc
+        balancer = find_load_balancer(updater, name)
+        pool = find_object(updater, 'pool', pool_id)
+        if monitor is not None and find_object(updater, 'healthmonitor', monitor) is None:
+            raise InvalidInput(f'The cloud has no health monitor {monitor}.')
         if balancer is None:
             raise InvalidInput(f'The cloud has no load balancer {name}.')
         if pool is None or balancer['id'] not in parents_of(pool):
@@ -165,7 +163,7 @@ class Attachment:
 
     def _fill(self, balancer: LoadBalancer, located: Located, subnet_id: str) -> Outcome:
         cluster, is_attached = self.request.cluster, self._stored is not None
-        # At a first attachment, another policy wrote any `lb_member` that a node has.
+        # At a first attachment, any `lb_member` in a node's data was written by another policy.
         others = () if is_attached else (UNNAMED_POLICY,)
         attached = AttachedPool(
             StoredLoadBalancer(balancer.id, balancer.pool, self._is_preexisting),
@@ -173,11 +171,11 @@ class Attachment:
             self._tags,
             {node.id: node for node in cluster.nodes},
             MemberRecords.in_cluster(cluster, self.request.policy.id, others),
-            # A redelivery of a first request may be adding members in another worker.
+            # At a first attachment, another worker may handle a redelivery of this request.
             is_sole_writer=is_attached and not self._is_preexisting,
         )
         addition = MemberAddition(self.state, cluster.nodes, attached, repairs=True)
-        # All nodes of the cluster are located, so no rival is left to locate.
+        # `located` has all nodes, so the function that locates others finds none.
         return addition.run(attached.opened(subnet_id), lambda _: located)
 
     def _binding_data(self, balancer: LoadBalancer) -> dict[str, Any]:
@@ -214,8 +212,8 @@ class Attachment:
         has_written = bool(self.updater.statistics.writes)
         # The objects of a completed attachment stay. If this request expired before it wrote
         # anything, objects with its tags may belong to a later attachment by another worker.
-        may_be_others = has_expired and not has_written
-        if self._stored is None and not may_be_others:
+        may_belong_to_others = has_expired and not has_written
+        if self._stored is None and not may_belong_to_others:
             try:
                 budget = self.updater.budget.without_expiry()
                 self._remove_all(replace(self.updater, budget=budget))
@@ -319,25 +317,21 @@ def _missing(properties: LoadBalancingProperties, cloud: Cloud) -> Iterator[tupl
     pool, vip, balancer = properties.pool, properties.vip, properties.loadbalancer
     budget = TimeBudget(properties.lb_status_timeout, _LOOKUP_SETTINGS.clock)
     updater = Updater(cloud.octavia(None), _LOOKUP_SETTINGS, budget, '')
+    monitor = properties.health_monitor.id if properties.health_monitor else None
+    show = partial(find_object, updater)
     for path, name, look_up in (
-        ('pool.subnet', pool.subnet, lambda name: cloud.subnet(None, name)),
-        ('vip.subnet', vip.subnet, lambda name: cloud.subnet(None, name)),
-        ('vip.network', vip.network, lambda name: cloud.network(None, name)),
-        ('loadbalancer', balancer, lambda name: find_load_balancer(updater, name)),
+        ('pool.subnet', pool.subnet, partial(cloud.subnet, None)),
+        ('vip.subnet', vip.subnet, partial(cloud.subnet, None)),
+        ('vip.network', vip.network, partial(cloud.network, None)),
+        ('loadbalancer', balancer, partial(find_load_balancer, updater)),
+        ('pool.id', pool.id, partial(show, 'pool')),
+        ('health_monitor.id', monitor, partial(show, 'healthmonitor')),
+        ('flavor_id', properties.flavor_id, partial(show, 'flavor')),
+        ('availability_zone', properties.availability_zone, partial(show, 'availability_zone')),
     ):
         with contextlib.suppress(InvalidInput):
-            if name and look_up(name) is None:
+            if name is not None and look_up(name) is None:
                 yield path, name
-    monitor = properties.health_monitor.id if properties.health_monitor else None
-    parts: list[tuple[str, str | None, Kind]] = [
-        ('pool.id', pool.id, 'pool'),
-        ('health_monitor.id', monitor, 'healthmonitor'),
-        ('flavor_id', properties.flavor_id, 'flavor'),
-        ('availability_zone', properties.availability_zone, 'availability_zone'),
-    ]
-    for path, name, kind in parts:
-        if name is not None and find_object(updater, kind, name) is None:
-            yield path, name
 
 
 def _layout(properties: LoadBalancingProperties, cluster: Cluster, state: State) -> Layout:

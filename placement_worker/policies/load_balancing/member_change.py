@@ -182,7 +182,7 @@ class MemberChange(ABC):
                 **dict.fromkeys((node.id for node in self.nodes), cause(exc)),
             }
             plan = PoolPlan(PoolMembers([], ()), self.nodes)
-            result = PoolResult(plan, {}, {}, failed, unchanged=failed.keys())
+            result = PoolResult(plan, {}, {}, failed)
             patches = {} if self.dry_run else self._patches(result)
             reason = failure_text(self.failure, failed) if failed else cause(exc)
             raise LoadBalancerFailed(reason, self._details(result), patches) from exc

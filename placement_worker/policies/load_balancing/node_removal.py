@@ -8,8 +8,10 @@ Otherwise a node that the floor of a later pool spares would be missing in an ea
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
+
+from msgspec import structs
 
 from placement_worker.contract import actions, codec
 from placement_worker.contract.action_data import DELETION, ActionData
@@ -114,7 +116,7 @@ class NodeRemoval:
         victims = [*named, *(node.id for node in choice.victims)]
         outcome = self._leave(victims, self._with_candidates([*kept, *choice.victims]))
         of_size = victim_selection.warnings(choice, victims, size.count, request.cluster)
-        return replace(outcome, warnings=(*outcome.warnings, *of_size))
+        return structs.replace(outcome, warnings=(*outcome.warnings, *of_size))
 
     def _leave(self, victims: Sequence[str], data: Mapping[str, Any] | None) -> Outcome:
         """Remove the members of the victims that the floors let leave.
@@ -140,7 +142,7 @@ class NodeRemoval:
         counts = next((floor.details for floor in floors if floor.pool_id == pool.pool_id), {})
         if not outcome.details.get('removed'):
             warnings = []
-        outcome = replace(
+        outcome = structs.replace(
             outcome,
             data=data,
             details={**outcome.details, **counts},
@@ -153,7 +155,7 @@ class NodeRemoval:
         return bool(self.state.data.get('hooks'))
 
     def _attached(self, binding: Binding, properties: LoadBalancingProperties) -> AttachedPool:
-        state = replace(self.state, binding=binding)
+        state = structs.replace(self.state, binding=binding)
         return AttachedPool.for_check(properties, self.request, state)
 
     def _removal(self, attached: AttachedPool, node_ids: Sequence[str]) -> MemberRemoval:
@@ -196,7 +198,7 @@ class NodeRemoval:
         data = outcome.data or self.state.data
         deletion = ActionData(data).deletion.replanned(len(kept), candidates=list(kept))
         warning = f'{floor.explained(len(victims), len(kept))}; spared: {listed(spared, shortened)}'
-        return replace(
+        return structs.replace(
             outcome,
             data={**data, DELETION: deletion},
             details={

@@ -6,25 +6,22 @@ The binding's data holds the ids of the load balancer, a node's data the id of i
 :source: senlin/policies/lb_policy.py of Senlin 16.
 """
 
-from dataclasses import replace
-
+from msgspec import structs
 from typing_extensions import override
 
 from placement_worker.cloud.ports import Cloud
 from placement_worker.contract import actions
 from placement_worker.contract.action_data import CREATION
 from placement_worker.contract.model import Binding, BindRequest, CheckRequest, SupportStatus
-from placement_worker.contract.rpc import LOAD_BALANCING
+from placement_worker.contract.rpc import LOAD_BALANCING, SLOW_CHECKS
 from placement_worker.errors import InvalidInput, InvalidSpec
 from placement_worker.policies.base import (
-    AFTER,
     BEFORE,
     PROPERTIES,
     BindingOutcome,
     Outcome,
     Policy,
     State,
-    on,
     skipped,
 )
 from placement_worker.policies.load_balancing.attached_pool import STORED, AttachedPool, updater_for
@@ -71,22 +68,7 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
         '1.4': [SupportStatus('SUPPORTED', '2026.11')],
     }
     priority = 500
-    targets = on(
-        BEFORE,
-        actions.CLUSTER_SCALE_IN,
-        actions.CLUSTER_RESIZE,
-        actions.CLUSTER_DEL_NODES,
-        actions.CLUSTER_REPLACE_NODES,
-        actions.NODE_DELETE,
-    ) | on(
-        AFTER,
-        actions.CLUSTER_SCALE_OUT,
-        actions.CLUSTER_RESIZE,
-        actions.CLUSTER_ADD_NODES,
-        actions.CLUSTER_REPLACE_NODES,
-        actions.NODE_CREATE,
-        actions.NODE_RECOVER,
-    )
+    targets = SLOW_CHECKS
     profile_types = POOL_PROFILES
     stored_as = STORED
     after = frozenset(
@@ -125,7 +107,7 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
         node_ids = _created(request, state)
         if not node_ids:
             warnings = _warnings_of_creation(request, state)
-            return replace(skipped('No node was created.'), warnings=warnings)
+            return structs.replace(skipped('No node was created.'), warnings=warnings)
         attached = AttachedPool.for_check(self.properties, request, state)
         nodes = [attached.nodes[node_id] for node_id in node_ids if node_id in attached.nodes]
         unknown_ids = [node_id for node_id in node_ids if node_id not in attached.nodes]
@@ -149,7 +131,7 @@ class LoadBalancing(Policy[LoadBalancingProperties]):
         if not recovered or is_recreated or has_changes:
             return outcome
         warnings = [*outcome.warnings, *_warnings_of_recovery(request)]
-        return replace(outcome, outcome='SKIPPED', reason=IN_POOL, warnings=warnings)
+        return structs.replace(outcome, outcome='SKIPPED', reason=IN_POOL, warnings=warnings)
 
 
 def _created(request: CheckRequest, state: State) -> list[str]:

@@ -10,7 +10,6 @@ from placement_worker.errors import InvalidInput
 
 
 def refusal(read):
-    """Return the text of the error that a view raises."""
     with pytest.raises(InvalidInput) as refused:
         read()
     return str(refused.value)

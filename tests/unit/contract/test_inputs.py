@@ -2,7 +2,7 @@
 
 import pytest
 
-from placement_worker.contract import actions, inputs
+from placement_worker.contract import inputs
 from placement_worker.contract.inputs import (
     CandidateInputs,
     ReplaceInputs,
@@ -102,11 +102,6 @@ def test_inputs_that_do_not_fit_are_refused_with_path_and_finding(kind, inputs, 
 def test_unknown_inputs_are_keys_that_neither_action_nor_plugin_reads(action, keys, expected):
     """Keys of the action, of the engine and of plugins are known; some actions allow any key."""
     assert inputs.unknown_inputs(action, keys, {'drain_s'}) == expected
-
-
-def test_each_action_has_an_entry_of_its_inputs():
-    """No action of Senlin accepts any key only because the table lacks it."""
-    assert inputs.KEYS_BY_ACTION.keys() == actions.ALL
 
 
 @pytest.mark.parametrize(

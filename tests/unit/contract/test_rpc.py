@@ -9,17 +9,9 @@ import pytest
 from placement_worker.contract import codec
 from placement_worker.contract.caller import Caller
 from placement_worker.contract.model import CheckRequest
-from placement_worker.contract.rpc import (
-    LOAD_BALANCING,
-    METHODS,
-    POLICY_CHECK,
-    SLOW_CHECKS,
-    is_slow,
-    version_of,
-)
+from placement_worker.contract.rpc import LOAD_BALANCING, METHODS, POLICY_CHECK, is_slow, version_of
 from placement_worker.handlers.service import Endpoints
 from placement_worker.messaging.rpc_server import ExposedEndpoints
-from placement_worker.policies.load_balancing.policy import LoadBalancing
 from tests.factories import node, request, zone_policy
 
 BOUND = {**zone_policy(), 'spec': {'type': LOAD_BALANCING, 'version': '1.3'}}
@@ -53,12 +45,6 @@ def test_methods_are_all_that_the_server_exposes():
     }
 
     assert exposed == {method.name for method in METHODS}
-
-
-def test_slow_checks_equal_the_targets_of_the_load_balancing_policy():
-    """Each check that may wait for a load balancer goes to the slow topic, and no other check."""
-    assert LoadBalancing.name == LOAD_BALANCING
-    assert LoadBalancing.targets == SLOW_CHECKS
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,6 @@ def validator(name):
 
 
 def problems(name, message):
-    """Return where a message does not fit its schema."""
     return [f'{one.json_path}: {one.message}' for one in validator(name).iter_errors(message)]
 
 

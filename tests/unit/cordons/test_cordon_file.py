@@ -17,7 +17,6 @@ GOOD = '- {zone: az1, until: "2026-01-01T12:00:00Z"}\n'
 
 @pytest.fixture
 def path(tmp_path):
-    """The path of a cordon file that does not exist yet."""
     return tmp_path / 'cordons.yaml'
 
 
@@ -213,6 +212,14 @@ def test_edit_without_a_change_leaves_the_file_as_it_is(path):
 
     assert cordon_file.edit(str(path), list) is False
     assert path.stat().st_ino == before
+
+
+def test_file_at_its_limits_is_read(path):
+    """A file with as many cordons and bytes as are allowed is read."""
+    most = GOOD * 1000
+    path.write_text(most + '#' * (cordon_file.MAX_BYTES - len(most)))
+
+    assert len(zones(path)) == 1000
 
 
 @pytest.mark.parametrize(

@@ -76,6 +76,5 @@ def history(written, registry):
 
 
 def shrinking(count, *members, **more):
-    """Return a scale-in of a zone policy and a deletion policy."""
     policies = [zone_policy('a', 'b'), deletion_policy('OLDEST_FIRST')]
     return request('CLUSTER_SCALE_IN', policies, members, inputs={'count': count}, **more)

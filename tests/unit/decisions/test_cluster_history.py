@@ -12,13 +12,11 @@ from tests.unit.decisions.conftest import shrinking
 
 @pytest.fixture
 def clusters(written):
-    """Return a function that writes a log per list of lines and reads the clusters."""
     return lambda *logs: list(cluster_history.latest_clusters(written(*logs)))
 
 
 @pytest.fixture
 def read(written):
-    """Return a function that writes logs of these lines and reads decisions by a name."""
     return lambda name, *logs: cluster_history.decisions_about(written(*logs), name)
 
 

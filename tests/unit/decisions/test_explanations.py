@@ -13,7 +13,6 @@ from tests.factories import nodes, request
 
 
 def planned(data, *planned):
-    """Return the rows of a reply with this data and plans by zone."""
     decisions = [
         Decision('p', None, 'test-1.0', 1, 'APPLIED', '', 0, {'zones': zones}) for zones in planned
     ]
@@ -23,22 +22,21 @@ def planned(data, *planned):
 
 
 def zone_row(name, planned, final, note='', current=3):
-    """Return the row of a zone."""
     return {'name': name, 'current': current, 'planned': planned, 'final': final, 'note': note}
 
 
-def test_rows_that_a_later_policy_changed_have_the_counts_of_the_reply():
-    """The table agrees with the places of the nodes, and says what was planned before."""
+def test_rows_that_a_later_policy_changed_are_the_counts_of_the_reply():
+    """The table agrees with the places of the nodes."""
     plan = [zone_row('a', 2, 5), zone_row('b', 0, 3, 'at its cap'), zone_row('c', 1, 4)]
+    note = 'of a later policy'
 
-    assert planned({'creation': {'count': 4, 'zones': {'b': 2, 'c': 1, 'd': 1}}}, plan) == [
-        zone_row('a', 0, 3, '2 before a later policy'),
-        zone_row('b', 2, 5, 'at its cap, 0 before a later policy'),
-        zone_row('c', 1, 4),
-        {'name': 'd', 'planned': 1, 'note': 'of a later policy'},
+    assert planned({'creation': {'count': 3, 'zones': {'a': 2, 'c': 1}}}, plan) == plan
+    assert planned({'creation': {'count': 3, 'zones': {'d': 1, 'b': 2}}}, plan) == [
+        {'name': 'b', 'planned': 2, 'note': note},
+        {'name': 'd', 'planned': 1, 'note': note},
     ]
     assert planned({'deletion': {'count': 1, 'zones': {'a': 1}}}, [zone_row('a', 2, 1)]) == [
-        zone_row('a', 1, 2, '2 before a later policy')
+        {'name': 'a', 'planned': 1, 'note': note}
     ]
 
 
@@ -49,7 +47,8 @@ def test_rows_without_a_comparable_plan_stay():
     assert planned({'creation': {'count': 2}}, plan) == plan
     assert planned({'creation': {'zones': {}}, 'deletion': {'zones': {}}}, plan) == plan
     assert planned({'creation': {'count': 2, 'zones': {'a': 2}}}, twice) == twice
-    assert planned({'creation': {'zones': {'a': 1}}}, [{'name': 'a'}]) == [{'name': 'a'}]
+    no_zone = [zone_row('a', 2, 5), zone_row('-', 1, 4, 'no usable zone')]
+    assert planned({'creation': {'count': 3, 'zones': {'a': 2}}}, no_zone) == no_zone
     assert planned({}, 5) == planned({}, [5, {'name': 1}]) == []
 
 

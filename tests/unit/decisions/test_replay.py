@@ -14,9 +14,8 @@ from placement_worker.contract.rpc import Limits
 from placement_worker.decisions import replay
 from placement_worker.decisions.records import Entry
 from placement_worker.decisions.replay import Difference
-from placement_worker.policies.base import INTERFACE, Outcome, Policy, on
-from placement_worker.policies.registry import Registry
 from tests.factories import (
+    NOW,
     bind,
     connected,
     deletion_policy,
@@ -32,7 +31,6 @@ from tests.factories import (
 from tests.simulated_octavia import Lab, patched
 from tests.unit.decisions.conftest import CLOUD, recorded
 
-NOW = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
 SECRETS = ('trust-9', 'pw-1', 'pw-2', 'pw-3', 'pw_4', 'user-data-5', 'token-6')
 
 
@@ -91,35 +89,6 @@ def test_replay_gives_the_same_reply_without_a_cloud(decide, registry, asked, mo
     assert expected in (outcome['status'], outcome['reason'])
     assert entry(line).method == more.get('method', 'policy_check')
     assert replay.differences(entry(line), registry) == []
-
-
-class Clerk(Policy):
-    """Appends the time of the decision to the data of the action."""
-
-    interface = INTERFACE
-    name = 'test.policy.clerk'
-    versions = {'1.0': msgspec.defstruct('Properties', [], frozen=True)}
-    priority = 1
-    targets = on('BEFORE', 'CLUSTER_SCALE_OUT')
-
-    def check(self, request, state):
-        times = [*state.data.get('times', ()), state.now.isoformat()]
-        return Outcome('APPLIED', 'noted', data={**state.data, 'times': times})
-
-
-def test_replay_uses_the_recorded_time(decide):
-    """All policies of a decision get the same time, on replay that of the record."""
-    clerks = Registry([('test.policy.clerk-1.0', Clerk)])
-    clock = itertools.count()
-    spec = {'type': 'test.policy.clerk', 'version': '1.0'}
-    asked = request('CLUSTER_SCALE_OUT', [{'id': one, 'spec': spec} for one in ('p1', 'p2')])
-
-    line, reply = decide(
-        asked, registry=clerks, now=lambda: NOW + datetime.timedelta(microseconds=next(clock))
-    )
-
-    assert reply['action']['data']['times'] == [entry(line).at.isoformat()] * 2
-    assert replay.differences(entry(line), clerks) == []
 
 
 @pytest.mark.parametrize('method', ['acting_for', 'zones'])
@@ -268,6 +237,20 @@ def test_differences_of_a_decision_that_needs_more_than_its_record(registry, fie
     assert error in found.now['error'].values()
 
 
+@pytest.mark.parametrize('minutes', range(1, 8))
+def test_replay_uses_the_recorded_time(decide, registry, minutes):
+    """A decision has one time, which is recorded: a shortage is replayed to the byte later."""
+    policies = [redistributing(region_policy('R1', 'R2')), redistributing(zone_policy('a', 'b'))]
+    members = [refused(1, 'a', 'R1', minutes), node(3, physical_id='s1')]
+    asked = request('CLUSTER_SCALE_OUT', policies, members, inputs={'count': 3}, explain='full')
+    clock = itertools.count()  # the shortage ends between two readings
+
+    line, reply = decide(asked, now=lambda: NOW + datetime.timedelta(minutes=next(clock)))
+
+    assert 'short of capacity' in json.dumps(reply)
+    assert replay.differences(entry(line), registry) == []
+
+
 def test_record_masks_secrets_and_replays_the_same(decide, registry):
     """No secret is recorded at any depth, and the decision is the same without secrets."""
     url = 'https://user:pw-1@host/'
@@ -322,17 +305,3 @@ def test_differences_of_a_record_that_was_masked_less_are_none(decide, registry)
     older['reply']['nodes']['n1']['data']['db_pass'] = 'pw-2'
 
     assert replay.differences(entry(json.dumps(older).encode()), registry) == []
-
-
-@pytest.mark.parametrize('minutes', [1, 9, -(10**6)], ids=['waits', 'is probed', 'wrong clock'])
-@pytest.mark.parametrize('zones', [('a', 'b'), ('a',)], ids=['another zone', 'no other zone'])
-def test_replay_of_a_shortage_uses_the_recorded_time(decide, registry, minutes, zones):
-    """A decision with a shortage is replayed to the byte, however late."""
-    policies = [redistributing(region_policy('R1', 'R2')), redistributing(zone_policy(*zones))]
-    members = [refused(1, 'a', 'R1', minutes), refused(2, 'a', 'R1'), node(3, physical_id='s1')]
-    asked = request('CLUSTER_SCALE_OUT', policies, members, inputs={'count': 3}, explain='full')
-
-    line, reply = decide(asked, now=lambda: NOW)
-
-    assert 'short of capacity' in json.dumps(reply)
-    assert replay.differences(entry(line), registry) == []

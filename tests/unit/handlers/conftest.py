@@ -1,6 +1,5 @@
 """Endpoints over a small cloud, and what they send."""
 
-import datetime
 import itertools
 
 import msgspec
@@ -17,10 +16,9 @@ from placement_worker.events.types import (
 )
 from placement_worker.handlers.service import Endpoints, WorkerSettings
 from placement_worker.messaging.notifications import ended, started
+from tests.factories import NOW
 
 CLOUD = Inventory.parse({'zones': {'a': True, 'b': True, 'down': False}, 'regions': ['R1']}, 'test')
-
-NOW = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
 
 
 class Recorder:

@@ -47,7 +47,6 @@ class Scripted(Policy):
 
 
 def appending(word):
-    """Applied: adds a word to `data.words`."""
     return lambda state: Outcome(
         'APPLIED', word, data={**state.data, 'words': [*state.data.get('words', []), word]}
     )
@@ -111,7 +110,6 @@ def test_run_drops_a_deletion_that_a_growth_ignores_only_for_policies():
 
 
 def deleting(*names):
-    """Applied: names nodes for deletion."""
     return lambda state: Outcome(
         'APPLIED', 'named', data={**state.data, 'deletion': {'candidates': list(names)}}
     )
@@ -203,12 +201,12 @@ def test_run_merges_patches_for_later_policies():
         return Outcome('APPLIED', 'r', nodes={'n2': patch}, cluster=ClusterPatch({'c': 1}))
 
     def second(state):
-        seen.append(state.node_data(Node('n2', data={'mark': 0})))
+        seen.extend(state.node_data(Node(name, data={'mark': 0})) for name in ('n2', 'n3'))
         return Outcome('APPLIED', 'r', nodes={'n1': NodePatch({'mark': 2})})
 
     reply = run(first, second)
 
-    assert seen == [{'mark': 1}]
+    assert seen == [{'mark': 1}, {'mark': 0}]
     assert list(reply.nodes) == ['n1', 'n2']
     assert reply.cluster == ClusterPatch({'c': 1})
 
@@ -312,7 +310,11 @@ def test_two_policies_of_one_type_of_which_at_most_one_decides_pass(check, actio
 NOT_HANDLED = 'senlin.policy.deletion does not handle CLUSTER_SCALE_OUT BEFORE.'
 DERIVED = 'NODE_DELETE is a derived action: the policies decide on the action that it is part of.'
 OTHER_PROFILE = 'senlin.policy.zone_placement does not support profile type os.'
-WITH_HOOK = 'Derived Action with Lifecycle Hook'
+HEAT, NOVA = {'type': 'os.heat-1'}, {'type': 'os.nova.server'}
+IS_HEAT = f'{OTHER_PROFILE}heat-1.'
+NO_VERSION = f'{OTHER_PROFILE}nova.server (did you mean os.nova.server-1.0?).'
+OF_NODE = {'node': node(1)}
+CAUSES = 'RPC Request', 'Derived Action with Lifecycle Hook', '', None
 
 
 @pytest.mark.parametrize(
@@ -320,23 +322,15 @@ WITH_HOOK = 'Derived Action with Lifecycle Hook'
     [
         (deletion_policy(), 'CLUSTER_SCALE_IN', {}, None),
         (deletion_policy(), 'CLUSTER_SCALE_IN', {'cause': 'Derived Action'}, None),
-        *(
-            (deletion_policy(), 'NODE_DELETE', {'node': node(1), 'cause': cause}, None)
-            for cause in ('RPC Request', WITH_HOOK, '', None)
-        ),
+        *((deletion_policy(), 'NODE_DELETE', {**OF_NODE, 'cause': one}, None) for one in CAUSES),
         (deletion_policy(), 'CLUSTER_SCALE_OUT', {}, NOT_HANDLED),
-        (deletion_policy(), 'NODE_DELETE', {'node': node(1), 'cause': 'Derived Action'}, DERIVED),
-        *(
-            (
-                zone_policy('a'),
-                'CLUSTER_SCALE_OUT',
-                {'profile': {'id': 'p', 'type': f'os.{name}'}},
-                OTHER_PROFILE + rest,
-            )
-            for name, rest in (
-                ('heat.stack-1.0', 'heat.stack-1.0.'),
-                ('nova.server', 'nova.server (did you mean os.nova.server-1.0?).'),
-            )
+        (deletion_policy(), 'NODE_DELETE', {**OF_NODE, 'cause': 'Derived Action'}, DERIVED),
+        (zone_policy('a'), 'CLUSTER_SCALE_OUT', {'profile': HEAT}, IS_HEAT),
+        (
+            zone_policy('a'),
+            'CLUSTER_SCALE_OUT',
+            {'profile': {'type': 'os.nova.server'}},
+            NO_VERSION,
         ),
     ],
 )

@@ -6,8 +6,6 @@ from contextlib import closing
 import pytest
 
 from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.contract import codec
-from placement_worker.contract.model import CheckReply, CheckRequest
 from placement_worker.errors import InvalidRequest, PolicyTypeNotFound
 from placement_worker.handlers.in_process import InProcessCaller
 from tests.factories import request, zone_policy
@@ -22,14 +20,6 @@ def caller(registry):
 
 def _zones(reply):
     return reply.action.data['creation']['zones']
-
-
-def test_check_of_a_decoded_request_returns_the_reply_as_an_object(caller):
-    """A request that is already an object gets the reply that its JSON gets."""
-    reply = caller.policy_check_decoded(codec.decode(GROWTH, CheckRequest))
-
-    assert isinstance(reply, CheckReply)
-    assert _zones(reply) == {'a': 1}
 
 
 def test_over_another_cloud_leaves_the_caller_unchanged(caller):

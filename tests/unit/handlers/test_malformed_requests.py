@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from placement_worker import errors
-from placement_worker.contract import actions
+from placement_worker.contract.inputs import KEYS_BY_ACTION
 from placement_worker.contract.rpc import Limits
 from placement_worker.errors import InvalidRequest
 from placement_worker.handlers.service import Endpoints, WorkerSettings
@@ -81,7 +81,7 @@ MAPS = st.dictionaries(
 
 
 @given(
-    action=st.sampled_from(sorted(actions.ALL)),
+    action=st.sampled_from(sorted(KEYS_BY_ACTION)),
     data=MAPS,
     inputs=MAPS
     | st.dictionaries(st.sampled_from(['adjustment_type', 'number', 'count', 'strict']), ANYTHING),

@@ -133,26 +133,26 @@ def test_rebalance_chooses_victims_as_a_deletion_does(plan, criteria, options, c
     assert (reply['steps'][0]['delete'][0]['reason'] == 'unhealthy') is (len(changes[0]) == 0)
 
 
+IN_TWO = [zone_policy('az1', 'az2')]
+KEEPING = deletion_policy(reduce_desired_capacity=False)
+GROWS = (
+    'The deletion policy does not reduce the desired capacity: each step increases it; set it to 2 '
+    'after the last step'
+)
+STRICT = spreading(IN_TWO[0], mode='strict')
+MAY_REFUSE = (
+    'Version 1.1 of senlin.policy.zone_placement with `spread` in mode strict may refuse a '
+    'scale-out: use mode best_effort until the last step is done'
+)
+NO_PLACE = 'The place of 1 node is unknown; not moved: n3'
+
+
 @pytest.mark.parametrize(
     ('policies', 'members', 'warning'),
     [
-        (
-            [zone_policy('az1', 'az2')],
-            [*nodes(az1=1, az2=1), node(3)],
-            'The place of 1 node is unknown; not moved: n3',
-        ),
-        (
-            [zone_policy('az1', 'az2'), deletion_policy(reduce_desired_capacity=False)],
-            nodes(az1=2),
-            'The deletion policy does not reduce the desired capacity: each step increases it; set '
-            'it to 2 after the last step',
-        ),
-        (
-            [spreading(zone_policy('az1', 'az2'), mode='strict')],
-            nodes(az1=6),
-            'Version 1.1 of senlin.policy.zone_placement with `spread` in mode strict may refuse a '
-            'scale-out: use mode best_effort until the last step is done',
-        ),
+        (IN_TWO, [*nodes(az1=1, az2=1), node(3)], NO_PLACE),
+        ([*IN_TWO, KEEPING], nodes(az1=2), GROWS),
+        ([STRICT], nodes(az1=6), MAY_REFUSE),
     ],
 )
 def test_rebalance_warns_of_what_its_steps_cannot_do(plan, policies, members, warning):
@@ -180,8 +180,7 @@ def test_rebalance_omits_moves_below_the_minimum_gain(plan):
     assert plan({**asked, 'options': {'min_gain': 0.05}})['steps'] == []
 
 
-TOO_FEW = 'No enabled zone or region placement policy applies to the cluster.'
-IN_TWO = [zone_policy('az1', 'az2')]
+NO_POLICY = 'No enabled zone or region placement policy applies to the cluster.'
 AT_MAX_SIZE = (
     'The cluster has 4 nodes, and its max_size is 4: a rebalance creates nodes before it deletes '
     'others; increase max_size to at least 5'
@@ -206,8 +205,8 @@ TWICE = (
         (IN_TWO, {'max_size': 4}, 1000, AT_MAX_SIZE),
         (IN_TWO, {}, 4, AT_MAX_NODES),
         (IN_TWO, {'min_size': 5}, 1000, BELOW_MIN_SIZE),
-        ([], {}, 1000, TOO_FEW),
-        ([zone_policy('az1', enabled=False)], {}, 1000, TOO_FEW),
+        ([], {}, 1000, NO_POLICY),
+        ([zone_policy('az1', enabled=False)], {}, 1000, NO_POLICY),
         ([zone_policy('az1'), {**zone_policy('az2'), 'id': 'other'}], {}, 1000, TWICE),
         ([zone_policy('az9')], {}, 1000, 'No availability zone found available.'),
         ([region_policy('R9')], {}, 1000, 'No region is found usable.'),
@@ -222,7 +221,8 @@ def test_rebalance_that_is_impossible_is_an_error(plan, policies, cluster, max_n
 
 def test_rebalance_with_little_room_has_smaller_steps(plan):
     """The maximum size limits the surge, with a warning."""
-    reply = plan(rebalance_of(IN_TWO, nodes(az1=4), options={'max_surge': 2}, max_size=5))
+    sizes = {'min_size': 4, 'max_size': 5}
+    reply = plan(rebalance_of(IN_TWO, nodes(az1=4), options={'max_surge': 2}, **sizes))
 
     assert [len(step['create']) for step in reply['steps']] == [1, 1]
     assert reply['warnings'] == [

@@ -1,19 +1,13 @@
 """Rules of requests that their types do not express."""
 
-import msgspec
 import pytest
 
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.contract import codec
-from placement_worker.contract.model import CheckRequest, Cluster
+from placement_worker.contract.model import Cluster
 from placement_worker.handlers.request_validation import KNOWN_STATUSES, misspelled_statuses
 from placement_worker.handlers.service import Endpoints
 from tests.factories import deletion_policy, node, nodes, request, zone_policy
-
-
-def check(action, members=(), **more):
-    return msgspec.convert(request(action, [], list(members), **more), CheckRequest)
-
 
 WITHOUT_VERSION = {'profile': {'id': 'p', 'type': 'os.nova.server'}}
 OTHER_PROFILE = {'profile': {'id': 'p', 'type': 'os.heat.stack-1.0'}}

@@ -24,7 +24,6 @@ from tests.events import Events
 from tests.factories import (
     NOW,
     bind,
-    changed,
     deletion_policy,
     node,
     nodes,
@@ -48,13 +47,6 @@ def test_policy_check_replies_in_the_form_of_the_request(endpoints):
     )
     assert isinstance(reply, CheckReply)
     assert msgspec.to_builtins(reply) == plain
-
-
-def test_policy_check_ignores_unknown_keys(endpoints):
-    """Keys that the contract does not list do not change the reply."""
-    extra = changed(GOOD, lambda r: (r.update(dryrun=True), r['cluster'].update(status='ACTIVE')))
-
-    assert endpoints.policy_check(extra) == endpoints.policy_check(GOOD)
 
 
 def test_policy_check_in_any_order_of_nodes_gives_the_same_reply(endpoints):
@@ -131,18 +123,6 @@ def test_policy_check_needs_credentials_if_a_policy_is_consulted(
     expected = {'status': status, 'reason': reason or 'Completed policy checking.'}
     assert reply['action']['data'] == {'kept': 1, **expected}
     assert [d['outcome'] for d in reply['decisions']] == ([] if reason else ['SKIPPED'])
-
-
-def test_policy_check_notifies_start_and_end(endpoints, outbox):
-    """A check is notified at its start and at its end."""
-    reply = endpoints.policy_check(GOOD, 'req-1')
-
-    common = {'request_id': 'req-1', 'target': 'BEFORE', 'cluster': {'id': 'c1'}}
-    action = {'id': 'act-1', 'action': 'CLUSTER_SCALE_IN'}
-    assert outbox.sent == [
-        ('policy_check.start', {**common, 'action': action}),
-        ('policy_check.end', {**reply, **common}),
-    ]
 
 
 def test_policy_validate_fills_in_defaults(endpoints):

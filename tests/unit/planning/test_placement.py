@@ -19,7 +19,7 @@ from placement_worker.planning.sizing import Size
 A, B = Place('a'), Place('b')
 LOST = Place('b', available=False)
 UNKNOWN = None
-WEIGHTS = st.sampled_from([1, 2, 3, 50, 100, 300])
+WEIGHTS = st.sampled_from([1, 2, 3, 50, 100, 300]) | st.integers(1, 10**9)
 NOON = datetime.datetime(2026, 11, 22, 12, tzinfo=datetime.UTC)
 WAITING, PROBING = Shortage(1, NOON, 0), Shortage(1, NOON, 1)
 
@@ -33,13 +33,11 @@ def shrink(places, groups, count, staying=None, ranks=None):
 
 
 def total(groups):
-    """Return place -> number of nodes of all groups."""
     names = {name for group in groups for name in group}
     return {name: sum(group.get(name, 0) for group in groups) for name in names}
 
 
 def removed(plan):
-    """Return place -> number of nodes that leave by a plan."""
     return {**plan.counts, **({UNKNOWN: plan.unplaced} if plan.unplaced else {})}
 
 
@@ -256,8 +254,6 @@ def test_rows_of_a_deletion_note_the_number_of_protected_nodes():
 @pytest.mark.parametrize(
     ('place', 'note'),
     [
-        (Place('a', shortage=WAITING), 'short of capacity until 2026-11-22T12:00:00Z'),
-        (Place('a', shortage=PROBING), 'short of capacity: one probe'),
         (Place('a', cap=1, shortage=PROBING), 'short of capacity: one probe, at its cap'),
         (Place('a', available=False, shortage=WAITING), 'unavailable'),
     ],
@@ -288,47 +284,33 @@ def refused(text, hour):
 
 
 WAITS = '(short of capacity until 2026-11-22T12:00:00Z)'
+NEXT = 'the next probe is possible at 2026-11-22T12:00:00Z'
+EARLIEST = f'b {WAITS}; {NEXT}'.replace('T12', 'T09')
+PROBED = 'b (short of capacity: one probe)'
+SHORT_A, PROBED_B = Place('a', shortage=WAITING), Place('b', shortage=PROBING)
+SHORT_B = Place('b', shortage=Shortage(2, NOON.replace(hour=9), 0))
+FAILED_A = Place('a', shortage=refused('first', 10))
+FAILED_B = Place('b', shortage=refused('No "host"\n' + 'x' * 191, 11))
+LATEST = f'the latest failure was "No "host"\\n{"x" * 190}..."'
+SHORT_C, FULL_A = Place('c', shortage=WAITING), Place('a', cap=1, shortage=WAITING)
 
 
 @pytest.mark.parametrize(
     ('places', 'count', 'reason'),
     [
-        (
-            [
-                Place('a', shortage=WAITING),
-                Place('b', shortage=Shortage(2, NOON.replace(hour=9), 0)),
-            ],
-            3,
-            f'No node can be created: a {WAITS}, b (short of capacity until 2026-11-22T09:00:00Z); '
-            'the next probe is possible at 2026-11-22T09:00:00Z',
-        ),
-        (
-            [Place('a', shortage=WAITING), Place('b', shortage=PROBING)],
-            3,
-            f'Only 1 of 3 nodes can be created: a {WAITS}, b (short of capacity: one probe); '
-            'the next probe is possible at 2026-11-22T12:00:00Z',
-        ),
+        ([SHORT_A, SHORT_B], 3, f'No node can be created: a {WAITS}, {EARLIEST}'),
+        ([SHORT_A, PROBED_B], 3, f'Only 1 of 3 nodes can be created: a {WAITS}, {PROBED}; {NEXT}'),
         (
             [Place('a', shortage=PROBING), LOST],
             2,
             'Only 1 of 2 nodes can be created: a (short of capacity: one probe), b (unavailable)',
         ),
         (
-            [
-                Place('a', shortage=refused('first', 10)),
-                Place('b', shortage=refused('No "host"\n' + 'x' * 191, 11)),
-                Place('c', shortage=WAITING),
-            ],
+            [FAILED_A, FAILED_B, SHORT_C],
             1,
-            f'No node can be created: a {WAITS}, b {WAITS}, c {WAITS}; '
-            f'the latest failure was "No "host"\\n{"x" * 190}..."; '
-            'the next probe is possible at 2026-11-22T12:00:00Z',
+            f'No node can be created: a {WAITS}, b {WAITS}, c {WAITS}; {LATEST}; {NEXT}',
         ),
-        (
-            [Place('a', cap=1, shortage=WAITING)],
-            2,
-            'There is no feasible plan to handle all nodes.',
-        ),
+        ([FULL_A], 2, 'There is no feasible plan to handle all nodes.'),
     ],
     ids=['all wait', 'one is probed', 'none waits', 'a quote', 'a cap leaves no room either'],
 )

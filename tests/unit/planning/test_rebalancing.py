@@ -6,9 +6,6 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement_worker.contract.action_data import CREATION
-from placement_worker.planning.placement import plan_for
-from placement_worker.planning.places import Held, Place
 from placement_worker.planning.rebalancing import (
     NO_WEIGHT,
     Holding,
@@ -18,7 +15,6 @@ from placement_worker.planning.rebalancing import (
     steps,
     transfers,
 )
-from placement_worker.planning.sizing import Size
 
 WEIGHTS = st.one_of(st.sampled_from([1, 50, 100, 200, 300]), st.integers(1, 10**9))
 ANY = 99  # a maximum that no place reaches
@@ -27,10 +23,6 @@ ANY = 99  # a maximum that no place reaches
 def region(name, weight, zones, most=ANY):
     held, fixed = sum(one.held for one in zones), sum(one.fixed for one in zones)
     return Region(Holding(name, weight, held, fixed, most), zones)
-
-
-def zones(*counts):
-    return [Holding(f'az{i}', 100, count, 0, ANY) for i, count in enumerate(counts, 1)]
 
 
 def moves(holdings):
@@ -202,33 +194,3 @@ def test_steps_hold_all_transfers_within_surge_and_caps_and_lower_the_imbalance(
         counts.update(one.destination for one in step.transfers)
         assert all(number <= most[name] for name, number in in_regions(counts).items())
         counts.subtract(one.source for one in step.transfers)
-
-
-@given(clouds(), st.integers(1, 4))
-def test_steps_between_regions_are_scale_outs(regions, surge):
-    """Placement creates the nodes of a transfer between regions where the step says."""
-    for step in steps(regions, transfers(regions), surge):
-        source, destination, _ = step.transfers[0]
-        assert source[0] == destination[0] or step.scale_out
-
-
-@given(with_unlisted(), st.integers(1, 4))
-def test_steps_are_scale_outs_if_placement_creates_the_nodes_in_their_places(holdings, surge):
-    """The first step is a scale-out exactly if its new nodes are those of a plan."""
-    listed = [Place(one.name, one.weight, one.most) for one in holdings if one.weight]
-    held = {one.name: one.held for one in holdings if one.weight}
-    regions = [region(None, 1, holdings)]
-    for step in itertools.islice(steps(regions, transfers(regions), surge), 1):
-        counts = Counter(zone for _, (_, zone), _ in step.transfers)
-        plan = plan_for(Size(CREATION, len(step.transfers)), listed, Held([held]))
-        assert step.scale_out == (plan.counts == counts)
-
-
-def test_steps_within_one_of_two_regions_are_no_scale_outs():
-    """A scale-out would create the node in the first region, whose zones are even."""
-    regions = [region('A', 100, zones(2, 2)), region('B', 100, zones(4, 0))]
-
-    found = list(steps(regions, transfers(regions), 1))
-
-    assert [step.scale_out for step in found] == [False, False]
-    assert [one.destination for step in found for one in step.transfers] == [('B', 'az2')] * 2

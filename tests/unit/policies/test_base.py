@@ -10,9 +10,9 @@ import msgspec
 import pytest
 
 from placement_worker.cloud.snapshot import Snapshot
-from placement_worker.contract import actions
 from placement_worker.contract.action_data import ActionData
-from placement_worker.contract.model import Action, CheckRequest, Node, NodePatch
+from placement_worker.contract.inputs import KEYS_BY_ACTION
+from placement_worker.contract.model import Action, CheckRequest, NodePatch
 from placement_worker.planning.victims import Members
 from placement_worker.policies.base import BEFORE, Outcome, Policy, State, on
 from tests.factories import NOW, node, request
@@ -88,7 +88,7 @@ def test_page_for_authors_lists_each_action():
     items = section.partition('\n* ')[2].partition('\nA policy ')[0]
     listed = re.findall(r'``(\w+)``', items)
 
-    assert sorted(listed) == sorted(actions.ALL)
+    assert sorted(listed) == sorted(KEYS_BY_ACTION)
 
 
 def test_examples_of_the_page_for_authors_work():
@@ -101,20 +101,13 @@ def test_examples_of_the_page_for_authors_work():
     assert ended.returncode == 0, ended.stdout + ended.stderr
 
 
-def test_node_data_has_the_changes_of_earlier_policies():
-    """The data of a node are those of the latest patch, or of the request without one."""
-    patched, other = Node(id='n1', data={'a': 1}), Node(id='n2', data={'b': 2})
-    state = State({}, None, 10, NOW, nodes={'n1': NodePatch(data={'a': 3})})
-
-    assert (state.node_data(patched), state.node_data(other)) == ({'a': 3}, {'b': 2})
-
-
 def test_protected_has_the_nodes_of_cluster_action_and_patches():
-    """A node is protected by its entry in the cluster, by the action's node, or by a patch."""
-    members = [node(1, metadata={'protected': 'true'}), *(node(number) for number in (2, 3, 4))]
+    """A node is protected by its entry in the cluster, the action's node, or the latest patch."""
+    members = [node(1, metadata={'protected': 'true'}), *map(node, (2, 3, 4))]
+    members.append(node(5, data={'protected': True}))
     newer = node(2, data={'protected': True})
     asked = msgspec.convert(request('NODE_DELETE', [], members, node=newer), CheckRequest)
-    patches = {'n3': NodePatch({'protected': True})}
+    patches = {'n3': NodePatch({'protected': True}), 'n5': NodePatch({})}
     state = State({}, None, 10, NOW, nodes=patches, members=Members(asked.cluster.nodes))
 
     assert list(state.protected(asked)) == ['n1', 'n2', 'n3']

@@ -27,6 +27,7 @@ from tests.factories import (
     spreading,
     zone_policy,
 )
+from tests.unit.policies.strategies import members_in
 
 ZONES, REGIONS = ('a', 'b', 'c'), ('R1', 'R2')
 CLOUD = {
@@ -40,7 +41,6 @@ UNTIL = NOW + datetime.timedelta(days=1)
 
 
 def cordon(**more):
-    """A cordon that lasts a day."""
     return Cordon(until=more.pop('until', UNTIL), **more)
 
 
@@ -72,54 +72,31 @@ def rows(reply, kind='zones'):
     return {row['name']: row for row in reply['decisions'][0]['details'][kind]}
 
 
+IN_A, IN_B = {'zones': {'a': 2}}, {'zones': {'b': 2}}
+IN_R2, IN_C = {'regions': {'R2': 2}}, {'places': [{'region_name': 'R2', 'zone': 'c', 'count': 2}]}
+A_UNAVAILABLE, A_UNKNOWN = {'zones': {'a': False, 'b': True}}, {'zones': {'b': True}}
+ON_A, ON_B = cordon(zone='a'), cordon(zone='b')
+NO_ZONE_OF_R1 = f'no usable zone: zone a is {NOTE}, zone b of region R1 is {NOTE}'
+
+
 @pytest.mark.parametrize(
     ('policies', 'cordons', 'cloud', 'creation', 'notes'),
     [
-        (
-            [A_AND_B],
-            [cordon(zone='a', reason='new switches')],
-            CLOUD,
-            {'zones': {'b': 2}},
-            {'a': f'{NOTE} (new switches)', 'b': ''},
-        ),
-        (
-            [A_AND_B],
-            [cordon(zone='a', region='R1')],
-            CLOUD,
-            {'zones': {'b': 2}},
-            {'a': NOTE, 'b': ''},
-        ),
-        ([A], [cordon(zone='a', region='R2')], CLOUD, {'zones': {'a': 2}}, {'a': ''}),
-        ([A], [cordon(zone='a', until=NOW)], CLOUD, {'zones': {'a': 2}}, {'a': ''}),
-        (
-            [region_policy(('R1', 900), 'R2')],
-            [cordon(region='R1', reason='upgrade')],
-            CLOUD,
-            {'regions': {'R2': 2}},
-            {'R1': f'{NOTE} (upgrade)', 'R2': ''},
-        ),
+        ([A_AND_B], [cordon(zone='a', reason='move')], CLOUD, IN_B, {'a': f'{NOTE} (move)'}),
+        ([A_AND_B], [cordon(zone='a', region='R1')], CLOUD, IN_B, {'a': NOTE}),
+        ([A], [cordon(zone='a', region='R2')], CLOUD, IN_A, {}),
+        ([A], [cordon(zone='a', until=NOW)], CLOUD, IN_A, {}),
+        ([R1_AND_R2], [cordon(region='R1', reason='move')], CLOUD, IN_R2, {'R1': f'{NOTE} (move)'}),
         (
             [R1_AND_R2, zone_policy('a', 'b', 'c')],
-            [cordon(zone='a'), cordon(zone='b', region='R1')],
+            [ON_A, cordon(zone='b', region='R1')],
             CLOUD,
-            {'places': [{'region_name': 'R2', 'zone': 'c', 'count': 2}]},
-            {'R1': f'no usable zone: zone a is {NOTE}, zone b of region R1 is {NOTE}', 'R2': ''},
+            IN_C,
+            {'R1': NO_ZONE_OF_R1},
         ),
         # The end of the cordon would not open the zone.
-        (
-            [A_AND_B],
-            [cordon(zone='a')],
-            {'zones': {'a': False, 'b': True}},
-            {'zones': {'b': 2}},
-            {'a': f'unavailable, {NOTE}', 'b': ''},
-        ),
-        (
-            [A_AND_B],
-            [cordon(zone='a')],
-            {'zones': {'b': True}},
-            {'zones': {'b': 2}},
-            {'b': '', 'a': 'unknown to the cloud'},
-        ),
+        ([A_AND_B], [ON_A], A_UNAVAILABLE, IN_B, {'a': f'unavailable, {NOTE}'}),
+        ([A_AND_B], [ON_A], A_UNKNOWN, IN_B, {'a': 'unknown to the cloud'}),
     ],
     ids=[
         *('zone', 'zone of home', 'zone elsewhere', 'ended', 'region', 'all zones of a region'),
@@ -132,18 +109,28 @@ def test_creation_goes_to_the_places_without_a_cordon(policies, cordons, cloud, 
 
     found = reply['action']['data']['creation']
     assert {key: found[key] for key in creation} == creation
-    shown = rows(reply, 'zones' if 'b' in notes or 'a' in notes else 'regions')
-    assert {name: row['note'] for name, row in shown.items()} == notes
-    assert [row['usable'] for row in shown.values()] == [not note for note in notes.values()]
+    shown = rows(reply, 'regions' if R1_AND_R2 in policies else 'zones').items()
+    assert {name: row['note'] for name, row in shown if row['note']} == notes
+    assert {name for name, row in shown if not row['usable']} == set(notes)
 
 
 NO_ZONE = 'No availability zone found available'
 NO_REGION = 'No region is found usable'
+INFEASIBLE = 'There is no feasible plan to handle all nodes.'
 PLANNED = {'creation': {'count': 3, 'regions': {'R1': 3}}}
-A_IS_OUT, ALL_OUT = {'zones': {'a': False, 'b': True}}, {'zones': {'a': False, 'b': False}}
 R1_IS_OUT = {'regions': {'R1': {'zones': {'a': False}}, 'R2': {'zones': {'a': True}}}}
-OF_R1 = cordon(region='R1')
+ALL_UNAVAILABLE = {'zones': {'a': False, 'b': False}}
+ON_R1, ON_BOTH = cordon(region='R1'), f'zone a is {NOTE}, zone b is {NOTE}'
+FIRE = cordon(zone='a', reason='fire \x1b[2J')
 FULL = region_policy(('R1', 100, 1))
+SHORT = (
+    'No node can be created: a (unavailable), b (short of capacity until 2026-01-01T12:04:00Z); '
+    'the latest failure was "No valid host was found. There are not enough hosts available."; '
+    'the next probe is possible at 2026-01-01T12:04:00Z'
+)
+SKEWED = 'Zone b would hold 4 nodes, ideal 2.0, allowed skew 1: zone a is unavailable'
+IN_SHORT = {'cloud': A_UNAVAILABLE, 'members': [refused(9, 'b')]}
+STRICT = spreading(A_AND_B, mode='strict')
 
 
 @pytest.mark.parametrize(
@@ -151,67 +138,46 @@ FULL = region_policy(('R1', 100, 1))
     [
         (
             [A_AND_B],
-            [cordon(zone='a', reason='fire \x1b[2J'), cordon(zone='b')],
+            [FIRE, ON_B],
             {},
             f'{NO_ZONE}: zone a is {NOTE} (fire \\u001b[2J), zone b is {NOTE}',
         ),
         (
             [R1_AND_R2],
-            [cordon(region='R2', reason='flood'), OF_R1],
+            [cordon(region='R2', reason='flood'), ON_R1],
             {},
             f'{NO_REGION}: region R1 is {NOTE}, region R2 is {NOTE} (flood)',
         ),
-        (
-            [region_policy('R1'), A_AND_B],
-            [cordon(zone='a'), cordon(zone='b')],
-            {},
-            f'{NO_ZONE}: zone a is {NOTE}, zone b is {NOTE}',
-        ),
-        ([R1_AND_R2, zone_policy('b')], [OF_R1], {}, f'{NO_ZONE}: region R1 is {NOTE}'),
-        ([A_AND_B], [OF_R1], {}, f'{NO_ZONE}: region R1 is {NOTE}'),
-        ([A], [OF_R1], {'data': PLANNED}, f'{NO_ZONE}: region R1 is {NOTE}'),
+        ([region_policy('R1'), A_AND_B], [ON_A, ON_B], {}, f'{NO_ZONE}: {ON_BOTH}'),
+        ([R1_AND_R2, zone_policy('b')], [ON_R1], {}, f'{NO_ZONE}: region R1 is {NOTE}'),
+        ([A_AND_B], [ON_R1], {}, f'{NO_ZONE}: region R1 is {NOTE}'),
+        ([A], [ON_R1], {'data': PLANNED}, f'{NO_ZONE}: region R1 is {NOTE}'),
         # An operator who lifts a named cordon gets the node.
-        ([A_AND_B], [cordon(zone='a')], {'cloud': ALL_OUT}, f'{NO_ZONE}.'),
+        ([A_AND_B], [ON_A], {'cloud': ALL_UNAVAILABLE}, f'{NO_ZONE}.'),
         (
             [R1_AND_R2, A],
-            [OF_R1, cordon(region='R2')],
+            [ON_R1, cordon(region='R2')],
             {'cloud': R1_IS_OUT},
             f'{NO_REGION}: region R2 is {NOTE}',
         ),
-        ([region_policy('R1'), A], [OF_R1], {'cloud': R1_IS_OUT}, f'{NO_ZONE}.'),
-        (
-            [redistributing(A_AND_B)],
-            [cordon(zone='a')],
-            {'cloud': A_IS_OUT, 'members': [refused(9, 'b')]},
-            'No node can be created: a (unavailable), b (short of capacity until '
-            '2026-01-01T12:04:00Z); the latest failure was "No valid host was found. There are not '
-            'enough hosts available."; the next probe is possible at 2026-01-01T12:04:00Z',
-        ),
-        (
-            [FULL],
-            [OF_R1],
-            {'members': [node(1, 'a', 'R1')]},
-            'There is no feasible plan to handle all nodes.',
-        ),
-        (
-            [spreading(A_AND_B, mode='strict')],
-            [cordon(zone='a')],
-            {'cloud': A_IS_OUT, 'members': nodes(b=1)},
-            'Zone b would hold 4 nodes, ideal 2.0, allowed skew 1: zone a is unavailable',
-        ),
+        ([region_policy('R1'), A], [ON_R1], {'cloud': R1_IS_OUT}, f'{NO_ZONE}.'),
+        ([redistributing(A_AND_B)], [ON_A], IN_SHORT, SHORT),
+        ([FULL], [ON_R1], {'members': [node(1, 'a', 'R1')]}, INFEASIBLE),
+        ([FULL], [ON_R1], {}, f'{NO_REGION}: region R1 is {NOTE}'),
+        ([STRICT], [ON_A], {'cloud': A_UNAVAILABLE, 'members': nodes(b=1)}, SKEWED),
     ],
     ids=[
         *('zones', 'regions', 'zones of a region', 'region with the zone', 'home region'),
         *('planned', 'unavailable zones', 'one region with a zone', 'no usable zone'),
-        *('shortage', 'cap', 'skew'),
+        *('shortage', 'cap', 'below the cap', 'skew'),
     ],
 )
 def test_creation_that_fails_names_the_cordons_whose_end_would_help(
     policies, cordons, more, reason
 ):
     """The error names place, end and reason of each of these cordons, escaped."""
-    cloud = more.get('cloud', CLOUD)
-    more = {key: value for key, value in more.items() if key != 'cloud'}
+    more = {**more}
+    cloud = more.pop('cloud', CLOUD)
 
     reply = decide(scale_out(*policies, count=3, **more), *cordons, cloud=cloud)
 
@@ -221,57 +187,44 @@ def test_creation_that_fails_names_the_cordons_whose_end_would_help(
     assert named == [True] * reason.count(NOTE)
 
 
+A_HOST, ZONE_C = {'availability_zone': 'a:host1'}, {'availability_zone': 'c'}
+IN_R1 = {'context': {'region_name': 'R1'}}
+
+
 @pytest.mark.parametrize(
-    ('policy', 'properties', 'own', 'warning'),
+    ('policies', 'properties', 'own', 'asked', 'cordoned', 'regions'),
     [
-        (
-            zone_policy('a', 'b'),
-            {'availability_zone': 'a:host1'},
-            {'zone': 'a'},
-            f'The profile asks for availability zone a:host1, and zone a is {NOTE}',
-        ),
-        (
-            region_policy('R1'),
-            {'context': {'region_name': 'R1'}},
-            {'region': 'R1'},
-            f'The profile asks for region R1, and region R1 is {NOTE}',
-        ),
+        ([A_AND_B], A_HOST, {'zone': 'a'}, 'availability zone a:host1', 'zone a', None),
+        ([region_policy('R1')], IN_R1, {'region': 'R1'}, 'region R1', 'region R1', None),
+        # Region placement does not refuse the zone, either.
+        ([R1_AND_R2, A], ZONE_C, {'zone': 'c'}, 'availability zone c', 'zone c', {'R2': 1}),
     ],
-    ids=['zone', 'region'],
+    ids=['zone', 'region', 'region of the zone'],
 )
-def test_new_node_with_cordoned_place_in_its_profile_is_skipped_with_warning(
-    policy, properties, own, warning
+def test_new_node_with_a_cordoned_place_in_its_profile_is_created_there_with_a_warning(
+    policies, properties, own, asked, cordoned, regions
 ):
     """The user's choice stands, and the reply warns of the cordon."""
     profile = {'type': 'os.nova.server-1.0', 'properties': properties}
 
-    reply = decide(request(NEW, [policy], node={'id': 'new', 'profile': profile}), cordon(**own))
+    reply = decide(request(NEW, policies, node={'id': 'new', 'profile': profile}), cordon(**own))
 
-    assert [one['outcome'] for one in reply['decisions']] == ['SKIPPED']
-    assert reply['warnings'] == [f'{warning}; the node is created there all the same']
+    assert reply['decisions'][-1]['outcome'] == 'SKIPPED'
+    assert reply['action']['data'].get('creation', {}).get('regions') == regions
+    assert reply['warnings'] == [
+        f'The profile asks for {asked}, and {cordoned} is {NOTE}; the node is created there all '
+        'the same'
+    ]
 
 
-def test_new_node_with_cordoned_zone_in_its_profile_gets_a_region():
-    """A zone that the user names is refused by no policy, with region placement as well."""
-    profile = {'type': 'os.nova.server-1.0', 'properties': {'availability_zone': 'c'}}
-    policies = [region_policy('R1', 'R2'), zone_policy('a')]
-
-    reply = decide(request(NEW, policies, node={'id': 'new', 'profile': profile}), cordon(zone='c'))
-
-    assert reply['action']['data']['creation']['regions'] == {'R2': 1}
-    assert len(reply['warnings']) == 1
+OF_REGIONS = [node(n, None, 'R2' if n < 5 else 'R1') for n in range(1, 10)]
 
 
 @pytest.mark.parametrize(
     ('policies', 'members', 'evacuated', 'deletion'),
     [
         ([A_AND_B], nodes(a=5, b=3), {'zone': 'b'}, {'zones': {'a': 1, 'b': 3}}),
-        (
-            [R1_AND_R2, deletion_policy()],
-            [node(n, None, 'R2' if n < 5 else 'R1') for n in range(1, 10)],
-            {'region': 'R2'},
-            {'candidates': ['n1', 'n2', 'n3', 'n4']},
-        ),
+        ([R1_AND_R2], OF_REGIONS, {'region': 'R2'}, {'regions': {'R2': 4}}),
         ([A_AND_B], nodes(a=5, b=3), {'region': 'R1'}, {'zones': {'a': 3, 'b': 1}}),
     ],
     ids=['zone', 'region', 'all zones'],
@@ -279,10 +232,14 @@ def test_new_node_with_cordoned_zone_in_its_profile_gets_a_region():
 def test_evacuated_place_is_emptied_before_others_lose_nodes(
     policies, members, evacuated, deletion
 ):
-    """Healthy nodes of an evacuated place leave before healthy nodes of fuller places."""
+    """Healthy nodes of an evacuated place leave before healthy nodes of fuller places.
+
+    Of two cordons of the place, the last end and the stronger effect count.
+    """
     asked = scale_in(*policies, members=members, count=4)
 
-    reply = decide(asked, cordon(**evacuated, evacuate=True, reason='move'))
+    ends_early = cordon(**evacuated, until=NOW + datetime.timedelta(hours=1), evacuate=True)
+    reply = decide(asked, cordon(**evacuated, reason='move'), ends_early)
 
     found = reply['action']['data']['deletion']
     assert {key: found[key] for key in deletion} == deletion
@@ -349,19 +306,8 @@ def cordons(draw, **fixed):
     return drawn
 
 
-@st.composite
-def clusters(draw):
-    """Draw nodes in known, unlisted and unknown places, some unhealthy or protected."""
-    return [
-        node(
-            number,
-            draw(st.sampled_from([*ZONES, 'x', None])),
-            draw(st.sampled_from([*REGIONS, None])),
-            status=draw(st.sampled_from(['ACTIVE', 'ACTIVE', 'ERROR'])),
-            metadata=draw(st.sampled_from([None, None, {'protected': 'true'}])),
-        )
-        for number in range(1, draw(st.integers(2, 13)))
-    ]
+STATES = [{}, {}, {'status': 'ERROR'}, {'metadata': {'protected': 'true'}}]
+CLUSTERS = members_in([*ZONES, 'x', None], [*REGIONS, None], STATES)
 
 
 POLICIES = st.sampled_from(
@@ -376,7 +322,7 @@ POLICIES = st.sampled_from(
 @settings(max_examples=3 * settings.default.max_examples)
 @given(
     given=cordons(),
-    members=clusters(),
+    members=CLUSTERS,
     policies=POLICIES | POLICIES.map(lambda policies: [*map(redistributing, policies)]),
     count=st.integers(1, 9),
 )
@@ -393,9 +339,7 @@ def test_no_node_is_created_in_a_cordoned_place(given, members, policies, count)
 
 
 @settings(max_examples=2 * settings.default.max_examples)
-@given(
-    given=cordons(evacuate=False), members=clusters(), policies=POLICIES, count=st.integers(1, 9)
-)
+@given(given=cordons(evacuate=False), members=CLUSTERS, policies=POLICIES, count=st.integers(1, 9))
 def test_cordon_without_evacuation_changes_no_deletion(given, members, policies, count):
     """The victims are those of the same deletion without cordons."""
     asked = scale_in(*policies, deletion_policy(), members=members, count=count)
@@ -404,7 +348,7 @@ def test_cordon_without_evacuation_changes_no_deletion(given, members, policies,
 
 
 @settings(max_examples=2 * settings.default.max_examples)
-@given(members=clusters(), count=st.integers(1, 9), cordoned=st.sampled_from(ZONES))
+@given(members=CLUSTERS, count=st.integers(1, 9), cordoned=st.sampled_from(ZONES))
 def test_evacuated_zone_loses_its_nodes_first_within_each_group(members, count, cordoned):
     """No node of a listed zone leaves while an unprotected one of its group stays in the
     evacuated zone.
@@ -417,7 +361,7 @@ def test_evacuated_zone_loses_its_nodes_first_within_each_group(members, count, 
 
     victims = set(reply['action']['data'].get('deletion', {}).get('candidates', ()))
     for status in ('ERROR', 'ACTIVE'):
-        group = [one for one in members if one['status'] == status and not one['metadata']]
+        group = [one for one in members if one['status'] == status and 'metadata' not in one]
         staying = [one for one in group if _zone(one) == cordoned and one['id'] not in victims]
         others = [
             one for one in group if _zone(one) in set(ZONES) - {cordoned} and one['id'] in victims
@@ -447,6 +391,11 @@ REGION = (
     'The cordon of {} has no effect: the cloud has no region Eats (did you mean "East"?); there '
     'are East, West; correct the cordon file'
 )
+
+
+IN_BOTH = ZONE.format('', 'region East, region West', 'east-1, east-2, west-1', OTHER)
+IN_EAST = ZONE.format(' of region East', 'region East', 'east-1, east-2', '')
+IN_EATS = REGION.format('zone east-1 of region Eats')
 
 
 class Recording:
@@ -483,28 +432,13 @@ def warnings(caplog):
     [
         # A misspelled cordon leaves a place of the policy open.
         ([zone_policy('east-1')], {'zone': 'eastt-1'}, True, OF_ZONE),
-        (
-            BOTH,
-            {'zone': 'eastt-1'},
-            True,
-            ZONE.format('', 'region East, region West', 'east-1, east-2, west-1', OTHER),
-        ),
-        (
-            BOTH,
-            {'zone': 'eastt-1', 'region': 'East'},
-            True,
-            ZONE.format(' of region East', 'region East', 'east-1, east-2', ''),
-        ),
+        (BOTH, {'zone': 'eastt-1'}, True, IN_BOTH),
+        (BOTH, {'zone': 'eastt-1', 'region': 'East'}, True, IN_EAST),
         ([region_policy('East')], {'region': 'Eats'}, True, REGION.format('region Eats')),
         # Only the operator learns of a cordon that does not concern the cluster.
         ([zone_policy('east-2')], {'zone': 'eastt-1'}, False, OF_ZONE),
         ([region_policy('West')], {'region': 'Eats'}, False, REGION.format('region Eats')),
-        (
-            BOTH,
-            {'zone': 'east-1', 'region': 'Eats'},
-            False,
-            REGION.format('zone east-1 of region Eats'),
-        ),
+        (BOTH, {'zone': 'east-1', 'region': 'Eats'}, False, IN_EATS),
         # None is called unknown without a response of its part of the cloud.
         ([zone_policy('east-1', 'east-2')], {'zone': 'east-1'}, False, None),
         ([zone_policy('east-1')], {'zone': 'east-9', 'region': 'West'}, False, None),

@@ -2,10 +2,9 @@
 
 import pytest
 
-from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.contract.action_data import CREATION, DELETION
 from placement_worker.contract.rpc import Limits
-from placement_worker.handlers.service import Endpoints, WorkerSettings
+from placement_worker.handlers.service import WorkerSettings
 from placement_worker.planning.sizing import Size
 from placement_worker.policies.shared_placement import summary
 from tests.factories import deletion_policy, node, nodes, region_policy, request, zone_policy
@@ -64,45 +63,30 @@ def test_details_have_a_row_per_listed_and_unlisted_zone(check):
     ]
 
 
+ON_A_HOST = [node(1, 'a:host1'), node(2, 'b'), node(3, 'b')]
+NO_REGION = [*regional(R1=2), node(3, 'a')]
+AT_HOME = [*nodes(a=2), *(node(n, 'a', 'R2') for n in (3, 4, 5))]
+HOME = {'regions': ['R1', 'R2'], 'home_region': 'R1'}
+NO_PLACE = {'regions': {}, 'zones': {}, 'places': []}
+
+
 @pytest.mark.parametrize(
-    ('asked', 'cloud', 'deletion'),
+    ('policies', 'members', 'cloud', 'deletion'),
     [
-        # Nodes of unknown zone leave first and count under no zone.
-        (
-            request(IN, [A], [node(1, 'a'), node(2), node(3)], inputs={'count': 3}),
-            {'zones': ['a']},
-            {'count': 3, 'zones': {'a': 1}},
-        ),
         # A node that was created on a named host of a zone is in that zone.
-        (
-            request(IN, [ZONES], [node(1, 'a:host1'), node(2, 'b'), node(3, 'b')]),
-            {'zones': ['a', 'b']},
-            {'count': 1, 'zones': {'b': 1}},
-        ),
-        # Nodes in a region that Keystone no longer knows are deleted first.
-        (
-            request(IN, [REGIONS], regional(R1=3, R2=1)),
-            {'regions': ['R1']},
-            {'count': 1, 'regions': {'R2': 1}},
-        ),
+        ([ZONES], ON_A_HOST, {'zones': ['a', 'b']}, {'zones': {'b': 1}}),
         # Nodes of unknown region leave before a plan by region takes any.
-        (
-            request(IN, [region_policy('R1'), ZONES], [*regional(R1=2), node(3, 'a')]),
-            {'regions': ONE_ZONE_EACH},
-            {'count': 1, 'regions': {}, 'zones': {}, 'places': []},
-        ),
+        ([region_policy('R1'), ZONES], NO_REGION, {'regions': ONE_ZONE_EACH}, NO_PLACE),
         # Nodes of the home region are not deleted before nodes that the policy placed elsewhere.
-        (
-            request(IN, [REGIONS], [*nodes(a=2), *(node(n, 'a', 'R2') for n in (3, 4, 5))]),
-            {'regions': ['R1', 'R2'], 'home_region': 'R1'},
-            {'count': 1, 'regions': {'R2': 1}},
-        ),
+        ([REGIONS], AT_HOME, HOME, {'regions': {'R2': 1}}),
     ],
-    ids=['unknown zone', 'host', 'lost region', 'unknown region', 'home region'],
+    ids=['host', 'unknown region', 'home region'],
 )
-def test_deletion_counts_the_nodes_of_each_place(check, asked, cloud, deletion):
+def test_deletion_counts_the_nodes_of_each_place(check, policies, members, cloud, deletion):
     """A deletion follows the places of the nodes as the cloud has them now."""
-    assert check(asked, **cloud)['action']['data']['deletion'] == deletion
+    reply = check(request(IN, policies, members), **cloud)
+
+    assert reply['action']['data']['deletion'] == {'count': 1, **deletion}
 
 
 def test_node_create_records_the_zone_and_keeps_other_data(check):
@@ -176,38 +160,32 @@ def test_reasons_of_a_resize_name_the_bound_that_limits_it(check, inputs, bounds
     assert 'limited' not in reply['action']['data']['reason']
 
 
+IN_BOTH = {'regions': {'R1': 1, 'R2': 1}}
+
+
 @pytest.mark.parametrize(
-    ('asked', 'cloud', 'creation'),
+    ('policies', 'members', 'count', 'more', 'cloud', 'creation'),
     [
         # Without region placement, the zones are those of the region in the cluster's profile.
-        (request(OUT, [ZONES], profile=profile('R2')), ONE_ZONE_EACH, {'zones': {'b': 1}}),
+        ([ZONES], [], 1, {'profile': profile('R2')}, ONE_ZONE_EACH, {'zones': {'b': 1}}),
         # Nodes that precede the policy count towards the cap of their region.
-        (
-            request(OUT, [capped(4, -1)], nodes(az2=4), inputs={'count': 2}),
-            ['R1', 'R2'],
-            {'regions': {'R2': 2}},
-        ),
+        ([capped(4, -1)], nodes(az2=4), 2, {}, ['R1', 'R2'], {'regions': {'R2': 2}}),
         # A region without an available listed zone gets no node.
-        (
-            request(OUT, BOTH, [node(1, 'a', 'R1'), node(2, 'a', 'R2')], inputs={'count': 3}),
-            R2_IS_OUT,
-            {'regions': {'R1': 3}, 'zones': {'a': 1, 'b': 2}},
-        ),
+        (BOTH, regional(R1=1), 3, {}, R2_IS_OUT, {'regions': {'R1': 3}, 'zones': {'a': 2, 'b': 1}}),
         # Zones do not matter to region placement unless zone placement is bound, enabled, and
         # supports the profile type.
-        *(
-            (asked, R2_IS_OUT, {'regions': {'R1': 1, 'R2': 1}})
-            for asked in (
-                request(OUT, [REGIONS], inputs={'count': 2}),
-                request(OUT, [REGIONS, {**ZONES, 'enabled': False}], inputs={'count': 2}),
-                request(OUT, BOTH, inputs={'count': 2}, profile={'type': 'os.heat.stack-1.0'}),
-            )
-        ),
+        ([REGIONS], [], 2, {}, R2_IS_OUT, IN_BOTH),
+        ([REGIONS, {**ZONES, 'enabled': False}], [], 2, {}, R2_IS_OUT, IN_BOTH),
+        (BOTH, [], 2, {'profile': {'type': 'os.heat.stack-1.0'}}, R2_IS_OUT, IN_BOTH),
     ],
     ids=['profile', 'old nodes', 'no zone', 'alone', 'disabled', 'other profile'],
 )
-def test_creation_is_planned_over_regions_and_their_zones(check, asked, cloud, creation):
+def test_creation_is_planned_over_regions_and_their_zones(
+    check, policies, members, count, more, cloud, creation
+):
     """Each region gets its share if a node can be created there."""
+    asked = request(OUT, policies, members, inputs={'count': count}, **more)
+
     found = created(check(asked, regions=cloud, home_region='R1'))
 
     assert {key: found[key] for key in creation} == creation
@@ -231,36 +209,23 @@ UNKNOWN_ZONE = f'{UNKNOWN}availability zone "gone"; it has "a", "b", "q"'
 UNKNOWN_B = f'{UNKNOWN}availability zone "b"; it has "a", "q"'
 
 
+UNKNOWN_R1 = f'{UNKNOWN}region "R1"; it has "R9"'
+# The prescribed reason hides the numbers, so a warning has them.
+ASKED_20 = 'The action asks to remove 20 nodes, but the placement policy finds 3'
+NOT_THREE = 'Expected a plan for 2 nodes, got one for 3 - at `$.action.data.deletion.regions`'
+OF_THREE = {'deletion': {'count': 2, 'regions': {'R1': 3}}}
+IN_GONE = node(9, profile=profile(zone='gone'))
+
+
 @pytest.mark.parametrize(
     ('asked', 'regions', 'reason', 'warnings'),
     [
-        (
-            request(OUT, [region_policy('R1')]),
-            ['R9'],
-            'No region is found usable.',
-            [f'{UNKNOWN}region "R1"; it has "R9"'],
-        ),
+        (request(OUT, [region_policy('R1')]), ['R9'], 'No region is found usable.', [UNKNOWN_R1]),
         (request(OUT, BOTH), NO_ZONES, NO_ZONE, [UNKNOWN_B]),
         (request(NEW, BOTH, node=node(9)), NO_ZONES, NO_ZONE, [UNKNOWN_B]),
-        (
-            request(NEW, BOTH, node=node(9, profile=profile(zone='gone'))),
-            R2_IS_OUT,
-            NO_ZONE,
-            [UNKNOWN_ZONE],
-        ),
-        # The prescribed reason hides the numbers, so a warning has them.
-        (
-            request(IN, [A], nodes(a=3), inputs={'count': 20}),
-            ONE_ZONE_EACH,
-            INFEASIBLE,
-            ['The action asks to remove 20 nodes, but the placement policy finds 3'],
-        ),
-        (
-            request(IN, [A], nodes(a=5), data={'deletion': {'count': 2, 'regions': {'R1': 3}}}),
-            ONE_ZONE_EACH,
-            'Expected a plan for 2 nodes, got one for 3 - at `$.action.data.deletion.regions`',
-            [],
-        ),
+        (request(NEW, BOTH, node=IN_GONE), R2_IS_OUT, NO_ZONE, [UNKNOWN_ZONE]),
+        (request(IN, [A], nodes(a=3), inputs={'count': 20}), ONE_ZONE_EACH, INFEASIBLE, [ASKED_20]),
+        (request(IN, [A], nodes(a=5), data=OF_THREE), ONE_ZONE_EACH, NOT_THREE, []),
     ],
     ids=[
         *('unknown regions', 'no zone', 'no zone for a node', 'no zone of the profile'),
@@ -320,49 +285,48 @@ def test_named_place_is_recorded_in_the_data_of_the_node(check):
     assert reply['nodes'] == {'n9': {'data': {'placement': placed, 'other': 1}}}
 
 
+def in_profile(region=None, zone=None):
+    return node(9, profile=profile(region, zone))
+
+
 @pytest.mark.parametrize(
-    ('asked', 'regions', 'placement'),
+    ('policies', 'members', 'new', 'more', 'regions', 'placement'),
     [
         # A zone of the profile decides about the region, listed or not.
         *(
-            (
-                request(
-                    NEW, BOTH, regional(**{region: 1}), node=node(9, profile=profile(zone=zone))
-                ),
-                R2_IS_OUT,
-                {'region_name': region, 'zone': zone},
-            )
+            (BOTH, regional(**{region: 1}), in_profile(zone=zone), {}, R2_IS_OUT, (region, zone))
             for zone, region in (('q', 'R2'), ('q:host', 'R2'), ('b', 'R1'))
         ),
         # A node without a profile of its own is created from the cluster's.
         (
-            request(NEW, [zone_policy('b')], node=node(9), profile=profile(zone='a')),
+            [zone_policy('b')],
+            [],
+            node(9),
+            {'profile': profile(zone='a')},
             ONE_ZONE_EACH,
-            {'zone': 'a'},
+            (None, 'a'),
         ),
         # A region that the policy does not list takes any number of nodes.
-        (
-            request(NEW, [capped(0)], regional(R9=4), node=node(9, profile=profile('R9'))),
-            ['R1', 'R9'],
-            {'region_name': 'R9'},
-        ),
+        ([capped(0)], regional(R9=4), in_profile('R9'), {}, ['R1', 'R9'], ('R9', None)),
         # A node that has its place already is not patched.
-        (request(NEW, [A], node=node(9, 'a')), ONE_ZONE_EACH, None),
+        ([A], [], node(9, 'a'), {}, ONE_ZONE_EACH, None),
         # An empty zone in a profile counts as absent.
-        (request(NEW, [A], node=node(9), profile=profile(zone='')), ONE_ZONE_EACH, {'zone': 'a'}),
+        ([A], [], node(9), {'profile': profile(zone='')}, ONE_ZONE_EACH, (None, 'a')),
         # Zones are looked up in the region of the profile.
-        (
-            request(NEW, BOTH, node=node(9, profile=profile('R2'))),
-            ONE_ZONE_EACH,
-            {'region_name': 'R2', 'zone': 'b'},
-        ),
+        (BOTH, [], in_profile('R2'), {}, ONE_ZONE_EACH, ('R2', 'b')),
     ],
 )
-def test_place_of_a_node_follows_the_place_that_its_profile_names(check, asked, regions, placement):
+def test_place_of_a_node_follows_the_place_that_its_profile_names(
+    check, policies, members, new, more, regions, placement
+):
     """A profile that names one of region and zone restricts the other one."""
+    asked = request(NEW, policies, members, node=new, **more)
+
     reply = check(asked, regions=regions, home_region='R1')
 
-    assert reply['nodes'] == ({'n9': {'data': {'placement': placement}}} if placement else {})
+    region, zone = placement or (None, None)
+    placed = {'n9': {'data': node(9, zone, region)['data']}}
+    assert reply['nodes'] == (placed if placement else {})
 
 
 @pytest.mark.parametrize(('cap', 'status'), [(-1, 'OK'), (3, 'OK'), (2, 'ERROR'), (0, 'ERROR')])
@@ -383,14 +347,12 @@ def test_named_region_that_is_full_is_an_error(check, cap, status):
 
 
 @pytest.mark.parametrize('policy', [region_policy('R1'), A])
-def test_named_place_in_a_cluster_of_the_largest_size_is_an_error(registry, policy):
+def test_named_place_in_a_cluster_of_the_largest_size_is_an_error(check, policy):
     """A node that names its place does not exceed the size limit of clusters either."""
     new = node(9, profile=profile('R1', 'a'))
-    endpoints = Endpoints(
-        Inventory(), registry, WorkerSettings(limits=lambda: Limits(nodes_per_cluster=2))
-    )
+    asked = request(NEW, [policy], [node(1), node(2)], node=new)
 
-    reply = endpoints.policy_check(request(NEW, [policy], [node(1), node(2)], node=new))
+    reply = check(asked, settings=WorkerSettings(limits=lambda: Limits(nodes_per_cluster=2)))
 
     assert (reply['action']['data']['status'], reply['nodes']) == ('ERROR', {})
     assert reply['action']['data']['reason'] == (
@@ -432,42 +394,47 @@ SENTENCE = 'The place of {} of {} is unknown; the plan does not count them: {}'
 LOST = [*nodes(a=2), node(3), node(6), node(4, data={'placment': {'zone': 'a'}}), node(5)]
 
 
+SOME_LOST = SENTENCE.format(4, '6 nodes', 'n3, n4, n5, ...')
+IN_REGIONS = {'regions': ONE_ZONE_EACH}
+OF_BOTH = [*regional(R1=1), node(2, 'b', 'R2'), node(3, None, 'R2')]
+NEW_IN_R1 = {'node': in_profile('R1')}
+ONE_ROW = [(1, 0, 1)]
+
+
 @pytest.mark.parametrize(
-    ('asked', 'counts', 'warning'),
+    ('asked', 'cloud', 'counts', 'warning'),
     [
-        (
-            request(OUT, [ZONES], LOST, inputs={'count': 2}),
-            [('zones', 4, [(4, 0, 4)])],
-            SENTENCE.format(4, '6 nodes', 'n3, n4, n5, ...'),
-        ),
+        (request(OUT, [ZONES], LOST), {}, [('zones', 4, [(4, 0, 4)])], SOME_LOST),
         (
             request(IN, [ZONES], LOST, inputs={'count': 3}),
+            {},
             [('zones', 4, [(4, 3, 1)])],
-            SENTENCE.format(4, '6 nodes', 'n3, n4, n5, ...'),
+            SOME_LOST,
         ),
         (
             request(OUT, [REGIONS], [node(1, None, 'R1'), node(2)]),
-            [('regions', 1, [(1, 0, 1)])],
+            IN_REGIONS,
+            [('regions', 1, ONE_ROW)],
             SENTENCE.format(1, '2 nodes', 'n2'),
         ),
         (
-            request(OUT, BOTH, [*regional(R1=1), node(2, 'b', 'R2'), node(3, None, 'R2')]),
-            [('regions', 0, []), ('zones', 1, [(1, 0, 1)])],
+            request(OUT, BOTH, OF_BOTH),
+            IN_REGIONS,
+            [('regions', 0, []), ('zones', 1, ONE_ROW)],
             SENTENCE.format(1, '3 nodes', 'n1'),
         ),
         (
-            request(NEW, [A], regional(R1=1, R2=1), node=node(9, profile=profile('R1'))),
-            [('zones', 1, [(1, 0, 1)])],
+            request(NEW, [A], regional(R1=1, R2=1), **NEW_IN_R1),
+            IN_REGIONS,
+            [('zones', 1, ONE_ROW)],
             SENTENCE.format(1, '2 nodes', 'n1'),
         ),
     ],
     ids=['growth', 'shrinkage', 'regions', 'zone of a region', 'new node'],
 )
-def test_plan_names_the_nodes_of_unknown_place(check, asked, counts, warning):
+def test_plan_names_the_nodes_of_unknown_place(check, asked, cloud, counts, warning):
     """Details, a row and a warning count the nodes that a plan cannot place."""
-    regions = {} if len(asked['cluster']['nodes']) == 6 else {'regions': ONE_ZONE_EACH}
-
-    reply = check(asked, zones=['a', 'b'], **regions)
+    reply = check(asked, zones=['a', 'b'], **cloud)
 
     assert reply['warnings'] == [warning]
     for number, (key, unplaced, expected) in enumerate(counts):

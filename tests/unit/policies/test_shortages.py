@@ -57,54 +57,42 @@ ZONES = spreading(redistributing(zone_policy('a', 'b', 'c')), max_skew=9)
 
 PROBE = 'short of capacity: one probe'
 IGNORING = redistributing(zone_policy('a', 'b', 'c'), mode='ignore')
+NOW_FULL, LATER = [refused(7, 'a')], [refused(number, 'a', minutes=5) for number in (7, 8)]
+CREATED_SINCE = [refused(7, 'a', minutes=30), node(9, 'a', created_at='2026-01-01T11:50:00Z')]
+IN_THE_FUTURE = [refused(7, 'a', minutes=-(10**6))]
+ONCE = ' (1 failed attempt)'
+WRONG_CLOCK = ' (failed at an unknown time or in the future; check the clock of the engine)'
+ONE_EACH = {'a': 1, 'b': 1, 'c': 1}
 
 
 @pytest.mark.parametrize(
-    ('policy', 'members', 'creation', 'row', 'warning'),
+    ('policy', 'members', 'creation', 'current', 'note', 'cause'),
     [
         # The other zones take the share of a full zone, whose failed node is not counted.
-        (ZONES, [refused(7, 'a')], {'b': 2, 'c': 1}, (0, UNTIL), f'{UNTIL} (1 failed attempt)'),
+        (ZONES, NOW_FULL, {'b': 2, 'c': 1}, 0, UNTIL, ONCE),
         # After the delay one node is created in the zone, however many it is short of.
-        (
-            ZONES,
-            [refused(7, 'a', minutes=5), refused(8, 'a', minutes=5)],
-            {'a': 1, 'b': 1, 'c': 1},
-            (0, PROBE),
-            f'{PROBE} (1 failed attempt)',
-        ),
+        (ZONES, LATER, ONE_EACH, 0, PROBE, ONCE),
         # A node that was created after the delay ends the shortage.
-        (
-            ZONES,
-            [refused(7, 'a', minutes=30), node(9, 'a', created_at='2026-01-01T11:50:00Z')],
-            {'a': 3},
-            (1, ''),
-            None,
-        ),
+        (ZONES, CREATED_SINCE, {'a': 3}, 1, '', None),
         # A clock that is wrong delays no node.
-        (
-            ZONES,
-            [refused(7, 'a', minutes=-(10**6))],
-            {'a': 1, 'b': 1, 'c': 1},
-            (0, PROBE),
-            f'{PROBE} (failed at an unknown time or in the future; check the clock of the engine)',
-        ),
+        (ZONES, IN_THE_FUTURE, ONE_EACH, 0, PROBE, WRONG_CLOCK),
         # Other modes count failed nodes.
-        (zone_policy('a', 'b', 'c'), [refused(7, 'a')], {'a': 3}, (1, ''), None),
-        (IGNORING, [refused(7, 'a')], {'a': 3}, (1, ''), None),
+        (zone_policy('a', 'b', 'c'), NOW_FULL, {'a': 3}, 1, '', None),
+        (IGNORING, NOW_FULL, {'a': 3}, 1, '', None),
         # A node that failed for another reason is no evidence.
-        (ZONES, [refused(7, 'a', status_reason='Quota exceeded')], {'a': 3}, (0, ''), None),
+        (ZONES, [refused(7, 'a', status_reason='Quota exceeded')], {'a': 3}, 0, '', None),
     ],
     ids=[*('waits', 'probe', 'after a probe', 'wrong clock', 'version 1.0', 'ignore'), 'quota'],
 )
 def test_place_that_refused_a_node_gets_none_until_the_delay_has_passed(
-    policy, members, creation, row, warning
+    policy, members, creation, current, note, cause
 ):
     """After the delay a node is created in the zone as a probe; row and warning say so."""
     reply = decide(scale_out(3, policy, members=[*nodes(b=3, c=3), *members]))
 
     assert created(reply) == creation
-    assert (rows(reply)['a']['current'], rows(reply)['a']['note']) == row
-    assert reply['warnings'] == ([f'Zone a is {warning}'] if warning else [])
+    assert (rows(reply)['a']['current'], rows(reply)['a']['note']) == (current, note)
+    assert reply['warnings'] == ([f'Zone a is {note}{cause}'] if cause else [])
 
 
 def test_deletion_is_planned_without_shortages():
@@ -141,27 +129,24 @@ BOTH = (redistributing(region_policy('R1', 'R2')), redistributing(zone_policy('a
 
 
 OF_R1 = redistributing(region_policy(('R1', 300), 'R2'))
+IN_A, IN_B = refused(1, 'a', 'R1'), refused(2, 'b', 'R1')
+OF_A, OF_B = ('Zone a of region R1', 'Zone b of region R1')
 
 
 @pytest.mark.parametrize(
     ('policies', 'members', 'creation', 'warnings'),
     [
         # Region placement alone observes the regions of failed nodes, whatever their zones.
-        ([OF_R1], [refused(1, 'a', 'R1')], {'R2': 4}, ['Region R1']),
+        ([OF_R1], [IN_A], {'R2': 4}, ['Region R1']),
         # A region with another zone keeps its share.
-        (BOTH, [refused(1, 'a', 'R1')], {'R1 b': 2, 'R2 a': 1, 'R2 d': 1}, ['Zone a of region R1']),
+        (BOTH, [IN_A], {'R1 b': 2, 'R2 a': 1, 'R2 d': 1}, [OF_A]),
         # A region whose zones all wait gets no node, and one node if a zone can be probed.
+        (BOTH, [IN_A, IN_B], {'R2 a': 2, 'R2 d': 2}, ['Region R1']),
         (
             BOTH,
-            [refused(1, 'a', 'R1'), refused(2, 'b', 'R1')],
-            {'R2 a': 2, 'R2 d': 2},
-            ['Region R1'],
-        ),
-        (
-            BOTH,
-            [refused(1, 'a', 'R1'), refused(2, 'b', 'R1', minutes=9)],
+            [IN_A, refused(2, 'b', 'R1', minutes=9)],
             {'R1 b': 1, 'R2 a': 2, 'R2 d': 1},
-            ['Region R1', 'Zone a of region R1', 'Zone b of region R1'],
+            ['Region R1', OF_A, OF_B],
         ),
     ],
     ids=['regions alone', 'one zone', 'both zones wait', 'one zone is probed'],
@@ -314,18 +299,16 @@ def test_deletion_without_new_evidence_records_nothing(asked):
     assert decide(asked)['cluster'] is None
 
 
+OF_NODE = {'action': 'NODE_DELETE', 'node': refused(4, 'a'), 'inputs': {}}
+
+
 @pytest.mark.parametrize(
     ('asked', 'attempts'),
     [
         # The next attempt after a recorded one is the second in a row.
         (removal(known=[record('a', at='2026-01-01T11:50:00Z')]), 2),
         # The node of an action replaces the member with its id.
-        (
-            removal(
-                refused(4, 'a', minutes=20), action='NODE_DELETE', node=refused(4, 'a'), inputs={}
-            ),
-            1,
-        ),
+        (removal(refused(4, 'a', minutes=20), **OF_NODE), 1),
     ],
     ids=['failed probe', 'newer version of a node'],
 )

@@ -7,10 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.handlers.service import Endpoints
-from placement_worker.policies.registry import Registry
 from tests.factories import NOW, deletion_policy, node, nodes, region_policy, request, zone_policy
+from tests.unit.policies.strategies import members_in
 
 SCALE_IN = 'CLUSTER_SCALE_IN'
 OLDEST = [deletion_policy()]
@@ -41,43 +39,18 @@ def test_full_explanation_ranks_each_victim_and_shows_the_first_spared(check):
     assert details['spared'] == [spared]
 
 
-def test_empty_candidates_leave_the_choice_to_the_policy(check):
-    """An empty list of candidates leaves the choice to the criteria."""
-    named = {'candidates': [], 'count': 1}
-
-    assert deleted(check(request(SCALE_IN, OLDEST, nodes(a=2), inputs=named))) == ['n1']
-
-
-@pytest.mark.parametrize(
-    ('count', 'victims', 'reasons'),
-    [
-        ({}, ['n4', 'n2'], {EARLIER: 2}),
-        ({'count': 2}, ['n4', 'n2'], {EARLIER: 2}),
-        ({'count': 1}, ['n4', 'n2'], {EARLIER: 2}),
-        ({'count': 4}, ['n4', 'n2', 'n1', 'n3'], {EARLIER: 2, 'oldest': 2}),
-    ],
-)
-def test_candidates_of_an_earlier_policy_are_kept_and_filled_up(check, count, victims, reasons):
+def test_candidates_of_an_earlier_policy_are_kept_and_filled_up(check):
     """Nodes that an earlier policy chose come first; the criteria choose the rest of `count`."""
-    data = {'deletion': {'candidates': ['n4', 'n2'], **count}}
+    data = {'deletion': {'candidates': ['n4', 'n2'], 'count': 4}}
 
     reply = check(request(SCALE_IN, OLDEST, nodes(a=5), data=data, explain='full'))
 
-    assert (deleted(reply), reply['action']['data']['deletion']['count']) == (victims, len(victims))
     details = reply['decisions'][0]['details']
-    assert details['reasons'] == reasons
     ranked = [(row['rank'], row['id']) for row in (*details['victims'], *details['spared'])]
-    spared = [one for one in ('n1', 'n3', 'n5') if one not in victims]
-    assert ranked == [*enumerate([*victims, *spared], 1)]
+    assert deleted(reply) == ['n4', 'n2', 'n1', 'n3']
+    assert details['reasons'] == {EARLIER: 2, 'oldest': 2}
+    assert ranked == [*enumerate(['n4', 'n2', 'n1', 'n3', 'n5'], 1)]
     assert [row['reason'] for row in details['victims']][:2] == [EARLIER] * 2
-
-
-def test_candidates_of_an_earlier_policy_come_before_those_of_the_inputs(check):
-    """Nodes that an earlier policy chose take precedence over those that the user named."""
-    more = {'inputs': {'candidates': ['n1', 'n2', 'n3']}, 'data': {'deletion': {'count': 1}}}
-    more['data']['deletion']['candidates'] = ['n2']
-
-    assert deleted(check(request('CLUSTER_DEL_NODES', OLDEST, nodes(a=3), **more))) == ['n2']
 
 
 LONG, SHORT = 'k' * 1_000_000, 'k' * 80 + '...'
@@ -108,7 +81,6 @@ def test_plan_that_cannot_be_carried_out_has_a_short_reason(check, deletion, rea
 
 
 REGIONS = {name: {'zones': dict.fromkeys('abc', True)} for name in ('R1', 'R2')}
-ENDPOINTS = Endpoints(Inventory.parse({'regions': REGIONS}, 'test'), Registry.installed())
 CAPPED = region_policy(('R1', 100, 1), ('R2', 200))
 POLICIES = {
     'zones': [zone_policy('a', 'b', 'c')],
@@ -118,14 +90,6 @@ POLICIES = {
 }
 HEALTHS = [{}, {}, {}, {'status': 'ERROR'}, {'tainted': True}, {'created_at': None}]
 PROTECTED = {'metadata': {'protected': 'true'}}
-
-
-@st.composite
-def members(draw, zones, regions, states):
-    """Draw nodes in known, unlisted and unknown places, in some of the states."""
-    values = st.tuples(*(st.sampled_from(one) for one in (zones, regions, states)))
-    drawn = draw(st.lists(values, min_size=1, max_size=12))
-    return [node(i, zone, region, **more) for i, (zone, region, more) in enumerate(drawn, 1)]
 
 
 def group(one):
@@ -143,8 +107,8 @@ def place(one):
 @st.composite
 def shrinking(draw):
     """Draw a request that removes nodes, the nodes that it names, and how many it asks for."""
-    drawn = members(['a', 'b', 'x', None], ['R1', 'R2', 'RX', None], [*HEALTHS, PROTECTED])
-    nodes = draw(drawn)
+    places = ['a', 'b', 'x', None], ['R1', 'R2', 'RX', None]
+    nodes = draw(members_in(*places, [*HEALTHS, PROTECTED]))
     free = [one['id'] for one in nodes if 'metadata' not in one]
     named = draw(st.lists(st.sampled_from(free), unique=True)) if free else []
     asked = min(len(named) + draw(st.integers(0, 3)), len(nodes)) or 1
@@ -170,7 +134,7 @@ def shrinking(draw):
 
 @settings(max_examples=6 * settings.default.max_examples)
 @given(shrinking())
-def test_plan_by_place_counts_each_victim_in_its_place(problem):
+def test_plan_by_place_counts_each_victim_in_its_place(check, problem):
     """Zones, regions and places of a reply count its candidates, which are as many as possible.
 
     No node that the policies choose leaves while one of an earlier group stays.
@@ -180,7 +144,7 @@ def test_plan_by_place_counts_each_victim_in_its_place(problem):
     if not number:
         return
 
-    reply = ENDPOINTS.policy_check(asked)
+    reply = check(asked, regions=REGIONS)
 
     data = reply['action']['data']
     assert data['status'] == 'OK', data
@@ -222,16 +186,19 @@ def test_plan_by_place_counts_each_victim_in_its_place(problem):
         ({'count': 1, 'candidates': ['n1', 'n2'], 'zone': {'a': 1}}, {}, {'a': 2}, ['n1', 'n2']),
         ({'count': 2, 'candidates': ['n3'], 'zones': {'a': 1}}, {}, {'a': 1, 'b': 1}, ['n3', 'n1']),
         ({'candidates': []}, {'candidates': ['n1']}, None, ['n1']),
+        ({'candidates': ['n2']}, {'candidates': ['n1', 'n3']}, None, ['n2']),
+        ({}, {'candidates': [], 'count': 1}, None, ['n1']),
     ],
-    ids=['named elsewhere', 'more names than planned', 'another place', 'an empty list'],
+    ids=[
+        *('named elsewhere', 'more names than planned', 'another place', 'an empty list'),
+        *('chosen earlier', 'no names'),
+    ],
 )
-def test_plan_of_an_engine_follows_the_named_nodes(deletion, inputs, zones, victims):
+def test_plan_of_an_engine_follows_the_named_nodes(check, deletion, inputs, zones, victims):
     """Zones that an engine planned are replaced by those of the nodes that are named."""
-    policies, more = OLDEST if zones else BY_ZONE, {'data': {'deletion': deletion}}
+    more = {'inputs': inputs, 'data': {'deletion': deletion}}
 
-    reply = ENDPOINTS.policy_check(
-        request(SCALE_IN, policies, nodes(a=2, b=1), inputs=inputs, **more)
-    )
+    reply = check(request(SCALE_IN, OLDEST if zones else BY_ZONE, nodes(a=2, b=1), **more), 'ab')
 
     found = reply['action']['data']['deletion']
     assert (found['candidates'], 'zone' in found) == (victims, False)
@@ -245,19 +212,16 @@ OVER_REGIONS = {
 }
 
 
+BY_BOTH = [region_policy('R2'), zone_policy('a', 'c'), *OLDEST]
+IN_ZONES = [*nodes(a=2), node(3), node(4, status='ERROR')]
+IN_R2 = [node(1, 'a', 'R2'), node(2, 'c', 'R2'), node(3, None, 'R2')]
+
+
 @pytest.mark.parametrize(
     ('policies', 'cluster', 'reasons'),
     [
-        (
-            [zone_policy('a'), deletion_policy()],
-            [*nodes(a=2), node(3), node(4, status='ERROR')],
-            ['unhealthy', 'place unknown'],
-        ),
-        (
-            [region_policy('R2'), zone_policy('a', 'c'), deletion_policy()],
-            [node(1, 'a', 'R2'), node(2, 'c', 'R2'), node(3, None, 'R2')],
-            ['place unknown', 'oldest in R2/a'],
-        ),
+        ([zone_policy('a'), *OLDEST], IN_ZONES, ['unhealthy', 'place unknown']),
+        (BY_BOTH, IN_R2, ['place unknown', 'oldest in R2/a']),
     ],
     ids=['by zone', 'by both'],
 )
@@ -279,22 +243,20 @@ def member(number, placement, **more):
     return node(1, data={'placement': placement}) | {'id': f'n{number}', 'index': number, **more}
 
 
-def rounds(registry, policy, key, names, size, grow='CLUSTER_SCALE_OUT'):
+def rounds(check, policy, key, names, size, grow='CLUSTER_SCALE_OUT'):
     """Return the number of rounds of growth and shrinkage until each node is replaced, or None."""
-    cloud = {'zones': dict.fromkeys(names, True), 'regions': list(names)}
-    endpoints = Endpoints(Inventory.parse(cloud, 'test'), registry)
     policies = [policy, deletion_policy('OLDEST_PROFILE_FIRST')]
     order = [names[i % len(names)] for i in range(size)]
     members = [member(i, {key: name}, profile_created_at=OLD) for i, name in enumerate(order)]
     old = {one['id'] for one in members}
     for number in range(size + 1, 5 * size + 10):
         more = {'node': member(number, {}, created_at=None)} if grow == 'NODE_CREATE' else {}
-        reply = endpoints.policy_check(request(grow, policies, members, **more))
+        reply = check(request(grow, policies, members, **more), names, names)
         (entry,) = reply['action']['data']['placement']['placements']
         at = (NOW + datetime.timedelta(minutes=number)).isoformat()
         placed = {key: entry[key]}
         members.append(member(number, placed, created_at=at, profile_created_at=NEW))
-        victims = deleted(endpoints.policy_check(request(SCALE_IN, policies, members)))
+        victims = deleted(check(request(SCALE_IN, policies, members), names, names))
         members = [one for one in members if one['id'] not in victims]
         if old.isdisjoint(one['id'] for one in members):
             return number - size
@@ -304,10 +266,10 @@ def rounds(registry, policy, key, names, size, grow='CLUSTER_SCALE_OUT'):
 @pytest.mark.parametrize('grow', ['CLUSTER_SCALE_OUT', 'NODE_CREATE'])
 @pytest.mark.parametrize('number', [1, 2, 3, 4, 5])
 @pytest.mark.parametrize('size', [1, 2, 5, 7, 12])
-def test_update_one_by_one_takes_a_round_for_each_old_node(registry, number, size, grow):
+def test_update_one_by_one_takes_a_round_for_each_old_node(check, number, size, grow):
     """No round deletes a new node, however the old nodes are spread over equal places."""
     names = 'abcde'[:number]
 
-    assert rounds(registry, zone_policy(*names), 'zone', names, size, grow) == size
+    assert rounds(check, zone_policy(*names), 'zone', names, size, grow) == size
     if grow == 'CLUSTER_SCALE_OUT':
-        assert rounds(registry, region_policy(*names), 'region_name', names, size) == size
+        assert rounds(check, region_policy(*names), 'region_name', names, size) == size

@@ -75,14 +75,3 @@ def at(number, address):
 def named(*node_ids):
     """Return the inputs that name nodes to delete."""
     return {'inputs': {'candidates': list(node_ids)}}
-
-
-class Refusal:
-    def __init__(self, step):
-        self.step, self.seen = step, 0
-
-    def __call__(self, call):
-        self.seen += 1
-        if call.writes and self.seen > self.step:
-            raise ApiError(FORBIDDEN, 403)
-        return call.act()

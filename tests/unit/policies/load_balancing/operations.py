@@ -1,6 +1,8 @@
 """Operations on a cluster with two load-balancing policies, for tests that disturb them."""
 
 import contextlib
+import itertools
+from copy import copy
 from functools import cache, partial
 
 import pytest
@@ -198,6 +200,13 @@ class Scenario:
         self.send = self.requested()
         lab.calls.clear()
 
+    def copied(self):
+        scenario, two = copy(self), copy(self.two)
+        scenario.two, scenario.lab = two, self.lab.copied()
+        two.lab, two.members, two.policies = scenario.lab, [*two.members], {**two.policies}
+        scenario.send = scenario.requested()
+        return scenario
+
     def requested(self):
         """Return a function that handles a copy of one request about the present cluster."""
         two, parts = self.two, self.parts
@@ -244,6 +253,12 @@ PROVIDERS = {
 
 
 def prepared(name, provider, **more):
+    """Return a scenario of its own; the first one is copied, which is faster than attachments."""
+    return _prepared(name, provider, **more).copied()
+
+
+@cache
+def _prepared(name, provider, **more):
     is_full, preexisting = PROVIDERS[provider]
     lab = Lab(batch_members=is_full, nested_creation=is_full)
     return Scenario(lab, name, preexisting=preexisting, **more)
@@ -263,25 +278,24 @@ def undisturbed(call):
     return call.act()
 
 
-class Killer:
-    """Kills the worker at a call, before or after the call has its effect."""
+def killing(step, *, after):
+    """Return an `around` that kills the worker at a call, before or after its effect."""
+    seen = itertools.count()
 
-    def __init__(self, step, *, after):
-        self.step, self.after, self.seen = step, after, 0
-
-    def __call__(self, call):
-        self.seen += 1
-        if self.seen != self.step + 1:
+    def around(call):
+        if next(seen) != step:
             return call.act()
-        if self.after:
+        if after:
             with contextlib.suppress(ApiError):
                 call.act()
         raise Killed
 
+    return around
+
 
 def kill(scenario, step, *, after=True):
     """Send the request to a worker that is killed at a call."""
-    scenario.lab.around = Killer(step, after=after)
+    scenario.lab.around = killing(step, after=after)
     with pytest.raises(Killed):
         scenario.send()
     scenario.lab.around = undisturbed

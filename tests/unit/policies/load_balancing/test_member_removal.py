@@ -38,7 +38,8 @@ def reused(web):
         (SCALE_IN, named('n2'), ['n1', 'n3', 'n4']),
         (SCALE_IN, {**victims('n2'), 'inputs': {'candidates': 7}}, ['n1', 'n3', 'n4']),
         (DELETE, {'inputs': {'candidates': {'n1': 'n8'}}}, ['n2', 'n3', 'n4']),
-        (REPLACE, {'inputs': {'candidates': {'n1': 'n8'}}, **victims('n2')}, ['n2', 'n3', 'n4']),
+        (REPLACE, {'inputs': {'candidates': {'n1': 'n8'}}, **victims('n2'), 'min_size': 4},
+         ['n2', 'n3', 'n4']),
         (RESIZE, {'data': {'deletion': {'count': 1, 'candidates': ['n3']}}, 'inputs': SHRINK},
          ['n1', 'n2', 'n4']),
         ('NODE_DELETE', {'node': connected(2), **victims('n2')}, ['n1', 'n3', 'n4']),
@@ -201,3 +202,23 @@ def test_node_whose_address_cannot_be_looked_up_fails_and_others_leave(lab, reus
     assert decision(reply)['details']['failed'] == {'n9': 'Compute service unavailable'}
     assert data_of(patched(members, reply)) == {'n2': {}, 'n9': {}}
     assert lab.addresses() == ['10.0.0.1']
+
+
+def test_request_that_expires_between_removals_keeps_the_others_and_blames_no_node():
+    """If a request expires between two removals, the other member and its node's data stay."""
+    lab = Lab(pending_s=0, batch_members=False)
+    policy, members = lab.attached([connected(1), connected(2)])
+
+    def expire_after_an_update(call):
+        result = call.act()
+        if call.name == 'show':
+            lab.clock.sleep(60)
+        return result
+
+    lab.around = expire_after_an_update
+    expiry = {'expires_at': lab.clock.after(30)}
+
+    reply = lab.check(request(DELETE, [policy], members, **expiry, **named('n1', 'n2')))
+
+    assert (status(reply), left(lab)) == (('ERROR', 'Request expired'), ['n2'])
+    assert reply['nodes'] == {'n1': {'data': {}}}

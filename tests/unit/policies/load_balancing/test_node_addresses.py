@@ -134,11 +134,12 @@ def test_node_without_address_fails_with_the_cause(found, subnet, version):
 
 
 def test_addresses_missing_in_the_request_come_from_nova_in_one_call():
-    """Nova is asked once for all addresses that the request omits, and for no member."""
+    """Nova is asked once for all nodes without addresses in the request, and for no member."""
     servers = {f's{number}': addresses(f'10.0.0.{number}') for number in range(2, 52)}
     watching = Watching(**servers)
     policy, members = watching.lab.attached([connected(1)])
     new = [node(number, created_at=None, physical_id=f's{number}') for number in range(2, 52)]
+    new[0]['details'] = {'OS-EXT-AZ:availability_zone': 'a', 'addresses': {}}
     created = {'creation': {'nodes': [one['id'] for one in (*members, *new)]}}
 
     reply = watching.lab.check(
@@ -148,15 +149,6 @@ def test_addresses_missing_in_the_request_come_from_nova_in_one_call():
     assert reply['action']['data']['status'] == 'OK'
     assert len(watching.lab.addresses()) == 51
     assert watching.asked == [(None, sorted(servers))]
-
-
-def test_server_without_addresses_in_the_request_is_looked_up():
-    """Nova is asked for a server that the request shows without addresses."""
-    watching = Watching(s1=addresses('10.0.0.1'))
-    one = node(1, physical_id='s1', details={'OS-EXT-AZ:availability_zone': 'a', 'addresses': {}})
-
-    assert watching.lab.attach(bind(load_balancing_policy(), [one]))['status'] == 'OK'
-    assert watching.lab.addresses() == ['10.0.0.1']
 
 
 def test_server_unknown_to_nova_is_named_in_the_reason():

@@ -1,36 +1,68 @@
-"""Every operation with two policies on one cluster: alone, by a killed worker, by two workers."""
+"""Operations of workers that are killed, refused, or concurrent, mostly with two policies."""
 
+import itertools
 from functools import partial
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.unit.policies.load_balancing.building_blocks import Killed, Refusal
+from placement_worker.cloud.ports import ApiError
+from tests.deterministic_threads import ThreadScheduler
+from tests.factories import bind, connected, load_balancing_policy, request
+from tests.simulated_octavia import Lab
+from tests.unit.policies.load_balancing.building_blocks import FORBIDDEN, Killed
 from tests.unit.policies.load_balancing.operations import (
     PROVIDERS,
     SCENARIOS,
-    Killer,
     Scenario,
     TwoPolicies,
     calls_of,
     disturbed_at,
     is_ok,
     kill,
+    killing,
     prepared,
     undisturbed,
 )
-from tests.unit.policies.load_balancing.test_concurrent_copies import (
-    CALL_S,
-    DIFFERENT_NODES,
-    ORDERS,
-    PENDING_S,
-    create_and_delete,
-    lab_of,
-)
 
+# Thousands of operations, most of whose branches other tests reach, too.
+pytestmark = pytest.mark.no_cover
 scenarios = pytest.mark.parametrize('name', SCENARIOS)
 providers = pytest.mark.parametrize('provider', PROVIDERS)
+# The threads that proceed, each with its number of calls.
+ORDERS = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 30)), min_size=1, max_size=12)
+PENDING_S = st.sampled_from([0, 0.2, 1, 3])
+CALL_S = st.sampled_from([0, 0.01, 0.3])
+DIFFERENT_NODES = st.lists(st.integers(1, 3)), st.lists(st.integers(4, 6))
+
+
+def lab_of(order, pending_s, call_s=0, **more):
+    following = itertools.cycle([who for who, calls in order for _ in range(calls)])
+    turns = ThreadScheduler(lambda count: next(following) % count)
+    lab = Lab(pending_s=pending_s, clock=turns, **more)
+
+    def in_turn(call):
+        turns.sleep(call_s)
+        return call.act()
+
+    lab.around = in_turn
+    return lab
+
+
+def create_and_delete(lab, policies, numbers):
+    """Create nodes, and delete those whose number comes again; return the numbers that stay."""
+    inside = {}
+    for number in numbers:
+        one = connected(number, data=inside.get(number, {}))
+        action, target = ('NODE_DELETE', 'BEFORE') if number in inside else ('NODE_CREATE', 'AFTER')
+        reply = lab.check(request(action, policies, [one], node=one, target=target))
+        assert reply['action']['data']['status'] == 'OK', reply
+        if number in inside:
+            del inside[number]
+        else:
+            inside[number] = reply['nodes'][one['id']]['data']
+    return list(inside)
 
 
 @scenarios
@@ -70,7 +102,7 @@ def test_operation_killed_repeatedly_completes(name, provider):
     """An operation completes after workers were killed at ever later calls."""
     scenario = prepared(name, provider)
     for step in range(len(calls_of(name, provider))):
-        scenario.lab.around = Killer(step, after=True)
+        scenario.lab.around = killing(step, after=True)
         try:
             scenario.send()
         except Killed:
@@ -109,7 +141,13 @@ def test_operation_that_fails_half_way_completes_when_repeated(name, provider):
         if not call.writes:
             continue
         scenario = prepared(name, provider)
-        scenario.lab.around = Refusal(step)
+
+        def refuse(call, lab=scenario.lab, step=step):
+            if call.writes and len(lab.calls) > step:
+                raise ApiError(FORBIDDEN, 403)
+            return call.act()
+
+        scenario.lab.around = refuse
         reply = scenario.send()
         assert not is_ok(reply), f'at call {step}, {call}'
         scenario.lab.around = undisturbed
@@ -173,3 +211,42 @@ def test_concurrent_actions_on_different_nodes_leave_both_pools_right(
 
     nodes = {f'n{number}': f'10.0.0.{number}' for number in (7, *stay[0], *stay[1])}
     assert two.pools() == {80: nodes, 443: nodes | two.foreign}
+
+
+@given(ORDERS, PENDING_S, CALL_S, st.lists(st.integers(0, 40), max_size=4), st.booleans())
+def test_concurrent_copies_with_transient_errors_create_one_load_balancer(
+    order, pending_s, call_s, faulty, done
+):
+    """Transient errors of Octavia do not lead to a second load balancer."""
+    lab = lab_of(order, pending_s, call_s)
+    asked = bind(load_balancing_policy(), [connected(1)])
+    in_turn, numbers = lab.around, itertools.count()
+
+    def sometimes(call):
+        if next(numbers) not in faulty:
+            return in_turn(call)
+        if done:
+            in_turn(call)
+        raise ApiError('The connection broke')
+
+    lab.around = sometimes
+    replies = lab.clock.run(*[lambda: lab.attach(asked)] * 2)
+
+    (made,) = lab.settled()['loadbalancer']
+    assert [reply['reason'] for reply in replies] == ['Policy attached.'] * 2
+    assert {
+        reply['policy']['data']['LoadBalancingPolicy']['data']['loadbalancer'] for reply in replies
+    } == {made['id']}  # fmt: skip
+    assert lab.addresses() == ['10.0.0.1']
+
+
+@given(ORDERS, PENDING_S, CALL_S)
+def test_concurrent_attach_and_detach_leave_at_most_one_load_balancer(order, pending_s, call_s):
+    """Concurrent attachment and detachment leave one complete load balancer or none."""
+    lab = lab_of(order, pending_s, call_s)
+    asked = bind(load_balancing_policy(), [connected(1)])
+
+    attached, detached = lab.clock.run(lambda: lab.attach(asked), lambda: lab.detach(asked))
+
+    assert detached['status'] == 'OK'
+    assert len(lab.settled()['loadbalancer']) <= (attached['status'] == 'OK')
