@@ -4,5 +4,5 @@ A command of placement-policy is a class in the module of its group, an entry po
 and a summary in `cli`. The package may import every other one. A command runs often in scripts, so
 only its own module is imported, and oslo.messaging only if it calls a running worker.
 
-Read `base` first, then `request_files`, `listing` and `targets`.
+Read `base` first, then `request_files` and `targets`.
 """

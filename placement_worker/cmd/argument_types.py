@@ -10,7 +10,6 @@ N = TypeVar('N', int, float)
 
 
 def at_least(least: int, kind: type[N]) -> Callable[[str], N]:
-    """Return a type of finite numbers."""
 
     def number(text: str) -> N:
         with contextlib.suppress(ValueError):

@@ -3,11 +3,17 @@
 A command ends in one line per error, with a hint and the exit status of the command; wrong
 arguments too, for which argparse would print its usage. The text that a plugin prints goes to the
 standard error, where it spoils no JSON. A long run shows its time on a terminal.
+
+Lists and single objects have cliff's formats, lists also JSON lines. JSON and YAML have all
+columns, the other formats those that fit on a screen, or all by `--long`. Text of the other formats
+is escaped, as in `output`; JSON and YAML escape by themselves.
 """
 
 import argparse
 import contextlib
 import functools
+import io
+import json
 import os
 import sys
 import textwrap
@@ -15,10 +21,15 @@ import threading
 import time
 import traceback
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import ClassVar, NoReturn, Self, TextIO
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, NoReturn, Self, TextIO
 
-from cliff import command
+import msgspec
+from cliff import command, display, lister, show
+from cliff.formatters.base import ListFormatter, SingleFormatter
+from msgspec import Struct, structs
+from stevedore import extension
 from typing_extensions import override
 
 from placement_worker import errors
@@ -28,6 +39,7 @@ from placement_worker.formats.documents import DocumentError
 from placement_worker.formats.text import did_you_mean, escaped, escaped_lines
 
 OK, SOME_ERROR, INVALID = 0, 1, 2
+DATA = ('json', 'jsonl', 'yaml')  # formats for programs: values stay as they are
 _HELP_WIDTH = 79
 _UNKNOWN_ARGUMENTS = 'unrecognized arguments: '  # the beginning of argparse's error
 
@@ -40,7 +52,6 @@ class LocalCommand(command.Command):
     error_status: ClassVar[int] = INVALID  # if the command cannot run
     status = OK  # of a command that returns rows and no exit status
     conflict_handler = 'error'  # argparse's; cliff's own would drop an option silently
-    _parser: argparse.ArgumentParser | None = None
 
     @functools.cached_property
     def _results(self) -> list[object]:
@@ -59,11 +70,10 @@ class LocalCommand(command.Command):
         return cli.SUMMARIES.get(self.cmd_name or '') or super().get_description()
 
     @override
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser: argparse.ArgumentParser = super().get_parser(prog_name)
+    def get_parser(self, prog_name: str) -> ArgumentParser:
+        parser: ArgumentParser = super().get_parser(prog_name)
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
-        parser.error = functools.partial(self._refuse, prog_name)  # type: ignore[method-assign]
-        self._parser = parser
+        parser.error = functools.partial(self._refuse, parser)  # type: ignore[method-assign]
         self.add_arguments(parser)
         return parser
 
@@ -74,11 +84,13 @@ class LocalCommand(command.Command):
         return '\n'.join([*examples, textwrap.fill(self.epilog, _HELP_WIDTH)])
 
     @override
-    def run(self, parsed_args: argparse.Namespace) -> int:
+    def run(self, parsed_args: Namespace) -> int:
+        is_typed = '-' in getattr(parsed_args, 'files', ()) and sys.stdin.isatty()
+        may_wait = self.app.stderr.isatty() and not is_typed
         try:
             # A plugin may print; commands write to `self.app.stdout`, so their output stays alone.
             with (
-                self.progress if self._may_wait(parsed_args) else contextlib.nullcontext(),
+                self.progress if may_wait else contextlib.nullcontext(),
                 contextlib.redirect_stdout(self.app.stderr),
             ):
                 return int(super().run(parsed_args)) or self.status
@@ -90,26 +102,15 @@ class LocalCommand(command.Command):
             if self.app.options.debug:
                 lines = ''.join(traceback.format_exception(exc)).rstrip()
                 print(escaped_lines(lines), file=self.app.stderr)
-            status = self.write_error(file_errors.with_hint(exc))
-            self.write_details(exc if isinstance(exc, DocumentError) else exc.__cause__)
-            return status
+            return self.write_failure(exc, exc if isinstance(exc, DocumentError) else exc.__cause__)
 
     @abstractmethod
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
+    def add_arguments(self, parser: ArgumentParser) -> None: ...
 
     def write(self, text: str) -> None:
-        with self.printing():
-            print(text, file=self.app.stdout)
-
-    @contextlib.contextmanager
-    def printing(self) -> Iterator[None]:
-        """Flush at the end: a script may wait for a line, and a closed pipe fails here.
-
-        At the exit of the program, Python would report the pipe.
-        """
         with self.progress.hidden():
-            yield
-            self.app.stdout.flush()
+            # A script may wait for a line, and at the exit, Python would report a closed pipe.
+            print(text, file=self.app.stdout, flush=True)
 
     def write_result(self, form: str, data: object, lines: Iterable[str] = ()) -> None:
         """Print the lines as the table of a format, or else the data; keep those for JSON."""
@@ -128,28 +129,153 @@ class LocalCommand(command.Command):
             print(escaped(f'{self.app.NAME} {self.cmd_name}: {message}'), file=self.app.stderr)
         return self.error_status
 
-    def write_details(self, error: BaseException | None) -> None:
-        if isinstance(error, DocumentError):
-            for line in file_errors.problem_lines(error):
+    def write_failure(self, exc: Exception, cause: BaseException | None, text: str = '') -> int:
+        """Print the text, or that of the error, and the places in a document that is the cause."""
+        status = self.write_error(file_errors.with_hint(exc, text))
+        if isinstance(cause, DocumentError):
+            for line in file_errors.problem_lines(cause):
                 print(line, file=self.app.stderr)
+        return status
 
-    def _may_wait(self, args: argparse.Namespace) -> bool:
-        """Return whether a person waits at the terminal, and does not type the input there."""
-        is_typed = '-' in getattr(args, 'files', ()) and sys.stdin.isatty()
-        return bool(self.app.stderr.isatty()) and not is_typed
+    def _refuse(self, parser: ArgumentParser, message: str) -> NoReturn:
+        meant, names = '', message.partition(_UNKNOWN_ARGUMENTS)[2]
+        if names.startswith('-'):
+            words = (word.strip('[]') for word in parser.format_usage().split())
+            known = [word for word in words if word.startswith('--')]
+            meant = did_you_mean(names.split()[0].partition('=')[0], known, '')
+        usage = f'run "{parser.prog} --help" for the usage'
+        raise SystemExit(self.write_error(f'{message}{meant}; {usage}'))
 
-    def _refuse(self, prog_name: str, message: str) -> NoReturn:
-        usage = f'run "{prog_name} --help" for the usage'
-        raise SystemExit(self.write_error(f'{message}{self._meant(message)}; {usage}'))
 
-    def _meant(self, message: str) -> str:
-        _, unknown, names = message.partition(_UNKNOWN_ARGUMENTS)
-        if not unknown or not names.startswith('-') or self._parser is None:
-            return ''
-        name = names.split()[0].partition('=')[0]
-        words = [word.strip('[]') for word in self._parser.format_usage().split()]
-        known = [word for word in words if word.startswith('--')]
-        return did_you_mean(name, known, '')
+def row_of(struct: Struct) -> dict[str, Any]:
+    """Return all fields as plain data; msgspec omits defaults, and rows would lack columns."""
+    fields: dict[str, Any] = msgspec.to_builtins(structs.asdict(struct))
+    return fields
+
+
+class _JsonLines(ListFormatter):
+    @override
+    def add_argument_group(self, parser: ArgumentParser) -> None:
+        pass
+
+    @override
+    def emit_list(
+        self,
+        column_names: Sequence[str],
+        data: Iterable[Sequence[Any]],
+        stdout: TextIO,
+        parsed_args: Namespace,
+    ) -> None:
+        rows = (dict(zip(column_names, row, strict=True)) for row in data)
+        stdout.writelines(f'{json.dumps(row)}\n' for row in rows)
+
+
+class _Display(LocalCommand, display.DisplayCommandBase):  # type: ignore[type-arg]  # cliff 4.11
+    def printed(
+        self, names: Sequence[str], rows: Sequence[Sequence[Any]], args: Namespace
+    ) -> tuple[list[str], list[list[Any]]]:
+        """Return titles and cells in the format of the output, and refuse an unknown column."""
+        for column in [*args.columns, *getattr(args, 'sort_columns', ())]:
+            if names and column.lower().strip().replace(' ', '_') not in names:
+                meant = did_you_mean(column, names, '')
+                raise errors.ConfigurationError(
+                    f'Unknown column {column}{meant}; the columns are {", ".join(names)}'
+                )
+        if args.formatter in DATA:
+            return list(names), [list(row) for row in rows]
+        is_table = args.formatter == 'table'
+        titles = [escaped(name.replace('_', ' ') if is_table else name) for name in names]
+        separator = '\n' if is_table else ', '
+        return titles, [[output.cell(value, separator) for value in row] for row in rows]
+
+    @contextlib.contextmanager
+    def formatting(self, args: Namespace) -> Iterator[None]:
+        """Print what is formatted at the end: a format may fail in the middle of a value."""
+        stdout, self.app.stdout = self.app.stdout, io.StringIO()
+        # cliff fits a table into the terminal of sys.stdout, which is the standard error here.
+        args.fit_width = args.fit_width or stdout.isatty()
+        try:
+            yield
+            text = self.app.stdout.getvalue()
+        except RecursionError:  # YAML takes more frames for a level than JSON
+            raise errors.ConfigurationError(
+                f'A value is nested too deeply for the format {args.formatter}; use another format'
+            ) from None
+        finally:
+            self.app.stdout = stdout
+        if text:
+            self.write(text.removesuffix('\n'))
+
+
+class Lister(_Display, lister.Lister):
+    nothing: ClassVar[str] = ''  # a sentence in place of an empty table
+    has_more: ClassVar[bool] = False  # whether --long adds columns
+
+    @override
+    def get_parser(self, prog_name: str) -> ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.set_defaults(long=False)
+        if self.has_more:
+            parser.add_argument('--long', action='store_true', help='show all columns')
+        return parser
+
+    @abstractmethod
+    def rows(self, args: Namespace) -> Iterable[Mapping[str, Any]]:
+        """Return rows by column; set `status` unless the command succeeded."""
+
+    def is_long(self, args: Namespace) -> bool:
+        return args.long or args.formatter in DATA
+
+    @override
+    def take_action(self, parsed_args: Namespace) -> tuple[Sequence[str], Sequence[Sequence[Any]]]:
+        rows = list(self.rows(parsed_args))
+        columns = list(dict.fromkeys(key for row in rows for key in row))
+        return columns, [[row.get(column) for column in columns] for row in rows]
+
+    @override
+    def produce_output(self, parsed_args: Namespace, column_names: Sequence[str], data: Any) -> int:
+        if not data and parsed_args.formatter not in DATA:
+            if self.nothing and parsed_args.formatter == 'table':
+                self.write(self.nothing)
+            return 0
+        titles, rows = self.printed(column_names, data, parsed_args)
+        parsed_args.columns = parsed_args.columns if data else []
+        with self.formatting(parsed_args):
+            return super().produce_output(parsed_args, titles, rows)
+
+    @override
+    def _load_formatter_plugins(self) -> 'extension.ExtensionManager[ListFormatter]':
+        # An entry point would give the format to all programs of the environment that use cliff.
+        formatters = super()._load_formatter_plugins()
+        lines = extension.Extension('jsonl', None, _JsonLines, _JsonLines())  # type: ignore[arg-type]
+        formatters.extensions.append(lines)
+        return formatters
+
+
+class ShowOne(_Display, show.ShowOne):
+    @abstractmethod
+    def fields(self, args: Namespace) -> Mapping[str, Any]: ...
+
+    @override
+    def _load_formatter_plugins(self) -> 'extension.ExtensionManager[SingleFormatter]':
+        # A shell would run $(commands) in the values of cliff's format "shell".
+        formatters = super()._load_formatter_plugins()
+        kept = [formatter for formatter in formatters if formatter.name != 'shell']
+        formatters.extensions[:] = kept
+        return formatters
+
+    @override
+    def take_action(self, parsed_args: Namespace) -> tuple[Sequence[str], Sequence[Any]]:
+        fields = self.fields(parsed_args)
+        return list(fields), list(fields.values())
+
+    @override
+    def produce_output(
+        self, parsed_args: Namespace, column_names: Sequence[str], data: Sequence[Any]
+    ) -> int:
+        with self.formatting(parsed_args):
+            titles, (row,) = self.printed(column_names, [data], parsed_args)
+            return super().produce_output(parsed_args, titles, row)
 
 
 _CLEAR = '\r\x1b[K'

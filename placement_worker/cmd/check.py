@@ -4,11 +4,11 @@
 decoding, and an invalid line is an error object in the output, so that replies and lines match.
 """
 
-import argparse
 import contextlib
 import sys
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import msgspec
 from typing_extensions import override
@@ -32,12 +32,10 @@ from placement_worker.contract.rpc import Limits
 from placement_worker.formats import documents
 from placement_worker.formats.documents import MAX_PROBLEMS, Document
 from placement_worker.formats.text import counted, escaped, listed, shortened
-from placement_worker.formats.yaml_loader import collector_paused
 from placement_worker.handlers.in_process import InProcessCaller
 
 # The search for duplicate keys takes as long as decoding; in a longer line the last value counts.
 _UNIQUE_KEYS_BYTES = 64 * 2**10
-_READ_BYTES = 2**24  # the default buffer of 8 KiB needs twice the time for long lines
 
 
 class Check(FilesCommand):
@@ -55,7 +53,7 @@ class Check(FilesCommand):
     )
 
     @override
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+    def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
         parser.add_argument(
             '--lines',
@@ -71,7 +69,7 @@ class Check(FilesCommand):
         )
 
     @override
-    def run_with(self, caller: Caller, args: argparse.Namespace) -> int:
+    def run_with(self, caller: Caller, args: Namespace) -> int:
         if not args.lines:
             return super().run_with(caller, args)
         if args.format == 'yaml':
@@ -79,22 +77,23 @@ class Check(FilesCommand):
         return max(self._check_lines(caller, args), default=OK)
 
     @override
-    def handle(self, caller: Caller, document: Document, args: argparse.Namespace) -> int:
+    def handle(self, caller: Caller, document: Document, args: Namespace) -> int:
         request = check_request_of(caller, document.data, args.explain)
-        reply = decided(caller, request)
+        reply = decided(caller.policy_check(request))
         self.write_result(args.format, reply, output.check_lines(reply, request, self.paint))
         self.note_shipped_cloud(args, document)
         return _status(reply)
 
-    def _check_lines(self, caller: Caller, args: argparse.Namespace) -> Iterator[int]:
+    def _check_lines(self, caller: Caller, args: Namespace) -> Iterator[int]:
         for path in args.files:
             name = documents.STANDARD_INPUT if path == '-' else path
-            for index, line in enumerate(_lines(path, name)):
-                if not index and line.text.lstrip()[:1] not in b'{[':
+            for index, (number, line) in enumerate(_lines(path)):
+                if not index and line.lstrip()[:1] not in b'{[':
                     self.write_error(
                         f'{name}: the first line is not a JSON object; for YAML, omit --lines'
                     )
-                status, reply = _check_line(caller, line, args.explain)
+                where = {'file': name, 'line': number}
+                status, reply = _check_line(caller, line, where, args.explain)
                 self.write(escaped(reply))
                 yield status
 
@@ -107,7 +106,7 @@ class _Bind(FilesCommand):
     )
 
     @override
-    def handle(self, caller: Caller, document: Document, args: argparse.Namespace) -> int:
+    def handle(self, caller: Caller, document: Document, args: Namespace) -> int:
         request = request_of(document.data, BindRequest)
         bind = caller.policy_attach if isinstance(self, Attach) else caller.policy_detach
         reply = bind(request)
@@ -123,6 +122,7 @@ class Attach(_Bind):
 
 
 class Detach(_Bind):
+    checks_specs = False
     examples = (
         'placement-policy detach --config-file /etc/placement-worker/operator.conf request.yaml',
         'placement-policy detach --timeout 600 --transport rabbit://user:password@host/ '
@@ -146,24 +146,21 @@ def _bind_lines(reply: BindReply, request: BindRequest, paint: Paint) -> Iterato
     yield ''
 
 
-class _Line(NamedTuple):
-    text: bytes
-    file: str
-    number: int
-
-
-def _lines(path: str, name: str) -> Iterator[_Line]:
+def _lines(path: str) -> Iterator[tuple[int, bytes]]:
     file = sys.stdin.fileno() if path == '-' else path
-    with open(file, 'rb', _READ_BYTES, closefd=path != '-') as lines:
-        for number, text in enumerate(lines, start=1):
-            if not text.isspace():
-                yield _Line(text, name, number)
+    with open(file, 'rb', closefd=path != '-') as lines:
+        for number, line in enumerate(lines, start=1):
+            if not line.isspace():
+                yield number, line
 
 
-def _check_line(caller: Caller, line: _Line, explain: str | None) -> tuple[int, str]:
+def _check_line(
+    caller: Caller, line: bytes, where: Mapping[str, Any], explain: str | None
+) -> tuple[int, str]:
+    """Return the exit status and a reply, or an error object with the place of the line."""
     problems: list[str] = []
     try:
-        caller, request = _read(caller, line.text)
+        caller, request = _read(caller, line)
         try:
             reply = _decide(caller, request, explain)
         except errors.Refused as exc:
@@ -173,44 +170,28 @@ def _check_line(caller: Caller, line: _Line, explain: str | None) -> tuple[int, 
             problems = [error.text for error in wrong]
             raise
     except errors.PlacementWorkerError as exc:
-        return INVALID, _error(exc, line, problems)
+        error: dict[str, Any] = {**errors.error_object(exc)['error'], **where}
+        if len(problems) > 1:
+            error.update(errors=problems[:MAX_PROBLEMS], more=len(problems[MAX_PROBLEMS:]))
+        return INVALID, msgspec.json.encode({'error': error}).decode()
     return _status(reply), msgspec.json.encode(reply).decode()
 
 
-def _error(exc: errors.PlacementWorkerError, line: _Line, problems: Sequence[str]) -> str:
-    error: dict[str, Any] = {
-        **errors.error_object(exc)['error'], 'file': line.file, 'line': line.number
-    }  # fmt: skip
-    if len(problems) > 1:
-        error.update(errors=problems[:MAX_PROBLEMS], more=len(problems[MAX_PROBLEMS:]))
-    return msgspec.json.encode({'error': error}).decode()
-
-
 def _read(caller: Caller, line: bytes) -> tuple[Caller, Any]:
-    """Return the caller for a line, and its request, or plain data that may have an error."""
+    key = None
+    if len(line) <= _UNIQUE_KEYS_BYTES:
+        with contextlib.suppress(ValueError, RecursionError):  # decoding names such a mistake
+            key = documents.duplicate_key(line)
+    if key is not None:
+        raise errors.InvalidRequest(f'Expected each key once, got `{shortened(key)}` twice')
     with contextlib.suppress(errors.InvalidRequest):
         limit = Limits().request_bytes
-        request = codec.decode_encoded(line, codec.strict(CheckRequest), limit)
-        _refuse_duplicate_keys(line)
-        return caller, request
+        return caller, codec.decode_encoded(line, codec.strict(CheckRequest), limit)
     anything: Any = Any
-    with collector_paused():
-        document = codec.decode_encoded(line, anything)
-    _refuse_duplicate_keys(line, document)
+    document = codec.decode_encoded(line, anything)
     if isinstance(document, dict) and 'request' in document:
         return _with_cloud(caller, document)
     return caller, document
-
-
-def _refuse_duplicate_keys(line: bytes, *decoded: object) -> None:
-    if len(line) > _UNIQUE_KEYS_BYTES:
-        return
-    try:
-        duplicate = documents.duplicate_key(line, *decoded)
-    except RecursionError as exc:
-        raise errors.InvalidRequest(f'Expected JSON - at `$`: {exc}') from exc
-    if duplicate:
-        raise errors.InvalidRequest(f'Expected each key once, got {duplicate}')
 
 
 def _with_cloud(caller: Caller, document: dict[str, Any]) -> tuple[Caller, Any]:
@@ -230,11 +211,11 @@ def _with_cloud(caller: Caller, document: dict[str, Any]) -> tuple[Caller, Any]:
 def _decide(caller: Caller, request: Any, explain: str | None) -> CheckReply:
     if not isinstance(request, CheckRequest):
         # Unlike `policy_check_decoded`, this refuses a request that is too large.
-        return caller.policy_check(check_request_of(caller, request, explain))
+        return decided(caller.policy_check(check_request_of(caller, request, explain)))
     request = completed(caller, request, explain)
     if isinstance(caller, InProcessCaller):
-        return caller.policy_check_decoded(request)
-    return caller.policy_check(request)
+        return decided(caller.policy_check_decoded(request))
+    return decided(caller.policy_check(request))
 
 
 def _status(reply: CheckReply) -> int:

@@ -1,6 +1,5 @@
 """The program `placement-policy`: the contract on the command line."""
 
-import argparse
 import codecs
 import inspect
 import io
@@ -9,6 +8,7 @@ import json
 import logging
 import os
 import sys
+from argparse import Namespace
 from collections.abc import Mapping
 from importlib import metadata
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 from cliff import app, commandmanager, help  # noqa: A004  # cliff names it so
 from typing_extensions import override
 
-from placement_worker.formats.text import escaped, shortened
+from placement_worker.formats.text import escaped, nearest, shortened
 from placement_worker.worker import log_escaping
 
 SUMMARIES: Mapping[str, str] = {
@@ -48,7 +48,6 @@ SUMMARIES: Mapping[str, str] = {
 
 NAMESPACE = 'placement_worker.cli'
 INVALID = 2
-MAX_SUGGESTIONS = 3
 COLUMN_WIDTH = 13
 # The modules whose warnings are part of a printed reply, or advise workers only.
 PRINTED = ('placement_worker.handlers.request_log', 'placement_worker.handlers.decision_state')
@@ -81,7 +80,7 @@ class Help(help.HelpCommand):
     """Print detailed help for another command."""
 
     @override
-    def take_action(self, parsed_args: argparse.Namespace) -> int:
+    def take_action(self, parsed_args: Namespace) -> int:
         if parsed_args.cmd:
             status: int = super().take_action(parsed_args)
             return status
@@ -164,16 +163,14 @@ class PlacementPolicy(app.App):
         return any(name.startswith(f'{" ".join(words)} ') for name, _ in self.command_manager)
 
     def _unknown_command(self, argv: list[str]) -> str:
-        groups = {name.partition(' ')[0] for name, _ in self.command_manager if ' ' in name}
-        words = argv[:2] if argv[0] in groups else argv[:1]
-        typed = ' '.join(words)
-        near = [name for name, _ in sorted(self.command_manager) if name.startswith(typed)]
-        if not near and not typed.startswith('-'):
-            near = self.get_fuzzy_matches(words[0])
-        names = ' or '.join(f'"{name}"' for name in near[:MAX_SUGGESTIONS])
-        meant = f' Did you mean {names}?' if names else ''
-        name = escaped(shortened(typed))
-        return f'Unknown command "{name}".{meant} Run "{self.NAME} --help" for the list of commands'
+        names = [name for name, _ in sorted(self.command_manager)]
+        words = argv[: 2 if self._is_group(argv[:1]) else 1]
+        typed = shortened(' '.join(words))
+        beginning = (name for name in names if name.startswith(typed))
+        near = next(beginning, None) or nearest(typed, names)
+        meant = f' (did you mean "{near}"?)' if near else ''
+        text = f'Unknown command "{escaped(typed)}"{meant}'
+        return f'{text}; run "{self.NAME} --help" for the list of commands'
 
 
 def _is_not_printed(record: logging.LogRecord) -> bool:
@@ -182,12 +179,7 @@ def _is_not_printed(record: logging.LogRecord) -> bool:
 
 
 def main() -> int:
-    _suit_any_locale()
-    return PlacementPolicy().run(sys.argv[1:])
-
-
-def _suit_any_locale() -> None:
-    """Read standard input as UTF-8, and escape output that the locale cannot encode."""
+    """Run the program; read UTF-8, and escape output that the locale cannot encode."""
     codecs.register_error(JSON_ESCAPES, _escape)
     if sys.stdout is None:  # the caller has closed it, as `>&-` of a shell does
         null = os.open(os.devnull, os.O_WRONLY)
@@ -196,6 +188,7 @@ def _suit_any_locale() -> None:
         sys.stdin.reconfigure(encoding='utf-8', errors='strict')
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors=JSON_ESCAPES)
+    return PlacementPolicy().run(sys.argv[1:])
 
 
 def _escape(exc: UnicodeError) -> tuple[str, int]:

@@ -1,7 +1,8 @@
 """The command `placement-policy completion`."""
 
 import argparse
-from collections.abc import Collection, Mapping
+from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
 
 import shtab
 from cliff import app
@@ -23,22 +24,22 @@ class Completion(LocalCommand):
     epilog = 'Exit status: 0 success, 2 wrong arguments.'
 
     @override
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+    def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument('shell', metavar='SHELL', choices=SHELLS, help=', '.join(SHELLS))
 
     @override
-    def take_action(self, parsed_args: argparse.Namespace) -> int:
+    def take_action(self, parsed_args: Namespace) -> int:
         script = shtab.complete(_program_parser(self.app), shell=parsed_args.shell)
         self.write(script.rstrip('\n'))
         return OK
 
 
-def _program_parser(program: app.App) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _program_parser(program: app.App) -> ArgumentParser:
+    parser = ArgumentParser(
         program.NAME, parents=[program.parser], add_help=False, conflict_handler='resolve'
     )
     commands = parser.add_subparsers()
-    groups: dict[str, argparse._SubParsersAction[argparse.ArgumentParser]] = {}
+    groups: dict[str, argparse._SubParsersAction[ArgumentParser]] = {}
     values: Mapping[str, list[str]] = {
         'type show': list(Registry.installed().types),
         'schema': types.message_names(),
@@ -49,16 +50,12 @@ def _program_parser(program: app.App) -> argparse.ArgumentParser:
             groups[group] = commands.add_parser(group, help=group).add_subparsers()
         command = entry_point.load()(program, program.options, cmd_name=name)
         own = command.get_parser(f'{program.NAME} {name}')
-        _complete_values(own, values.get(name, ()))
+        for action in own._actions:  # noqa: SLF001  # argparse has no public list
+            if action.metavar in _FILES:
+                action.complete = shtab.FILE  # type: ignore[union-attr]
+            elif action.metavar == 'NAME':
+                action.choices = values.get(name, ())
         (groups[group] if group else commands).add_parser(
             word, parents=[own], add_help=False, help=command.get_description()
         )
     return parser
-
-
-def _complete_values(parser: argparse.ArgumentParser, names: Collection[str]) -> None:
-    for action in parser._actions:  # noqa: SLF001  # argparse has no public list
-        if action.metavar in _FILES:
-            action.complete = shtab.FILE  # type: ignore[attr-defined]
-        elif action.metavar == 'NAME':
-            action.choices = names

@@ -1,7 +1,6 @@
 """The commands `placement-policy cordon add`, `list` and `remove`.
 
-They edit the cordon file that workers read. A place that the embedded cloud of a configuration
-lacks is noted: the cordon of a misspelled zone would silently close nothing.
+They edit the cordon file that workers read.
 """
 
 import argparse
@@ -9,35 +8,28 @@ import contextlib
 import datetime
 import functools
 import re
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from oslo_config import cfg
 from typing_extensions import override
 
-from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cmd import targets
-from placement_worker.cmd.base import OK, LocalCommand
-from placement_worker.cmd.listing import Lister, row_of
+from placement_worker.cmd.base import OK, Lister, LocalCommand, row_of
 from placement_worker.cordons import cordon_file
-from placement_worker.errors import ConfigurationError, InvalidInventory
-from placement_worker.formats.text import day_or_time, did_you_mean, escaped, listed
+from placement_worker.errors import ConfigurationError
+from placement_worker.formats.text import day_or_time, escaped, listed
 from placement_worker.planning.places import MAX_NAME, MAX_REASON, Cordon, cordons_in_force
 
 DURATION = re.compile('([1-9][0-9]{0,8})([mhd])')
 UNITS = {'m': 'minutes', 'h': 'hours', 'd': 'days'}  # keywords of timedelta
-EXIT_STATUS = 'Exit status: 0 success, 2 the cordon file cannot be used, or wrong arguments.'
-REWRITES = (
-    'The command rewrites the file. It keeps mode and owner, but of the comments only those before '
-    'the first cordon. '
-)
 
 
 class CordonCommand(LocalCommand):
-    epilog = EXIT_STATUS
+    epilog = 'Exit status: 0 success, 2 the cordon file cannot be used, or wrong arguments.'
 
     @override
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+    def add_arguments(self, parser: ArgumentParser) -> None:
         files = parser.add_mutually_exclusive_group(required=True)
         files.add_argument('--cordon-file', metavar='FILE', help='cordon file, YAML or JSON')
         files.add_argument(
@@ -46,7 +38,7 @@ class CordonCommand(LocalCommand):
             help='configuration of the workers; [placement] cordon_file names the cordon file',
         )
 
-    def path_of(self, args: argparse.Namespace) -> str:
+    def path_of(self, args: Namespace) -> str:
         if args.cordon_file:
             return str(args.cordon_file)
         path = targets.messaging().configured(args.config_file).placement.cordon_file
@@ -54,7 +46,21 @@ class CordonCommand(LocalCommand):
             raise ConfigurationError(f'{args.config_file}: [placement] cordon_file is not set')
         return str(path)
 
-    def edit(self, args: argparse.Namespace, change: cordon_file.Edit) -> None:
+
+class EditCommand(CordonCommand):
+    epilog = (
+        'The command rewrites the file. It keeps mode and owner, but of the comments only those '
+        f'before the first cordon. {CordonCommand.epilog}'
+    )
+
+    @override
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        super().add_arguments(parser)
+        name = functools.partial(_text, most=MAX_NAME)
+        parser.add_argument('--zone', type=name, help='zone, of all regions if --region is absent')
+        parser.add_argument('--region', type=name, help='region; without --zone, all of its zones')
+
+    def edit(self, args: Namespace, change: cordon_file.Edit) -> None:
         path = self.path_of(args)
         if cordon_file.edit(path, change):
             self.write_error(f'{path}: comments after the first cordon were not kept')
@@ -67,7 +73,7 @@ class CordonList(CordonCommand, Lister):
     has_more = True
 
     @override
-    def rows(self, args: argparse.Namespace) -> Iterator[Mapping[str, Any]]:
+    def rows(self, args: Namespace) -> Iterator[Mapping[str, Any]]:
         cordons = cordon_file.read(self.path_of(args))
         in_force = cordons_in_force(cordons, _now())
         for cordon in cordons:
@@ -83,8 +89,7 @@ class CordonList(CordonCommand, Lister):
                 }
 
 
-class CordonAdd(CordonCommand):
-    epilog = REWRITES + EXIT_STATUS
+class CordonAdd(EditCommand):
     examples = (
         'placement-policy cordon add --cordon-file c.yaml --zone az1 --until 2999-12-01T06:00Z',
         'placement-policy cordon add --cordon-file c.yaml --region R2 --until 2999-12-24T18:00Z '
@@ -93,9 +98,8 @@ class CordonAdd(CordonCommand):
     )
 
     @override
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+    def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
-        _add_place(parser)
         ends = parser.add_mutually_exclusive_group(required=True)
         ends.add_argument(
             '--until',
@@ -116,15 +120,18 @@ class CordonAdd(CordonCommand):
             '--evacuate', action='store_true', help='delete nodes of this place before others'
         )
         parser.add_argument(
-            '--replace', action='store_true', help='replace a cordon of the same place'
+            '--replace',
+            action='store_true',
+            help='replace the cordon of the same place; without one, add a cordon and say so',
         )
 
     @override
-    def take_action(self, parsed_args: argparse.Namespace) -> int:
+    def take_action(self, parsed_args: Namespace) -> int:
         args = parsed_args
         _require_place(args)
         names = ('zone', 'region', 'until', 'evacuate')
         new = Cordon(**{name: getattr(args, name) for name in names}, reason=args.reason or '')
+        replaced: list[Cordon] = []
 
         def added(cordons: list[Cordon]) -> list[Cordon]:
             same = _of_place(cordons, args)
@@ -133,34 +140,31 @@ class CordonAdd(CordonCommand):
                 raise ConfigurationError(
                     f'{lasting[0]}; use --replace to replace this cordon with a new one'
                 )
+            replaced.extend(same)
             return [*(cordon for cordon in cordons if cordon not in same), new]
 
         self.edit(args, added)
         self.write(escaped(f'{new}{", and evacuated" if new.evacuate else ""}'))
-        if args.config_file:
-            conf = targets.messaging().configured(args.config_file)
-            if note := _unknown_place(new, conf):
-                self.write_error(note)
+        if args.replace and not replaced:
+            self.write_error(f'No cordon of {new.place} to replace; added a new one')
         return OK
 
 
-class CordonRemove(CordonCommand):
-    epilog = REWRITES + EXIT_STATUS
+class CordonRemove(EditCommand):
     examples = (
         'placement-policy cordon remove --cordon-file cordons.yaml --zone az1',
         'placement-policy cordon remove --cordon-file cordons.yaml --ended',
     )
 
     @override
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+    def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
-        _add_place(parser)
         parser.add_argument(
             '--ended', action='store_true', help='remove all cordons that have ended'
         )
 
     @override
-    def take_action(self, parsed_args: argparse.Namespace) -> int:
+    def take_action(self, parsed_args: Namespace) -> int:
         args = parsed_args
         removed: list[Cordon] = []
         if not args.ended:
@@ -190,13 +194,7 @@ class CordonRemove(CordonCommand):
         return OK
 
 
-def _add_place(parser: argparse.ArgumentParser) -> None:
-    name = functools.partial(_text, most=MAX_NAME)
-    parser.add_argument('--zone', type=name, help='zone, of all regions if --region is absent')
-    parser.add_argument('--region', type=name, help='region; without --zone, all of its zones')
-
-
-def _require_place(args: argparse.Namespace) -> None:
+def _require_place(args: Namespace) -> None:
     if not args.zone and not args.region:
         raise ConfigurationError('Expected --zone, --region or both, got none')
 
@@ -234,28 +232,6 @@ def _now() -> datetime.datetime:
     return datetime.datetime.now(datetime.UTC)
 
 
-def _of_place(cordons: Sequence[Cordon], args: argparse.Namespace) -> list[Cordon]:
+def _of_place(cordons: Sequence[Cordon], args: Namespace) -> list[Cordon]:
     place = (args.zone, args.region)
     return [cordon for cordon in cordons if cordon.key == place]
-
-
-def _unknown_place(cordon: Cordon, conf: cfg.ConfigOpts) -> str | None:
-    """Check the embedded cloud alone; another one needs the credentials of the worker."""
-    if conf.cloud.backend != 'inventory' or not conf.cloud.inventory_file:
-        return None
-    try:
-        inventory = Inventory.load(conf.cloud.inventory_file)
-    except InvalidInventory:  # a worker does not start with it and reports it
-        return None
-    name, kind, known = cordon.region, 'regions', set(inventory.regions())
-    if not name or name in known:
-        searched = {name} if name else {None, *known}
-        name, kind = cordon.zone, 'zones'
-        known = {zone for region in searched for zone in inventory.zones(region)}
-    if not name or name in known:
-        return None
-    meant = did_you_mean(name, known, '')
-    return (
-        f'The cordon of {cordon.place} has no effect{meant}; the {kind} of [cloud] inventory_file '
-        f'are {listed(sorted(known)) or "none"}'
-    )

@@ -4,10 +4,10 @@ A log may be damaged or of another version, so an invalid line is reported and s
 status says so. Its values come from requests, possibly hostile ones, and are escaped.
 """
 
-import argparse
 import datetime
 import shlex
 import textwrap
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import metadata
 from typing import Any, NoReturn, TypeAlias, TypeVar
@@ -17,14 +17,20 @@ from typing_extensions import override
 
 from placement_worker.cloud.snapshot import Location, counts_in_words, place_in_words
 from placement_worker.cmd import output
-from placement_worker.cmd.base import INVALID, SOME_ERROR
-from placement_worker.cmd.listing import Lister, row_of
+from placement_worker.cmd.base import INVALID, SOME_ERROR, Lister, row_of
 from placement_worker.cmd.output import Paint
 from placement_worker.decisions import cluster_history, node_history, replay
 from placement_worker.decisions.cluster_history import Check, LatestCluster, Summary
 from placement_worker.decisions.node_history import Event
 from placement_worker.decisions.records import Entry, InvalidLine, LogReader
-from placement_worker.formats.text import counted, escaped, escaped_lines, listed, shortened
+from placement_worker.formats.text import (
+    counted,
+    escaped,
+    escaped_lines,
+    listed,
+    noun_for,
+    shortened,
+)
 from placement_worker.policies.registry import Registry
 
 T = TypeVar('T')
@@ -42,7 +48,7 @@ _NOT_FOUND = (
 class _LogCommand(Lister):
     _skipped = 0
 
-    def add_log_argument(self, parser: argparse.ArgumentParser) -> None:
+    def add_log_argument(self, parser: ArgumentParser) -> None:
         parser.add_argument(
             '--log',
             dest='logs',
@@ -54,11 +60,12 @@ class _LogCommand(Lister):
         )
 
     @override
-    def take_action(
-        self, parsed_args: argparse.Namespace
-    ) -> tuple[Sequence[str], Sequence[Sequence[Any]]]:
-        self.progress.detail = lambda: _read(parsed_args.logs)
-        return super().take_action(parsed_args)
+    def run(self, parsed_args: Namespace) -> int:
+        logs: Sequence[LogReader] = parsed_args.logs
+        self.progress.detail = lambda: next(
+            (f', {log.path} {log.share:.0%}' for log in logs if 0 < log.share < 1), ''
+        )
+        return super().run(parsed_args)
 
     def valid(self, items: Iterable[T | InvalidLine]) -> Iterator[T]:
         """Yield all items but invalid lines, of which the first ones have a message each."""
@@ -71,8 +78,8 @@ class _LogCommand(Lister):
                 where = f'{item.path}, line {item.number}'
                 self.write_error(f'{where}: {item.error.rstrip()}; skipped the line')
 
-    def told(
-        self, args: argparse.Namespace, rows: Iterable[Row], lines: Iterable[str]
+    def write_or_yield(
+        self, args: Namespace, rows: Iterable[Row], lines: Iterable[str]
     ) -> Iterator[Row]:
         """Write the lines at once in place of a table; yield the rows for other formats."""
         if args.formatter == 'table':
@@ -103,7 +110,7 @@ class Replay(_LogCommand):
     )
 
     @override
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+    def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
             'logs',
             type=LogReader,
@@ -119,7 +126,7 @@ class Replay(_LogCommand):
         )
 
     @override
-    def rows(self, args: argparse.Namespace) -> Iterator[Row]:
+    def rows(self, args: Namespace) -> Iterator[Row]:
         if args.request:
             yield from self._requests(args)
             return
@@ -136,7 +143,7 @@ class Replay(_LogCommand):
                     'packages': entry.packages,
                 }
                 rows = ({**about, **row_of(difference)} for difference in differences)
-                yield from self.told(args, rows, self._lines(where, entry, differences))
+                yield from self.write_or_yield(args, rows, self._lines(where, entry, differences))
         self.end(failed=bool(different))
         if args.formatter == 'table':
             version = metadata.version('placement-worker')
@@ -146,15 +153,17 @@ class Replay(_LogCommand):
                 result = self.paint(replies, 'red')
             self.write(f'{counted(replayed, "decision")} replayed with {version}: {result}')
 
-    def _requests(self, args: argparse.Namespace) -> Iterator[Row]:
+    def _requests(self, args: Namespace) -> Iterator[Row]:
         is_found = False
         for where, entry in self.valid(_entries(args.logs, msgspec.json.encode(args.request))):
             if entry.request_id == args.request:
                 is_found = True
-                request = _repeatable(entry)
+                request: dict[str, Any] = msgspec.json.decode(entry.request)
+                request.pop('expires_at', None)
+                request |= {'dry_run': True} if entry.method == 'policy_check' else {}
                 document = escaped_lines(output.document(request, 'yaml'))
                 lines = [escaped(f'# {where}: {_subject(entry)}'), document]
-                yield from self.told(args, [request], lines)
+                yield from self.write_or_yield(args, [request], lines)
         self.end(failed=not is_found)
         if self.status == SOME_ERROR:
             self.write_error(f'No request {args.request} in the logs; {_NOT_FOUND}')
@@ -184,7 +193,7 @@ class Why(_LogCommand):
     )
 
     @override
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+    def add_arguments(self, parser: ArgumentParser) -> None:
         # argparse would show NAME last, where it takes the name for a file of --log.
         parser.usage = '%(prog)s NAME --log FILE [FILE ...] [options]'
         parser.add_argument(
@@ -193,29 +202,33 @@ class Why(_LogCommand):
         self.add_log_argument(parser)
 
     @override
-    def rows(self, args: argparse.Namespace) -> Iterator[Row]:
+    def rows(self, args: Namespace) -> Iterator[Row]:
         logs, name = args.logs, args.name
         has_decisions = False
         for event in self.valid(node_history.events_of_node(logs, name, Registry.installed())):
             has_decisions = True
-            yield from self.told(args, [row_of(event)], _event_lines(event, self.paint))
+            yield from self.write_or_yield(args, [row_of(event)], _event_lines(event, self.paint))
         if not has_decisions:
             checks, of_cluster = cluster_history.decisions_about(logs, name)
             has_decisions = bool(checks or of_cluster)
             for check in checks:
-                yield from self.told(args, [row_of(check.summary)], _check_lines(check, self.paint))
+                yield from self.write_or_yield(
+                    args, [row_of(check.summary)], _check_lines(check, self.paint)
+                )
             if of_cluster and not checks:
-                yield from self.told(
+                yield from self.write_or_yield(
                     args, map(row_of, of_cluster), _cluster_lines(of_cluster, logs)
                 )
         self.end(failed=not has_decisions)
         if self.status == SOME_ERROR:
-            self.write_error(_no_decision(logs, name))
+            self.write_error(
+                f'No decision about a node, an action or a cluster {name} in the logs; {_NOT_FOUND}'
+            )
 
     @override
-    def _refuse(self, prog_name: str, message: str) -> NoReturn:
+    def _refuse(self, parser: ArgumentParser, message: str) -> NoReturn:
         order = '; put NAME before --log' if message.endswith(' required: NAME') else ''
-        super()._refuse(prog_name, message + order)
+        super()._refuse(parser, message + order)
 
 
 class Clusters(_LogCommand):
@@ -232,28 +245,33 @@ class Clusters(_LogCommand):
     )
 
     @override
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+    def add_arguments(self, parser: ArgumentParser) -> None:
         self.add_log_argument(parser)
         parser.add_argument('--cluster', metavar='NAME', help='only clusters with this id or name')
         parser.add_argument('--zone', help='only clusters with old or new nodes in this zone')
         parser.add_argument('--region', help='only clusters with old or new nodes in this region')
 
     @override
-    def rows(self, args: argparse.Namespace) -> Iterable[Row]:
+    def rows(self, args: Namespace) -> Iterable[Row]:
         clusters = list(self.valid(cluster_history.latest_clusters(args.logs)))
         chosen = [cluster for cluster in clusters if _is_chosen(cluster, args)]
         self.end(failed=not chosen)
         if not chosen:
             self.write_error(_no_cluster(clusters, args))
+        others = (cluster for cluster in clusters if not _is_chosen(cluster, args))
+        if missed := [other for other in others if _is_chosen(other, args, or_unknown=True)]:
+            has = noun_for(len(missed), 'has', 'have')
+            self.write_error(
+                f'{counted(len(missed), "cluster")} {has} nodes of unknown region or zone: '
+                f'{listed(map(_cluster_name, missed))}; compare with Nova'
+            )
         if args.formatter == 'yaml':
             for cluster in chosen:
                 self._write_file(cluster)
         return map(_cluster_summary if self.is_long(args) else _cluster_row, chosen)
 
     @override
-    def produce_output(
-        self, parsed_args: argparse.Namespace, column_names: Sequence[str], data: Any
-    ) -> int:
+    def produce_output(self, parsed_args: Namespace, column_names: Sequence[str], data: Any) -> int:
         if parsed_args.formatter == 'yaml':  # `rows` has written files
             return 0
         return super().produce_output(parsed_args, column_names, data)
@@ -281,14 +299,9 @@ class Clusters(_LogCommand):
             )
 
 
-def _read(logs: Iterable[LogReader]) -> str:
-    return next((f', {log.path} {log.share:.0%}' for log in logs if 0 < log.share < 1), '')
-
-
 def _entries(
     logs: Sequence[LogReader], text: bytes = b''
 ) -> Iterator[tuple[str, Entry] | InvalidLine]:
-    """Yield the entries whose lines hold a text, with their places."""
     for log in logs:
         for number, entry in log.entries((text,)):
             if isinstance(entry, Entry):
@@ -303,12 +316,6 @@ def _subject(entry: Entry) -> str:
     request = f'request {entry.request_id}, ' if entry.request_id else ''
     versions = ', '.join([entry.version, *entry.packages])
     return f'{what}, {request}decided {_time(entry.at)} by {versions}'
-
-
-def _repeatable(entry: Entry) -> dict[str, Any]:
-    request: dict[str, Any] = msgspec.json.decode(entry.request)
-    request.pop('expires_at', None)
-    return {**request, 'dry_run': True} if entry.method == 'policy_check' else request
 
 
 def _short_value(value: object) -> str:
@@ -329,20 +336,6 @@ def _event_lines(event: Event, paint: Paint) -> Iterator[str]:
         yield textwrap.indent(output.table(event.places, hidden), output.INDENT)
 
 
-def _no_decision(logs: Sequence[LogReader], name: str) -> str:
-    clusters = node_history.clusters_of_node(logs, name)
-    if not clusters:
-        return f'No decision about a node, an action or a cluster {name} in the logs; {_NOT_FOUND}'
-    return (
-        f'No decision names node {name} of cluster {listed(clusters)}; for the decisions about '
-        f'the cluster, run: {_why_command(clusters[0], logs)}'
-    )
-
-
-def _why_command(name: str, logs: Sequence[LogReader]) -> str:
-    return shlex.join(['placement-policy', 'why', name, '--log', *(log.path for log in logs)])
-
-
 def _check_lines(check: Check, paint: Paint) -> Iterator[str]:
     summary = check.summary
     about = f'{"dry run of " if summary.dry_run else ""}action {summary.action_id}'
@@ -358,7 +351,8 @@ def _cluster_lines(decisions: Sequence[Summary], logs: Sequence[LogReader]) -> I
     yield escaped(f'Cluster {latest[-1].cluster}, the latest {number}:')
     yield output.table(list(map(_decision_row, latest)))
     if ids := [decision.action_id for decision in latest if decision.action_id]:
-        command = _why_command(ids[-1], logs)
+        paths = (log.path for log in logs)
+        command = shlex.join(['placement-policy', 'why', ids[-1], '--log', *paths])
         yield escaped(f'Show the policies and places of an action: {command}')
 
 
@@ -384,9 +378,14 @@ def _worker(decision: Event | Summary) -> str:
     return ', '.join([f'worker {decision.version}{host}', *decision.packages])
 
 
-def _is_chosen(cluster: LatestCluster, args: argparse.Namespace) -> bool:
+def _is_chosen(cluster: LatestCluster, args: Namespace, *, or_unknown: bool = False) -> bool:
+    """Return whether a cluster matches the options, also with nodes of unknown place."""
+
+    def fits(wanted: str | None, name: str | None) -> bool:
+        return wanted in (None, name) or (or_unknown and name is None)
+
     is_placed = any(
-        args.region in (None, region) and args.zone in (None, zone)
+        fits(args.region, region) and fits(args.zone, zone)
         for region, zone in (*cluster.places, *cluster.new_places)
     )
     return _is_named(cluster, args.cluster) and (is_placed or not (args.zone or args.region))
@@ -396,7 +395,7 @@ def _is_named(cluster: LatestCluster, name: str | None) -> bool:
     return name in (None, cluster.cluster.id, cluster.cluster.name)
 
 
-def _no_cluster(clusters: Sequence[LatestCluster], args: argparse.Namespace) -> str:
+def _no_cluster(clusters: Sequence[LatestCluster], args: Namespace) -> str:
     if not clusters:
         return 'The logs have no check of a cluster; name the logs of all workers'
     if not any(_is_named(cluster, args.cluster) for cluster in clusters):

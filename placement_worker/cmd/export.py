@@ -4,10 +4,10 @@ The file has the keys of the contract alone: profiles and templates hold passwor
 The specs of policies, and the data of a cluster and its nodes, are copied whole.
 """
 
-import argparse
 import contextlib
 import datetime
 import uuid
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -47,7 +47,7 @@ class Export(LocalCommand):
     )
 
     @override
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+    def add_arguments(self, parser: ArgumentParser) -> None:
         engine = parser.add_mutually_exclusive_group(required=True)
         engine.add_argument('--senlin', metavar='CLUSTER', help='name or ID of a cluster')
         engine.add_argument(
@@ -71,7 +71,7 @@ class Export(LocalCommand):
         )
 
     @override
-    def take_action(self, parsed_args: argparse.Namespace) -> int:
+    def take_action(self, parsed_args: Namespace) -> int:
         args, notes = parsed_args, [_NO_TRUST]
         with _connected(args.os_cloud) as cloud:
             if args.senlin:
@@ -125,8 +125,8 @@ def _getter(service: Any, headers: Mapping[str, str] = {}) -> _Get:
 
 
 def _zones(cloud: Any) -> dict[str, bool]:
-    found = _getter(cloud.compute)('/os-availability-zone')['availabilityZoneInfo']
-    return {zone['zoneName']: zone['zoneState']['available'] for zone in found}
+    zones = _getter(cloud.compute)('/os-availability-zone')['availabilityZoneInfo']
+    return {zone['zoneName']: zone['zoneState']['available'] for zone in zones}
 
 
 def _action(change: int) -> tuple[str, dict[str, Any]]:

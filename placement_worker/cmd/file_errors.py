@@ -22,7 +22,6 @@ from placement_worker.formats.paths import Path
 from placement_worker.formats.text import counted, escaped
 from placement_worker.policies.registry import Registry, normalized, schema_of
 
-ANY_TYPE = 'NAME-VERSION'  # the policy type in a hint that does not know it
 MAX_FOUND = 1000  # errors after which the search in a document ends
 _MAX_SNIPPET = 100  # characters of a line
 _BEFORE = 60  # characters before the caret if a line is cut
@@ -31,7 +30,7 @@ _COMMAND = 'placement-policy'
 _HINTS: Mapping[type[Exception], str] = {
     errors.PolicyTypeNotFound: f'run "{_COMMAND} type list", with --config-file or --transport to '
     'ask a worker, for the installed types',
-    errors.InvalidSpec: f'run "{_COMMAND} type show {ANY_TYPE}" for the schema',
+    errors.InvalidSpec: f'run "{_COMMAND} type show NAME-VERSION" for the schema',
     errors.UnsupportedAction: f'run "{_COMMAND} schema policy_check.request" for the actions of '
     'Senlin',
     errors.Refused: 'correct the file and try again',
@@ -39,7 +38,8 @@ _HINTS: Mapping[type[Exception], str] = {
     errors.InvalidInventory: 'correct the file that --cloud names',
     errors.BrokerUnreachable: 'check that RabbitMQ runs at this address, and has no alarm',
     errors.NoWorkerAnswered: 'check that a worker serves this broker and has a free thread '
-    '("Nothing happens" in the runbook); increase --timeout only if a request takes longer',
+    '("Nothing happens" on the page Troubleshooting of the manual); increase --timeout only if a '
+    'request takes longer',
     errors.BrokerRefused: 'check the user, password, virtual host, permissions and certificates',
     errors.QueueMismatch: 'correct the queue as the message says',
     errors.WorkerTooOld: 'try again after the upgrade',
@@ -64,12 +64,16 @@ _BY_TEXT: Mapping[str, str | None] = {
     '"rabbitmqctl list_topic_permissions"',
     'The request could not be delivered: .*ACCESS_REFUSED': 'the broker runs, but this user lacks '
     'a permission; use the broker user of an operator ("Configuration of operators" in the manual)',
+    'permission is missing on the broker: .*-parked': 'the parking lot is open to the broker user '
+    'of an operator ("Configuration of operators" in the manual)',
     ' was skipped: ': 'correct the cause, and restart the workers',
     '; (check|create it,|the page|start|this port may|write type) ': None,
     r'`object`, got `str` - at `\$`': 'this file has text without keys; check its name',
     'found the key ': 'remove one of the two',
     'found a tab character': 'indent with spaces',
     'cannot start any token': 'indent with spaces, and quote a text that begins like this',
+    r'^examples/.*: No such file': 'the examples are in the clone of placement-worker; run the '
+    'command there',
     'Not a gzipped file': 'remove .gz from the name of a file that is not compressed',
 }
 
@@ -78,7 +82,16 @@ def with_hint(exc: Exception, text: str = '') -> str:
     """Return the text, or that of the error, with a hint unless the text names a command."""
     text = text or (errors.file_error(exc) if isinstance(exc, OSError) else str(exc))
     text = ' '.join(text.split())
-    hint = _hint(exc, text)
+    if isinstance(exc, errors.WorkerFailed):
+        log = 'look for the traceback in the log of the worker'
+        run = f'run "{_COMMAND} --debug ..." for the traceback'
+        look = log if ' in the worker: ' in text else run
+        owner = 'the plugin' if ', a plugin of ' in text else 'placement-worker'
+        hint: str | None = f'{look}, and report it to the maintainers of {owner}'
+    else:
+        by_text = (hint for part, hint in _BY_TEXT.items() if re.search(part, text))
+        by_type = (hint for kind, hint in _HINTS.items() if isinstance(exc, kind))
+        hint = next(itertools.chain(by_text, by_type), None)
     return text if hint is None or _COMMAND in text else f'{text.rstrip(".")}; {hint}'
 
 
@@ -132,21 +145,6 @@ def _without_repetitions(wrong: Sequence[WrongValue]) -> Iterator[SchemaError]:
         yield SchemaError(first.path, f'{what}{times}{at}{path}', first.of_key)
 
 
-def type_of(
-    exc: errors.PlacementWorkerError, error: Invalid, data: object, kind: type
-) -> str | None:
-    """Return the type of the only policy spec that the errors of a document are about, or None."""
-    if not isinstance(exc, errors.InvalidSpec):
-        return None
-    named = [paths.named_in(problem.text) or () for problem in error.problems]
-    types = {
-        codec.decode(spec, Spec).type_name
-        for spec, path in _specs(data, kind)
-        if any(path == wrong[: len(path)] for wrong in named)
-    }
-    return types.pop() if len(types) == 1 else None
-
-
 def headline(error: Invalid, document: Document) -> str:
     if (count := len(error.problems) + error.more) > 1:
         return f'{document.source.name}: {_counted(count, count, "error")}'
@@ -172,18 +170,6 @@ def problem_lines(error: DocumentError) -> Iterator[str]:
         yield f'and {_counted(error.more, total, "more error")}'
 
 
-def _hint(exc: Exception, text: str) -> str | None:
-    if isinstance(exc, errors.WorkerFailed):
-        log = 'look for the traceback in the log of the worker'
-        run = f'run "{_COMMAND} --debug ..." for the traceback'
-        look = log if ' in the worker: ' in text else run
-        owner = 'the plugin' if ', a plugin of ' in text else 'placement-worker'
-        return f'{look}, and report it to the maintainers of {owner}'
-    by_text = (hint for part, hint in _BY_TEXT.items() if re.search(part, text))
-    by_type = (hint for kind, hint in _HINTS.items() if isinstance(exc, kind))
-    return next(itertools.chain(by_text, by_type), None)
-
-
 def _errors(
     exc: errors.PlacementWorkerError, data: object, kind: type, is_local: bool
 ) -> Iterator[WrongValue]:
@@ -205,7 +191,7 @@ def _errors(
             yield from codec.errors_in(properties, schema, (*path, 'properties'))
         elif is_local and kind is not Spec:
             try:
-                registry.lookup(spec.type_name, paths.shown(path))
+                registry.lookup(spec.type_name, paths.path_text(path))
             except errors.PolicyTypeNotFound as missing:
                 yield SchemaError(path, str(missing))
 

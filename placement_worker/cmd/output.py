@@ -4,9 +4,9 @@ Every text is escaped: requests and decision logs may hold escape characters, by
 could control the terminal of an operator.
 """
 
-import argparse
 import json
 import os
+from argparse import ArgumentParser
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal, TextIO
 
@@ -40,7 +40,6 @@ class Paint:
 
     @classmethod
     def of(cls, stream: TextIO, environ: Mapping[str, str] = os.environ) -> 'Paint':
-        """Return a painter that honors `NO_COLOR` (https://no-color.org) and dumb terminals."""
         return cls(
             stream.isatty() and not environ.get('NO_COLOR') and environ.get('TERM') != 'dumb'
         )
@@ -50,7 +49,7 @@ class Paint:
         return f'\x1b[{_CODES[style]}m{text}\x1b[0m' if self._on and text else text
 
 
-def add_format_argument(parser: argparse.ArgumentParser, formats: Sequence[str] = FORMATS) -> None:
+def add_format_argument(parser: ArgumentParser, formats: Sequence[str] = FORMATS) -> None:
     first = formats[0]
     parser.add_argument('-f', '--format', choices=formats, default=first, help=f'default: {first}')
 

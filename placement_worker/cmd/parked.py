@@ -5,12 +5,10 @@ be malformed or hostile, so everything is read as plain data, and secrets are ma
 decision log. A retry may do harm after its caller has given up, and is refused without --force.
 """
 
-import argparse
 import contextlib
 import datetime
-import functools
-import io
 import json
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -18,8 +16,7 @@ from typing_extensions import override
 
 from placement_worker import errors
 from placement_worker.cmd import targets
-from placement_worker.cmd.base import OK, LocalCommand
-from placement_worker.cmd.listing import Lister, ShowOne
+from placement_worker.cmd.base import OK, Lister, LocalCommand, ShowOne
 from placement_worker.contract import rpc
 from placement_worker.contract.model import in_utc
 from placement_worker.decisions import masking
@@ -33,13 +30,12 @@ class ParkedCommand(LocalCommand):
     epilog = 'Exit status: 0 success, 2 failure.'
 
     @override
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+    def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument('id', metavar='ID', help='an ID from parked list')
         targets.add_broker_arguments(parser)
 
     @contextlib.contextmanager
-    def found(self, args: argparse.Namespace) -> Iterator[tuple[Any, Any]]:
-        """Yield a connection and the parked request with the id of an argument."""
+    def request_of_id(self, args: Namespace) -> Iterator[tuple[Any, Any]]:
         with self.parked(args) as (connection, requests):
             for request in requests:
                 if request.id == args.id:
@@ -51,7 +47,7 @@ class ParkedCommand(LocalCommand):
             )
 
     @contextlib.contextmanager
-    def parked(self, args: argparse.Namespace) -> Iterator[tuple[Any, Iterator[Any]]]:
+    def parked(self, args: Namespace) -> Iterator[tuple[Any, Iterator[Any]]]:
         targets.require_broker(args, str(self.cmd_name))
         broker = (args.transport, args.config_file)
         with targets.messaging().parked(*broker, MAX_PARKED) as opened:
@@ -68,11 +64,11 @@ class ParkedList(ParkedCommand, Lister):
     has_more = True
 
     @override
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+    def add_arguments(self, parser: ArgumentParser) -> None:
         targets.add_broker_arguments(parser)
 
     @override
-    def rows(self, args: argparse.Namespace) -> Iterator[Mapping[str, Any]]:
+    def rows(self, args: Namespace) -> Iterator[Mapping[str, Any]]:
         with self.parked(args) as (_, requests):
             for row in map(_row, requests):
                 if self.is_long(args):
@@ -91,19 +87,14 @@ class ParkedShow(ParkedCommand, ShowOne):
     formatter_default = 'json'
 
     @override
-    def fields(self, args: argparse.Namespace) -> Mapping[str, Any]:
-        try:
-            with self.found(args) as (_, request):
-                message = _without_secrets(request.body)
-            # The output would raise the same error too late, from some frames deeper.
-            deeper = functools.reduce(lambda nested, _: [nested], range(50), message)
-            json.dump(deeper, io.StringIO(), indent=2)
-        except RecursionError:
-            raise errors.InvalidRequest(
-                f'Request {args.id} is nested too deeply to show; run "placement-policy parked '
-                f'drop {args.id}" to delete it'
-            ) from None
-        return message if isinstance(message, dict) else {'body': message}
+    def fields(self, args: Namespace) -> Mapping[str, Any]:
+        with self.request_of_id(args) as (_, request):
+            message = _decoded(request.body)
+        if isinstance(message, dict):  # of the caller's context, only the ids are kept
+            kept = (key for key in message if not key.startswith(_CONTEXT) or key.endswith('_id'))
+            message = {key: message[key] for key in kept}
+        shown = masking.without_secrets(message)
+        return shown if isinstance(shown, dict) else {'body': shown}
 
 
 class ParkedRetry(ParkedCommand):
@@ -112,15 +103,15 @@ class ParkedRetry(ParkedCommand):
     )
 
     @override
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+    def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
         parser.add_argument(
             '--force', action='store_true', help='send the request also if a warning advises not to'
         )
 
     @override
-    def take_action(self, parsed_args: argparse.Namespace) -> int:
-        with self.found(parsed_args) as (connection, request):
+    def take_action(self, parsed_args: Namespace) -> int:
+        with self.request_of_id(parsed_args) as (connection, request):
             from placement_worker.late_ack import parking  # noqa: PLC0415  # oslo.messaging
 
             if warning := _retry_warning(_decoded(request.body)):
@@ -148,8 +139,8 @@ class ParkedDrop(ParkedCommand):
     )
 
     @override
-    def take_action(self, parsed_args: argparse.Namespace) -> int:
-        with self.found(parsed_args) as (_, request):
+    def take_action(self, parsed_args: Namespace) -> int:
+        with self.request_of_id(parsed_args) as (_, request):
             request.message.ack()
         self.write(escaped(f'Deleted {parsed_args.id}.'))
         return OK
@@ -193,7 +184,6 @@ def _label(data: Any, key: str) -> str | None:
 
 
 def _decoded(body: Any) -> Any:
-    """Return the message and its request, as far as they are readable."""
     message = _json(body)
     if isinstance(message, dict) and 'oslo.message' in message:
         message = _json(message['oslo.message'])
@@ -214,24 +204,16 @@ def _json(value: Any) -> Any:
         return masking.MASK if masking.may_hold_secrets(text.encode(errors='replace')) else text
 
 
-def _without_secrets(body: Any) -> Any:
-    """Return the message with secrets masked; of the caller's context, only the ids are kept."""
-    message = _decoded(body)
-    if isinstance(message, dict):
-        kept = (key for key in message if not key.startswith(_CONTEXT) or key.endswith('_id'))
-        message = {key: message[key] for key in kept}
-    return masking.without_secrets(message)
-
-
 def _retry_warning(message: Any) -> str | None:
     """Return the reason not to retry; malformed values count as absent."""
     method, request = _value(message, 'method'), _request(message)
-    expires_at = _value(request, 'expires_at')
-    if _is_past(expires_at):
-        return (
-            f'The request expired at {expires_at}, so a worker only replies with '
-            '"Request expired"; drop such a request'
-        )
+    expires_at, now = _value(request, 'expires_at'), datetime.datetime.now(datetime.UTC)
+    with contextlib.suppress(ValueError):
+        if in_utc(datetime.datetime.fromisoformat(str(expires_at))) < now:
+            return (
+                f'The request expired at {expires_at}, so a worker only replies with '
+                '"Request expired"; drop such a request'
+            )
     if method == rpc.POLICY_CHECK.name and _value(request, 'target') == 'BEFORE':
         return (
             'This is a check BEFORE an action, whose engine has got RequestParked and does not '
@@ -244,11 +226,3 @@ def _retry_warning(message: Any) -> str | None:
             'that a worker creates or deletes; drop such a request, and repeat it in the engine'
         )
     return None
-
-
-def _is_past(value: object) -> bool:
-    try:
-        moment = in_utc(datetime.datetime.fromisoformat(str(value)))
-    except ValueError:
-        return False
-    return moment < datetime.datetime.now(datetime.UTC)

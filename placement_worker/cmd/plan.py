@@ -1,27 +1,120 @@
 """The command `placement-policy plan`: a dry run as a diff of places, victims and pool members.
 
-Everything that a request or a plugin may have written is escaped before columns are aligned: an
-escape character in a name would otherwise shift the columns or control the terminal.
+Placement policies explain their plans in `details`. The engine does not read these, and a plugin
+may have replaced the plan later. Therefore an explained plan is shown only if it agrees with the
+action's data in the reply. Everything that a request or a plugin may have written is escaped before
+columns are aligned: an escape character in a name would otherwise shift the columns.
 """
 
-import argparse
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+import sys
+from argparse import Namespace
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
-import msgspec
+from msgspec import Struct, structs
 from typing_extensions import override
 
-from placement_worker.cmd import output, plan_changes
+from placement_worker.cloud.embedded.inventory import Inventory
+from placement_worker.cloud.snapshot import Location, Snapshot
+from placement_worker.cmd import output
 from placement_worker.cmd.output import Paint, Style
-from placement_worker.cmd.plan_changes import Changes, PlaceChange, PoolChange, Victim
 from placement_worker.cmd.request_files import FilesCommand, check_request_of, decided
+from placement_worker.contract import actions
+from placement_worker.contract.action_data import (
+    CREATION,
+    DELETION,
+    ActionData,
+    ChangeKind,
+    Placement,
+)
 from placement_worker.contract.caller import Caller
-from placement_worker.contract.model import CheckRequest
+from placement_worker.contract.model import CheckReply, CheckRequest, Decision
+from placement_worker.contract.rpc import LOAD_BALANCING
+from placement_worker.decisions import explanations
+from placement_worker.errors import Rejected
 from placement_worker.formats.documents import Document
-from placement_worker.formats.text import counted, escaped
+from placement_worker.formats.text import counted, escaped, noun_for
+from placement_worker.planning import sizing
+from placement_worker.planning.placement import NO_KNOWN_PLACE
+from placement_worker.planning.places import NO_PLACE
+from placement_worker.planning.sizing import Size
+from placement_worker.policies.base import AFTER
+from placement_worker.policies.deletion import Deletion
+from placement_worker.policies.region_placement import RegionPlacement
+from placement_worker.policies.victim_selection import KEPT
+from placement_worker.policies.zone_placement import ZonePlacement
 
 UNCHANGED, FAILED, CHANGED = 0, 1, 2
 _SHOWN_SEPARATELY = ('pool', 'added', 'removed', 'updates', 'estimated_s')
+_ANY_SIZE = sys.maxsize  # the worker checks its own limit
+_KINDS = {f'{RegionPlacement.name}-': 'regions', f'{ZonePlacement.name}-': 'zones'}
+
+
+class PlaceChange(Struct, frozen=True):
+    # The name of a zone, a region, or a zone of a region (`RegionOne/az1`).
+    name: str
+    before: int
+    after: int
+    note: str = ''
+
+
+class Victim(Struct, frozen=True):
+    # Strings are empty if the reply lacks the value.
+    id: str
+    place: str = ''
+    reason: str = ''
+    status: str = ''
+
+
+class SkippedPolicy(Struct, frozen=True):
+    policy: str
+    reason: str
+
+
+class PoolChange(Struct, frozen=True):
+    policy: str
+    details: dict[str, Any]
+
+    @property
+    def is_changed(self) -> bool:
+        return bool(self.details.get('added') or self.details.get('removed'))
+
+
+class Changes(Struct, frozen=True):
+    """The difference that one action would make.
+
+    `places`: kind of place (`zones`, `regions`, `nodes`) -> the change of each place. `protected`:
+    id, place, end and reason of the first nodes that must not be deleted. `is_decided`:
+    whether a policy placed the nodes to create or chose the nodes to delete. `wait_s`: the seconds
+    between the removal of members and the deletion of their nodes.
+    """
+
+    action: str
+    action_id: str
+    target: str
+    cluster: str
+    status: str
+    reason: str
+    size: int
+    policies: int = 0
+    warnings: list[str] = []
+    created: int = 0
+    deleted: int = 0
+    is_decided: bool = False
+    places: dict[str, Sequence[PlaceChange]] = {}
+    victims: list[Victim] = []
+    protected: list[Mapping[str, Any]] = []
+    pools: list[PoolChange] = []
+    wait_s: int = 0
+    patched: list[str] = []
+    skipped: list[SkippedPolicy] = []
+    details: dict[str, Any] = {}
+
+    @property
+    def any(self) -> bool:
+        nodes_changed = self.created or self.deleted or self.patched
+        return bool(nodes_changed or any(pool.is_changed for pool in self.pools))
 
 
 class Plan(FilesCommand):
@@ -39,10 +132,10 @@ class Plan(FilesCommand):
     )
 
     @override
-    def handle(self, caller: Caller, document: Document, args: argparse.Namespace) -> int:
+    def handle(self, caller: Caller, document: Document, args: Namespace) -> int:
         request = check_request_of(caller, document.data, 'full')
-        request = msgspec.structs.replace(request, dry_run=True)
-        changes = plan_changes.compare(request, decided(caller, request))
+        request = structs.replace(request, dry_run=True)
+        changes = compare(request, decided(caller.policy_check(request)))
         self.write_result(args.format, changes, plan_lines(changes, self.paint))
         self.note_shipped_cloud(args, document)
         if changes.status != 'OK':
@@ -75,12 +168,13 @@ def _sections(changes: Changes, paint: Paint) -> Iterator[Iterable[str]]:
     for key, rows in changes.places.items():
         yield _places(key, rows, paint)
     if changes.victims:
-        victims = list(_victims(changes.victims, paint))
+        cells = [(node.id, node.place, node.reason, node.status) for node in changes.victims]
+        victims = [f'  {paint("- " + row, "red")}' for row in _aligned(cells)]
         yield ['To be deleted, in this order:', *output.shortened(victims)]
     if changes.protected:
         cells = [
-            (node.id, node.place, f'until {node.until}' if node.until else '', node.reason)
-            for node in changes.protected
+            (row['id'], row['place'], row['until'] and f'until {row["until"]}', row['reason'])
+            for row in changes.protected
         ]
         nodes = [f'    {row}' for row in _aligned(cells)]
         yield ['Protected from deletion:', *output.shortened(nodes)]
@@ -107,11 +201,6 @@ def _sign(difference: int) -> tuple[str, Style]:
     if difference > 0:
         return '+', 'green'
     return ('-', 'red') if difference else (' ', 'dim')
-
-
-def _victims(victims: Sequence[Victim], paint: Paint) -> Iterator[str]:
-    rows = [(node.id, node.place, node.reason, node.status) for node in victims]
-    return (f'  {paint("- " + row, "red")}' for row in _aligned(rows))
 
 
 def _aligned(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
@@ -169,6 +258,8 @@ def _summary(changes: Changes, paint: Paint) -> str:
     if moved and not changes.is_decided:
         verb, nodes = 'placed' if changes.created else 'chose', 'node' if moved == 1 else 'nodes'
         summary += f'; no policy {verb} the {nodes}: {_reasons(changes)}'
+    elif changes.deleted and not changes.victims:
+        summary += '; no policy chose the ' + noun_for(changes.deleted, 'node')
     return paint('Plan: ', 'bold') + escaped(summary) + '. Nothing was done.'
 
 
@@ -181,3 +272,193 @@ def _reasons(changes: Changes) -> str:
 
 def _updates(count: object) -> str:
     return counted(count, 'load-balancer update')
+
+
+def compare(request: CheckRequest, reply: CheckReply) -> Changes:
+    """Return the changes by a reply; with `explain: full` victims and places have reasons."""
+    changes = Changes(
+        action=request.action.action,
+        action_id=request.action.id,
+        target=request.target,
+        cluster=request.cluster.name or request.cluster.id,
+        status=reply.action.data['status'],
+        reason=reply.action.data['reason'],
+        size=len(sizing.current_nodes(request.action, request.cluster)),
+        policies=len(request.policies),
+        warnings=reply.warnings,
+    )
+    if changes.status != 'OK':
+        failed = (item.details for item in reply.decisions if item.outcome == 'FAILED')
+        return structs.replace(changes, details=next(failed, {}))
+    changes = structs.replace(
+        changes,
+        pools=list(_pools(reply.decisions)),
+        patched=sorted(reply.nodes),
+        skipped=list(_skipped(request, reply)),
+    )
+    if request.target == AFTER:  # the engine has already applied the earlier decisions
+        return changes
+    try:
+        return _sized(changes, request, reply)
+    except Rejected as exc:  # no policy has read the inputs
+        return structs.replace(changes, warnings=[*changes.warnings, str(exc)])
+
+
+def _sized(changes: Changes, request: CheckRequest, reply: CheckReply) -> Changes:
+    data = reply.action.data
+    size = _size_of(request, data)
+    stated = Snapshot(Inventory(), request.cluster)
+    place_of = {node.id: stated.place_of(node) for node in request.cluster.nodes}
+    victims = list(_victims(request, reply, place_of))
+    places = _place_changes(reply, size, place_of, [victim.id for victim in victims])
+    decided = data.get(size.kind)
+    is_detailed = isinstance(decided, dict) and bool(decided.keys() - {'count'})
+    return structs.replace(
+        changes,
+        created=size.count if size.kind == CREATION else 0,
+        deleted=size.count if size.kind == DELETION else 0,
+        is_decided=bool(places or victims or is_detailed),
+        places=places,
+        victims=victims,
+        wait_s=output.drain_wait_s(data, reply.decisions),
+        protected=list(_rows(reply.decisions, 'protected_nodes')),
+    )
+
+
+def _skipped(request: CheckRequest, reply: CheckReply) -> Iterator[SkippedPolicy]:
+    """Yield the disabled policies, which the reply omits, and those that the worker skipped."""
+    for name in (policy.name or policy.id for policy in request.policies if not policy.enabled):
+        yield SkippedPolicy(name, f'policy {name} is disabled')
+    for decision in reply.decisions:
+        if decision.outcome == 'SKIPPED':
+            name = decision.policy_name or decision.policy_id
+            yield SkippedPolicy(name, decision.reason.rstrip('.'))
+
+
+def _victims(
+    request: CheckRequest, reply: CheckReply, place_of: Mapping[str, Location]
+) -> Iterator[Victim]:
+    chosen = explanations.stated_candidates(reply.action.data)
+    if chosen is None and request.action.action == actions.CLUSTER_DEL_NODES:
+        chosen = request.action.candidate_inputs.candidates
+    ranked = {row['id']: row for row in _rows(reply.decisions, 'victims')}
+    statuses = {node.id: node.status for node in request.cluster.nodes}
+    for node_id in chosen or ():
+        row = ranked.get(node_id, {})
+        place = row.get('place') or (_place_name(place_of[node_id]) if node_id in place_of else '')
+        reason = row.get('reason', '')
+        if not reason or reason == KEPT:
+            reason = explanations.reason_of_choice(node_id, request, reply) or reason
+        yield Victim(node_id, place, reason, statuses.get(node_id, ''))
+
+
+def _rows(decisions: Sequence[Decision], key: str) -> Iterator[Mapping[str, Any]]:
+    """Yield the rows under a key of the details of deletion; plugins may use the key otherwise."""
+    for decision in decisions:
+        if decision.policy_type.startswith(f'{Deletion.name}-'):
+            yield from decision.details.get(key, ())
+
+
+def _pools(decisions: Sequence[Decision]) -> Iterator[PoolChange]:
+    for decision in decisions:
+        if decision.policy_type.startswith(f'{LOAD_BALANCING}-') and decision.outcome == 'APPLIED':
+            yield PoolChange(decision.policy_name or decision.policy_id, decision.details)
+
+
+def _size_of(request: CheckRequest, data: Mapping[str, Any]) -> Size:
+    """Return the number of nodes that policies decided on, else that of the action."""
+    kind: ChangeKind
+    for kind in (CREATION, DELETION):
+        decided = data.get(kind)
+        count = decided.get('count', 1) if isinstance(decided, dict) else 0
+        if count and isinstance(count, int):
+            return Size(kind, count)
+    action, cluster = request.action, request.cluster
+    held = len(cluster.nodes)
+    if action.action == actions.CLUSTER_CREATE:
+        return Size(CREATION, max(cluster.desired_capacity - held, 0))
+    if action.action == actions.CLUSTER_DELETE:
+        return Size(DELETION, held)
+    if action.action == actions.CLUSTER_REPLACE_NODES:  # existing nodes take the places of others
+        return Size(DELETION, 0)
+    size = sizing.size_of(action, ActionData(data), cluster, _ANY_SIZE)
+    return size if size.kind == CREATION else Size(DELETION, min(size.count, held))
+
+
+class _Explained(NamedTuple):
+    kind: str
+    rows: Sequence[PlaceChange]
+    by_region: bool  # whether each zone belongs to a region
+
+    def agrees(self, moved: Counter[Location], count: int) -> bool:
+        """Return whether the reply may have this plan: the places of some nodes are unknown."""
+        planned = Counter({row.name: abs(row.after - row.before) for row in self.rows})
+        known = _by_name(moved, self._name)
+        del known[NO_PLACE]
+        return known <= planned and planned.total() <= count
+
+    def _name(self, place: Location) -> str:
+        region, zone = place
+        if self.kind == 'regions':
+            return region or NO_PLACE
+        if self.by_region:
+            return _place_name(place) if region and zone else NO_PLACE
+        return zone or NO_PLACE
+
+
+def _explained(decisions: Iterable[Decision]) -> Iterator[_Explained]:
+    for decision in decisions:
+        kind = _KINDS.get(decision.policy_type.rstrip('0123456789.'))
+        if kind is None or decision.outcome != 'APPLIED' or kind not in decision.details:
+            continue
+        rows, changes = decision.details[kind], []
+        for row in rows:
+            name, note = row['name'], row['note']
+            if note == NO_KNOWN_PLACE:
+                if not row['current']:
+                    continue
+                name, note = NO_PLACE, ''
+            name = _place_name((row.get('region_name'), name))
+            changes.append(PlaceChange(name, row['current'], row['final'], note))
+        yield _Explained(kind, changes, any('region_name' in row for row in rows))
+
+
+def _place_changes(
+    reply: CheckReply, size: Size, place_of: Mapping[str, Location], victims: Sequence[str]
+) -> dict[str, Sequence[PlaceChange]]:
+    """Return the explained plans if all agree with the reply, else the nodes by stated place."""
+    gone = Counter(place_of[node_id] for node_id in victims if node_id in place_of)
+    moved_places = _moved(ActionData(reply.action.data), size, gone)
+    plans = list(_explained(reply.decisions))
+    if plans and all(plan.agrees(moved_places, size.count) for plan in plans):
+        return {plan.kind: plan.rows for plan in plans}
+    if not moved_places:
+        return {}
+    before = _by_name(Counter(place_of.values()), _place_name)
+    moved = _by_name(moved_places, _place_name)
+    sign = 1 if size.kind == CREATION else -1
+    # The worker may know nodes of a place that the request does not name.
+    rows = [
+        PlaceChange(name, before[name], max(before[name] + sign * moved[name], 0))
+        for name in (*sorted(before), *sorted(moved.keys() - before))
+    ]
+    kind = 'nodes' if victims else 'zones' if any(zone for _, zone in moved_places) else 'regions'
+    return {kind: rows}
+
+
+def _place_name(place: Location) -> str:
+    return '/'.join(filter(None, place)) or NO_PLACE
+
+
+def _moved(data: ActionData, size: Size, gone: Counter[Location]) -> Counter[Location]:
+    if not size.count:
+        return Counter()
+    entries = Placement.of(data.data.get('placement')).places if size.kind == CREATION else ()
+    return Counter(entries) or gone or explanations.planned_by_place(data.change(size.kind))
+
+
+def _by_name(places: Counter[Location], name: Callable[[Location], str]) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for place, count in places.items():
+        counts[name(place)] += count
+    return counts

@@ -3,7 +3,7 @@
 The file may be a check request, e.g. of `placement-policy replay --request`.
 """
 
-import argparse
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -58,25 +58,28 @@ class Rebalance(FilesCommand):
     )
 
     @override
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+    def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
         for name, number, text in _OPTIONS:
             parser.add_argument(name, type=number, metavar='NUMBER', help=text)
 
     @override
-    def handle(self, caller: Caller, document: Document, args: argparse.Namespace) -> int:
-        request = request_of(_with_options(_of_check(document.data), args), RebalanceRequest)
+    def read_of(self, data: Any) -> Any:
+        """Return a check request, or its beginning, without the keys that a rebalance lacks."""
+        if not isinstance(data, dict):
+            return data
+        return {name: value for name, value in data.items() if name not in _ONLY_OF_CHECKS}
+
+    @override
+    def handle(self, caller: Caller, document: Document, args: Namespace) -> int:
+        data = document.data
+        if isinstance(data, dict) and 'action' in data:
+            data = self.read_of(data)
+        request = request_of(_with_options(data, args), RebalanceRequest)
         reply = caller.policy_rebalance(request)
         self.write_result(args.format, reply, _rebalance_lines(reply, request, self.paint))
         self.note_shipped_cloud(args, document)
-        if reply.status == 'OK':
-            return OK
-        if args.cloud and (names := reply.details.get('unknown_regions')):
-            self.write_error(
-                f'{args.cloud} lacks the regions {names}; add them to this file with their zones, '
-                'for example "regions: {RegionOne: {zones: {az1: true, az2: true}}}"'
-            )
-        return SOME_ERROR
+        return OK if reply.status == 'OK' else SOME_ERROR
 
 
 def _rebalance_lines(
@@ -132,14 +135,7 @@ def _place(place: PlaceOfNode) -> str:
     return '/'.join(filter(None, (place.region_name, place.zone)))
 
 
-def _of_check(document: Any) -> Any:
-    """Return a check request without the keys that a rebalance lacks, or another document."""
-    if not isinstance(document, dict) or 'action' not in document:
-        return document
-    return {name: value for name, value in document.items() if name not in _ONLY_OF_CHECKS}
-
-
-def _with_options(document: Any, args: argparse.Namespace) -> Any:
+def _with_options(document: Any, args: Namespace) -> Any:
     names = (name.removeprefix('--').replace('-', '_') for name, *_ in _OPTIONS)
     given = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
     options = document.get('options', {}) if isinstance(document, dict) else None

@@ -69,20 +69,20 @@ def workers(
             except errors.PlacementWorkerError as exc:  # it must not hide the replies of others
                 return exc
 
-        found: dict[tuple[str, str, int], Capabilities] = {}
+        processes: dict[tuple[str, str, int], Capabilities] = {}
         end = time.monotonic() + timeout_s
         with ThreadPoolExecutor(2 * count) as executor:
             while True:
                 replies = list(executor.map(reply, range(2 * count)))
                 for worker in replies:
                     if isinstance(worker, Capabilities):
-                        found[str(worker.host), worker.hostname, worker.pid] = worker
-                if len(found) >= count or time.monotonic() > end:
+                        processes[str(worker.host), worker.hostname, worker.pid] = worker
+                if len(processes) >= count or time.monotonic() > end:
                     break
                 time.sleep(PAUSE_S)
-    if not found and isinstance(replies[0], errors.PlacementWorkerError):
+    if not processes and isinstance(replies[0], errors.PlacementWorkerError):
         raise replies[0]
-    return [found[key] for key in sorted(found)], max(count - len(found), 0)
+    return [processes[key] for key in sorted(processes)], max(count - len(processes), 0)
 
 
 def _consumer_count(conf: cfg.ConfigOpts, url: str | None) -> int:

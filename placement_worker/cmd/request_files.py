@@ -4,9 +4,9 @@ A file is stricter than a message of an engine. There, an unknown key or input m
 engine; here, it is probably a typo, and the result would look right without it.
 """
 
-import argparse
 import itertools
 from abc import abstractmethod
+from argparse import ArgumentParser, Namespace
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar, TypeVar
@@ -19,7 +19,7 @@ from placement_worker.cmd import file_errors, output, targets
 from placement_worker.cmd.base import INVALID, OK, SOME_ERROR, LocalCommand
 from placement_worker.contract import codec, document_kinds, inputs
 from placement_worker.contract.caller import Caller
-from placement_worker.contract.model import CheckReply, CheckRequest, RebalanceRequest
+from placement_worker.contract.model import CheckReply, CheckRequest
 from placement_worker.formats import documents, paths
 from placement_worker.formats.documents import Document, Source
 from placement_worker.handlers.in_process import InProcessCaller
@@ -35,27 +35,28 @@ class FilesCommand(LocalCommand):
     files_metavar: ClassVar[str] = 'FILE'
     files_help: ClassVar[str] = 'requests, YAML or JSON; - for standard input'
     formats: ClassVar[Sequence[str]] = output.FORMATS
+    checks_specs: ClassVar[bool] = True  # whether the properties of policies must be valid
     # The exit status of a document that is the last one in this order counts.
     severity: ClassVar[Sequence[int]] = (OK, SOME_ERROR, INVALID)
     _is_local = _cloud_noted = False
 
     @override
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+    def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument('files', metavar=self.files_metavar, nargs='+', help=self.files_help)
         output.add_format_argument(parser, self.formats)
 
     @override
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+    def get_parser(self, prog_name: str) -> ArgumentParser:
         parser = super().get_parser(prog_name)
         targets.add_arguments(parser)
         return parser
 
     @override
-    def take_action(self, parsed_args: argparse.Namespace) -> int:
+    def take_action(self, parsed_args: Namespace) -> int:
         with targets.open_caller(parsed_args) as caller:
             return self.run_with(caller, parsed_args)
 
-    def run_with(self, caller: Caller, args: argparse.Namespace) -> int:
+    def run_with(self, caller: Caller, args: Namespace) -> int:
         self._is_local = isinstance(caller, InProcessCaller)
         statuses: list[int] = []
         try:
@@ -71,46 +72,40 @@ class FilesCommand(LocalCommand):
         return max(statuses, key=self.severity.index)
 
     @abstractmethod
-    def handle(self, caller: Caller, document: Document, args: argparse.Namespace) -> int:
+    def handle(self, caller: Caller, document: Document, args: Namespace) -> int:
         """Return the exit status, or raise Refused if the document is invalid."""
 
-    def _refuse_beginning(self, source: Source) -> int:
-        """Return 0, or the exit status after errors that no later line of a long file corrects.
+    def read_of(self, data: Any) -> Any:
+        """Return the part of a document that the command reads as a request of its type."""
+        return data
 
-        The end of a beginning may cut through a value, so an error counts if a shorter beginning
-        has it, too. The cut may also leave out a whole value, which is null then; if the next line
-        is long, both beginnings end there. A rebalance takes requests of two types, which differ in
-        their last keys.
-        """
-        kind: type = codec.strict(self.request_type)
-        shorter, longer = (documents.beginning(source, size) for size in (2**15, 2**16))
-        if shorter is None or longer is None or shorter.source == longer.source:
-            return OK
-        if self.request_type is RebalanceRequest:
-            return OK
-        if document_kinds.other_kind(longer.data, self.request_type.__name__):
+    def _refuse_beginning(self, source: Source) -> int:
+        """Return 0, or the exit status after errors that no later line of a long file corrects."""
+        document = documents.beginning(source)
+        if document is None:
             return OK
         try:
-            (shorter, _), (longer, _) = map(_with_whole_nodes, (shorter, longer))
-        except errors.InvalidRequest:  # it may be the end of the beginning
+            complete = replace(document, data=self.read_of(_complete_part(document.data)))
+            document, _ = _with_whole_nodes(complete)
+        except errors.InvalidRequest:  # the whole document is refused for the same reason
             return OK
-        texts = {error.text for error in codec.errors_in(shorter.data, kind)}
-        lasting = [
-            error
-            for error in codec.errors_in(longer.data, kind)
-            if error.text in texts
-            and not error.text.startswith('Object missing')
-            and 'got `null`' not in error.text
-        ]
-        if not lasting:
-            return OK
-        invalid = longer.invalid(lasting)
-        exc = errors.InvalidRequest(file_errors.headline(invalid, longer))
-        self.write_error(file_errors.with_hint(exc))
-        self.write_details(invalid)
-        return self.write_error(f'{source.name}: the lines after the first 64 KiB were not read')
+        refusals: list[errors.Refused] = [errors.InvalidRequest()]
+        refusals += [errors.InvalidSpec()] * (self._is_local and self.checks_specs)
+        for exc in refusals:
+            wrong = file_errors.errors_in_data(exc, document.data, self.request_type)
+            # A missing key may follow.
+            lasting = [error for error in wrong if not error.text.startswith('Object missing')]
+            if lasting:
+                error = document.invalid(lasting)
+                self.write_failure(exc, error, file_errors.headline(error, document))
+                return self.write_error(
+                    f'{source.name}: the lines after the first 64 KiB were not read'
+                )
+            if any(error.path[:1] in {('policies',), ('policy',)} for error in wrong):
+                break  # the specs cannot be decoded
+        return OK
 
-    def _handle_whole(self, caller: Caller, document: Document, args: argparse.Namespace) -> int:
+    def _handle_whole(self, caller: Caller, document: Document, args: Namespace) -> int:
         try:
             document, whole = _with_whole_nodes(document)
             return self.handle(caller, whole, args)
@@ -121,25 +116,29 @@ class FilesCommand(LocalCommand):
         """Print all errors of a document; the paths in `text` are those in the document."""
         kind = self.request_type
         error = file_errors.invalid_document(exc, document, kind, text, is_local=self._is_local)
-        line = file_errors.with_hint(exc, file_errors.headline(error, document))
-        type_name = file_errors.type_of(exc, error, document.data, kind) or file_errors.ANY_TYPE
-        self.write_error(line.replace(file_errors.ANY_TYPE, type_name))
-        self.write_details(error)
-        return self.error_status
+        return self.write_failure(exc, error, file_errors.headline(error, document))
 
-    def note_shipped_cloud(self, args: argparse.Namespace, document: Document) -> None:
+    def note_shipped_cloud(self, args: Namespace, document: Document) -> None:
         """Note once that the text is about the shipped cloud, unless the user chose a cloud."""
-        is_for_people = args.format == self.formats[0]
-        if (
-            is_for_people
-            and not self._cloud_noted
-            and targets.uses_shipped_cloud(args, document.source)
-        ):
+        if self._cloud_noted or args.format != self.formats[0]:
+            return
+        if targets.uses_shipped_cloud(args, document.source):
+            self._cloud_noted = True
             self.write_error(
                 'This decision is for the shipped cloud of the examples; use --cloud FILE for '
                 'another cloud'
             )
-            self._cloud_noted = True
+
+
+def _complete_part(beginning: Any) -> Any:
+    """Return the beginning of a document without its last value, which may be cut."""
+    if isinstance(beginning, list):
+        return beginning[:-1]
+    rest = dict(beginning) if isinstance(beginning, dict) else {}
+    if rest:
+        last, value = rest.popitem()
+        rest |= {last: part} if (part := _complete_part(value)) else {}
+    return rest
 
 
 class _EqualNodes(StartingNodes, frozen=True, forbid_unknown_fields=True):
@@ -155,7 +154,7 @@ def _with_whole_nodes(document: Document) -> tuple[Document, Document]:
     :raises InvalidRequest: an item that counts nodes is invalid.
     """
     match document.data:
-        case {'cluster': {'nodes': [*nodes]}}:
+        case {'cluster': {'nodes': [*nodes]} as cluster}:
             items = {i: item for i, item in enumerate(nodes) if isinstance(item, dict)}
         case _:
             return document, document
@@ -182,12 +181,11 @@ def _with_whole_nodes(document: Document) -> tuple[Document, Document]:
             for node_id in itertools.islice(free, equal.count)
         )
         others += more
-    cluster = document.data['cluster']
-    one, whole = (
+    with_first, whole = (
         replace(document, data={**document.data, 'cluster': {**cluster, 'nodes': listed}})
         for listed in (nodes, nodes + others)
     )
-    return one, whole
+    return with_first, whole
 
 
 def _free_ids(name: str, taken: Collection[str]) -> Iterator[str]:
@@ -219,9 +217,8 @@ def completed(caller: Caller, request: CheckRequest, explain: str | None) -> Che
     return structs.replace(request, explain=explain) if explain else request
 
 
-def decided(caller: Caller, request: CheckRequest) -> CheckReply:
+def decided(reply: CheckReply) -> CheckReply:
     """Return the reply, or raise InvalidRequest if a policy cannot read an input of the action."""
-    reply = caller.policy_check(request)
     reason = str(reply.action.data['reason'])
     path = paths.named_in(reason)
     if path and path[:2] == ('action', 'inputs'):

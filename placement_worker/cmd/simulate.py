@@ -3,23 +3,25 @@
 A run may take long. A closed pipe therefore ends the output and not the run that writes files.
 """
 
-import argparse
 import errno
 import textwrap
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from pathlib import Path
 
 from typing_extensions import override
 
-from placement_worker.cmd import output
+from placement_worker import errors
+from placement_worker.cmd import file_errors, output
 from placement_worker.cmd.argument_types import at_least
 from placement_worker.cmd.base import OK, LocalCommand
 from placement_worker.cmd.output import Paint
 from placement_worker.formats.text import counted, escaped
 from placement_worker.policies.registry import Registry
+from placement_worker.simulation import report
 from placement_worker.simulation.history import History
 from placement_worker.simulation.run import PlayedStep, StepRecord, played_steps
-from placement_worker.simulation.scenario import Scenario, load_scenario
+from placement_worker.simulation.scenario import Scenario, scenario_document, scenario_in
 
 UNEXPECTED = 1
 MAX_SHOWN_STEPS = 100  # the default of --every shows each step up to this length
@@ -42,7 +44,7 @@ class Simulate(LocalCommand):
     )
 
     @override
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+    def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
             'scenario', metavar='SCENARIO', help='YAML or JSON, or the name of a shipped scenario'
         )
@@ -71,25 +73,34 @@ class Simulate(LocalCommand):
         )
 
     @override
-    def take_action(self, parsed_args: argparse.Namespace) -> int:
+    def take_action(self, parsed_args: Namespace) -> int:
         args = parsed_args
         for path in filter(None, (args.plot, args.report)):
-            _check_folder(path)
+            folder = Path(path).absolute().parent
+            if not folder.is_dir():  # fail before a long run and not after it
+                raise FileNotFoundError(errno.ENOENT, 'No such folder', str(folder))
         if args.plot:
-            from placement_worker.simulation import report  # noqa: PLC0415  # a slow import
-
             report.check_picture_name(args.plot)
-        scenario = load_scenario(args.scenario)
+        document = scenario_document(args.scenario)
+        scenario = scenario_in(document, args.scenario)
+        try:
+            return self._played(scenario, args)
+        except (errors.InvalidSpec, errors.PolicyTypeNotFound) as exc:
+            wrong = file_errors.invalid_document(exc, document, Scenario, str(exc), is_local=True)
+            return self.write_failure(exc, wrong, file_errors.headline(wrong, document))
+
+    def _played(self, scenario: Scenario, args: Namespace) -> int:
         explained = args.explained if args.report else 0
         history = History(explained)
         registry, compared = Registry.installed(), bool(args.compare)
         registry.exact = True
         number, length = 0, scenario.length
+        every = args.every or (1 if length <= MAX_SHOWN_STEPS else length)
         self.progress.detail = lambda: f', step {number}/{length}'
         for step in played_steps(scenario, registry, explained, compared=compared):
             history.add(step)
             number = step.worker.number
-            if _is_shown(number, length, args.every):
+            if number == length or (number > 0 and number % every == 0):
                 self.write_result(args.format, step, _step_lines(step, self.paint))
             if self._broken_pipe and not (args.plot or args.report):
                 raise self._broken_pipe
@@ -111,11 +122,7 @@ class Simulate(LocalCommand):
         except BrokenPipeError as exc:
             self._broken_pipe = exc
 
-    def _write_files(self, scenario: Scenario, history: History, args: argparse.Namespace) -> None:
-        if not (args.plot or args.report):
-            return
-        from placement_worker.simulation import report  # noqa: PLC0415
-
+    def _write_files(self, scenario: Scenario, history: History, args: Namespace) -> None:
         if args.plot:
             Path(args.plot).write_text(report.picture(scenario, history), encoding='utf-8')
         if args.report:
@@ -123,19 +130,6 @@ class Simulate(LocalCommand):
         if args.format == 'table':
             for path in filter(None, (args.plot, args.report)):
                 self.write(escaped(f'Wrote {path}'))
-
-
-def _is_shown(number: int, length: int, every: int | None) -> bool:
-    if every is None:
-        every = 1 if length <= MAX_SHOWN_STEPS else length
-    return number == length or (number > 0 and number % every == 0)
-
-
-def _check_folder(path: str) -> None:
-    """Fail before a long run and not after it."""
-    folder = Path(path).absolute().parent
-    if not folder.is_dir():
-        raise FileNotFoundError(errno.ENOENT, 'No such folder', str(folder))
 
 
 def _step_lines(step: PlayedStep, paint: Paint) -> Iterator[str]:
@@ -172,7 +166,7 @@ def _step_lines(step: PlayedStep, paint: Paint) -> Iterator[str]:
 def _totals(record: StepRecord) -> str:
     failed = f', {record.failed} of them failed' if record.failed else ''
     protected = f', {record.protected} protected' if record.protected else ''
-    measures = f'{record.misplaced:.1f} off their ideal, skew {record.skew:.1f}'
+    measures = f'{record.misplaced:.1f} off their ideal, gap {record.skew:.1f}'
     pools = ''.join(
         f'; {counted(pool.members, "member")} of {escaped(pool.policy)}' for pool in record.pools
     )
@@ -189,8 +183,9 @@ def _summary_lines(history: History, paint: Paint) -> Iterator[str]:
         refused = f', {totals.refused} failed for lack of capacity' if totals.refused else ''
         yield paint(f'{label}{verdict}.', 'bold')
         yield (
-            f'{label}{totals.steps} steps, {totals.checks} checks, {totals.errors} of them with '
-            f'errors; {totals.created} nodes created, {totals.deleted} deleted'
+            f'{label}{counted(totals.steps, "step")}, {counted(totals.checks, "check")}, '
+            f'{totals.errors} of them with errors; {counted(totals.created, "node")} created, '
+            f'{totals.deleted} deleted'
             f'{refused}; off their ideal '
             f'{totals.mean:.2f} on average, {totals.worst:.1f} at worst'
         )

@@ -1,15 +1,19 @@
-"""The program `placement-worker-status`: probes of a worker, and the check before an upgrade."""
+"""The program `placement-worker-status`: probes of a worker, and the check before an upgrade.
 
-import argparse
+A container runs a probe every few seconds, which must not wait for other imports than these.
+"""
+
 import datetime
+import json
 import sys
+from argparse import ArgumentParser
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from placement_worker.cmd import argument_types
-from placement_worker.health import probe
 
 PROGRAM = 'placement-worker-status'
 FAILED = 1
-WRONG_ARGUMENTS = 2
 PROBES = {'liveness': 'alive', 'readiness': 'ready'}
 USAGE = f"""usage: {PROGRAM} liveness --file FILE [--max-age SECONDS]
        {PROGRAM} readiness --file FILE [--max-age SECONDS]
@@ -37,48 +41,22 @@ def main() -> int:
         return 0
     if arguments[0] in PROBES:
         return _probe(*arguments)
-    # A container runs probes often, so they must not wait for these imports and the next ones.
-    from placement_worker.formats.text import nearest  # noqa: PLC0415
-
-    near = nearest(arguments[0], PROBES)
-    if near:
-        return _refuse(f'Unknown command "{arguments[0]}". Did you mean "{near}"?')
+    # A probe must not wait for these imports.
     from placement_worker.cmd import threading_backend  # noqa: PLC0415
 
     threading_backend.choose()
     from placement_worker.cmd import upgrade  # noqa: PLC0415
-    from placement_worker.config import validation  # noqa: PLC0415
 
-    parser = argparse.ArgumentParser(prog=PROGRAM, add_help=False, allow_abbrev=False)
+    parser = ArgumentParser(prog=PROGRAM, add_help=False, allow_abbrev=False)
     parser.add_argument('--user')
     parser.add_argument('--engine-file', action='append', default=[])
     args, others = parser.parse_known_args(arguments)
-    wrong = validation.describe_wrong_arguments(PROGRAM, others, ['--json'])
-    if wrong:
-        return _refuse(wrong)
-    late = _late_option(others)
-    if late:
-        return _refuse(f'Move {late} before "upgrade check"; run "{PROGRAM} --help" for the usage')
     return upgrade.run(others, args.user, args.engine_file)
-
-
-def _late_option(arguments: list[str]) -> str | None:
-    while arguments and arguments[:2] != ['upgrade', 'check']:
-        arguments = arguments[1:]
-    names = (argument.partition('=')[0] for argument in arguments[2:])
-    return next((name for name in names if name in ('--config-file', '--config-dir')), None)
-
-
-def _refuse(message: str) -> int:
-    from placement_worker.formats.text import escaped  # noqa: PLC0415
-
-    print(f'{PROGRAM}: {escaped(message)}', file=sys.stderr)  # noqa: T201
-    return WRONG_ARGUMENTS
 
 
 def _probe(name: str, *arguments: str) -> int:
     about = f'Check whether the worker is {PROBES[name]}.'
-    parser = argparse.ArgumentParser(prog=f'{PROGRAM} {name}', description=about)
+    parser = ArgumentParser(prog=f'{PROGRAM} {name}', description=about)
     parser.add_argument(
         '--file', metavar='FILE', required=True, help='the file of [worker] liveness_file'
     )
@@ -91,8 +69,45 @@ def _probe(name: str, *arguments: str) -> int:
     )
     args = parser.parse_args(arguments)
     now = datetime.datetime.now(datetime.UTC)
-    failure = probe.failure(args.file, args.max_age, now, ready=name == 'readiness')
-    if failure is None:
+    reason = probe_failure(args.file, args.max_age, now, ready=name == 'readiness')
+    if reason is None:
         return 0
-    print(f'{PROGRAM} {name}: {failure}', file=sys.stderr)  # noqa: T201
+    print(f'{PROGRAM} {name}: {reason}', file=sys.stderr)  # noqa: T201
     return FAILED
+
+
+def probe_failure(
+    file: str, max_age_s: float, now: datetime.datetime, *, ready: bool = False
+) -> str | None:
+    """Return the reason why the worker of a liveness file is not alive or not ready, or None.
+
+    :param max_age_s: the greatest age of the file in seconds. A file from as far in the future
+        fails as well: the clock was set back.
+    """
+    try:
+        with open(file, encoding='utf-8') as opened:
+            state = json.load(opened)
+        age_s = (now - datetime.datetime.fromisoformat(state['checked_at'])).total_seconds()
+        unmet = next(_unmet(state, ready), None)
+    except FileNotFoundError as exc:
+        return (
+            f'{file}: {exc.strerror}: placement-worker is not running or has not reached its '
+            'broker yet, or its [worker] liveness_file names another file'
+        )
+    except OSError as exc:
+        return f'{file}: {exc.strerror}; name a readable file, that of [worker] liveness_file'
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return f'{file} is not a liveness file of placement-worker'
+    if age_s < -max_age_s:
+        return f'{file} has a time {-age_s:.0f} s in the future; check the clock of this host'
+    if age_s > max_age_s:
+        return f'{file} was written {age_s:.0f} s ago (limit {max_age_s:g} s)'
+    return unmet
+
+
+def _unmet(state: Mapping[str, Any], ready: bool) -> Iterator[str]:
+    questions = [('alive', 'reasons'), ('ready', 'missing')]
+    for name, key in questions[: 1 + ready]:
+        reasons = '; '.join(state.get(key, []))
+        if state[name] is not True:
+            yield f'The worker is not {name}: {reasons or "no reason given"}'

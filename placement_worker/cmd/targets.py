@@ -1,8 +1,8 @@
 """The target of a command: a worker inside this process, or running workers."""
 
-import argparse
 import contextlib
 import functools
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
@@ -21,7 +21,7 @@ MAX_TIMEOUT_S = 24 * 3600
 _EXAMPLES = resources.files('placement_worker') / 'examples'
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         '--cloud',
         metavar='FILE',
@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_remote_arguments(
-    parser: argparse.ArgumentParser, timeout: str = '60, or 600 with load balancers'
+    parser: ArgumentParser, timeout: str = '60, or 600 with load balancers'
 ) -> None:
     parser.set_defaults(cloud=None, cordon_file=None, server=None)
     add_broker_arguments(parser)
@@ -46,7 +46,7 @@ def add_remote_arguments(
     )
 
 
-def add_broker_arguments(parser: argparse.ArgumentParser) -> None:
+def add_broker_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         '--transport',
         metavar='URL',
@@ -59,13 +59,13 @@ def add_broker_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_server_argument(parser: argparse.ArgumentParser) -> None:
+def add_server_argument(parser: ArgumentParser) -> None:
     parser.add_argument(
         '--server', metavar='HOST', help='the [worker] host of one worker; default: any worker'
     )
 
 
-def require_broker(args: argparse.Namespace, command: str) -> None:
+def require_broker(args: Namespace, command: str) -> None:
     if args.transport is None and args.config_file is None:
         raise errors.ConfigurationError(
             'Name the running workers with --transport or --config-file; no file is read by '
@@ -73,7 +73,7 @@ def require_broker(args: argparse.Namespace, command: str) -> None:
         )
 
 
-def uses_shipped_cloud(args: argparse.Namespace, source: Source) -> bool:
+def uses_shipped_cloud(args: Namespace, source: Source) -> bool:
     """Return whether a file that is not a shipped example is decided over the shipped cloud."""
     if args.cloud or args.transport is not None or args.config_file is not None:
         return False
@@ -94,13 +94,18 @@ def messaging() -> ModuleType:
 
 
 @contextlib.contextmanager
-def open_caller(args: argparse.Namespace) -> Iterator[Caller]:
+def open_caller(args: Namespace) -> Iterator[Caller]:
     if args.transport is None and args.config_file is None:
         if args.server:
             raise errors.ConfigurationError(
                 '--server names a running worker; add --transport or --config-file'
             )
-        yield _in_process(args)
+        with resources.as_file(_EXAMPLES / 'cloud.yaml') as default:
+            cordons = LiveCordons(args.cordon_file).in_force if args.cordon_file else None
+            cloud = Inventory.load(args.cloud or str(default))
+        registry = Registry.installed()
+        registry.exact = True
+        yield InProcessCaller(cloud, registry, cordons=cordons)
         return
     if args.cloud:
         raise errors.ConfigurationError(
@@ -111,16 +116,5 @@ def open_caller(args: argparse.Namespace) -> Iterator[Caller]:
             '--cordon-file is for an embedded cloud; running workers use [placement] cordon_file'
         )
     client = messaging().client(args.transport, args.config_file, args.timeout, args.server)
-    try:
+    with contextlib.closing(client):
         yield client
-    finally:
-        client.close()
-
-
-def _in_process(args: argparse.Namespace) -> Caller:
-    with resources.as_file(_EXAMPLES / 'cloud.yaml') as default:
-        cordons = LiveCordons(args.cordon_file).in_force if args.cordon_file else None
-        cloud = Inventory.load(args.cloud or str(default))
-    registry = Registry.installed()
-    registry.exact = True
-    return InProcessCaller(cloud, registry, cordons=cordons)

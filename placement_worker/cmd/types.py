@@ -3,10 +3,10 @@
 Policy types depend on the packages of the worker that replies, schemas on this version alone.
 """
 
-import argparse
 import itertools
 import json
 import time
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator, Mapping
 from importlib import resources
 from pathlib import PurePath
@@ -15,15 +15,14 @@ from typing import Any
 from typing_extensions import override
 
 from placement_worker import errors
-from placement_worker.cmd import listing, targets
-from placement_worker.cmd.base import OK, SOME_ERROR, LocalCommand
-from placement_worker.cmd.listing import Lister, ShowOne
+from placement_worker.cmd import targets
+from placement_worker.cmd.base import DATA, OK, SOME_ERROR, Lister, LocalCommand, ShowOne, row_of
 from placement_worker.cmd.request_files import FilesCommand
 from placement_worker.contract import codec, document_kinds
 from placement_worker.contract.caller import Caller
 from placement_worker.contract.model import PolicyType, Spec
 from placement_worker.formats.documents import Document
-from placement_worker.formats.text import MAX_CHARACTERS, nearest
+from placement_worker.formats.text import MAX_CHARACTERS, did_you_mean
 from placement_worker.policies import registry
 
 _LIST_S = 2
@@ -38,12 +37,13 @@ class Validate(FilesCommand):
     epilog = 'Exit status: 0 all specs are valid, 2 a spec is invalid or no worker replied.'
 
     request_type = Spec
+    checks_specs = False  # until the whole spec is read
     files_metavar = 'SPEC'
     files_help = 'policy specs, YAML or JSON; - for standard input'
     formats = ('yaml', 'json')
 
     @override
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+    def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
         parser.add_argument(
             '--check-resources',
@@ -52,7 +52,7 @@ class Validate(FilesCommand):
         )
 
     @override
-    def handle(self, caller: Caller, document: Document, args: argparse.Namespace) -> int:
+    def handle(self, caller: Caller, document: Document, args: Namespace) -> int:
         try:
             document_kinds.check_kind(document.data, Spec, 'Expected only keys of a spec')
             spec = codec.decode(document.data, Spec)
@@ -82,16 +82,16 @@ class TypeList(Lister):
     has_more = True
 
     @override
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+    def add_arguments(self, parser: ArgumentParser) -> None:
         targets.add_server_argument(parser)
         targets.add_arguments(parser)
 
     @override
-    def rows(self, args: argparse.Namespace) -> Iterable[Mapping[str, Any]]:
+    def rows(self, args: Namespace) -> Iterable[Mapping[str, Any]]:
         with targets.open_caller(args) as caller:
             types = caller.policy_type_list()
-        if args.formatter in listing.DATA:
-            return map(listing.row_of, types)
+        if args.formatter in DATA:
+            return map(row_of, types)
         return map(_details, types) if args.long else _summaries(types)
 
 
@@ -107,7 +107,7 @@ class TypeShow(ShowOne):
     )
 
     @override
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+    def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
             'type_name',
             metavar='NAME',
@@ -119,10 +119,10 @@ class TypeShow(ShowOne):
     formatter_default = 'yaml'
 
     @override
-    def fields(self, args: argparse.Namespace) -> Mapping[str, Any]:
+    def fields(self, args: Namespace) -> Mapping[str, Any]:
         with targets.open_caller(args) as caller:
             try:
-                return listing.row_of(_newest(caller, args.type_name))
+                return row_of(_newest(caller, args.type_name))
             except errors.PolicyTypeNotFound as exc:
                 # The type is an argument, so the path in the request means nothing to the user.
                 text = str(exc).replace(' - at `$.type_name`', '')
@@ -136,7 +136,7 @@ class Schema(LocalCommand):
     )
 
     @override
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+    def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
             'name',
             metavar='NAME',
@@ -145,7 +145,7 @@ class Schema(LocalCommand):
         )
 
     @override
-    def take_action(self, parsed_args: argparse.Namespace) -> int:
+    def take_action(self, parsed_args: Namespace) -> int:
         if parsed_args.name is None:
             width = max(map(len, message_names()))
             for name in message_names():
@@ -155,10 +155,9 @@ class Schema(LocalCommand):
             self.write(message_schema(parsed_args.name).rstrip('\n'))
             return OK
         name = parsed_args.name[:MAX_CHARACTERS]
-        near = nearest(name, message_names())
-        meant = f' Did you mean "{near}"?' if near else ''
+        meant = did_you_mean(name, message_names(), '')
         return self.write_error(
-            f'Unknown message "{name}".{meant} Run "placement-policy schema" for the list of names'
+            f'Unknown message {name}{meant}; run "placement-policy schema" for the list of names'
         )
 
 
@@ -171,12 +170,12 @@ class Ping(ShowOne):
     epilog = 'Exit status: 0 a worker replied, 2 no worker replied.'
 
     @override
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+    def add_arguments(self, parser: ArgumentParser) -> None:
         targets.add_server_argument(parser)
         targets.add_remote_arguments(parser, timeout='60')
 
     @override
-    def fields(self, args: argparse.Namespace) -> Mapping[str, Any]:
+    def fields(self, args: Namespace) -> Mapping[str, Any]:
         targets.require_broker(args, 'ping')
         with targets.open_caller(args) as caller:
             began = time.monotonic()  # the first call includes the connection to the broker
@@ -206,11 +205,11 @@ class WorkerList(Lister):
     has_more = True
 
     @override
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+    def add_arguments(self, parser: ArgumentParser) -> None:
         targets.add_remote_arguments(parser, timeout=f'{_LIST_S:g}')
 
     @override
-    def rows(self, args: argparse.Namespace) -> Iterator[Mapping[str, Any]]:
+    def rows(self, args: Namespace) -> Iterator[Mapping[str, Any]]:
         targets.require_broker(args, 'worker list')
         timeout_s = args.timeout or _LIST_S
         remote = targets.messaging()
@@ -245,7 +244,6 @@ def message_schema(name: str) -> str:
 
 
 def _newest(caller: Caller, name: str) -> PolicyType:
-    """Return a policy type by its name, which may lack the version."""
     try:
         return caller.policy_type_get(name)
     except errors.PolicyTypeNotFound:

@@ -5,29 +5,29 @@ in the one that they keep. So both formats refuse duplicate keys. Errors have po
 request of a thousand nodes has ten thousand lines.
 """
 
-import functools
+import contextlib
 import itertools
 import json
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
 import yaml
 
-from placement_worker.formats import paths, yaml_loader
+from placement_worker.formats import yaml_loader
 from placement_worker.formats.paths import Path
-from placement_worker.formats.text import counted, shortened
+from placement_worker.formats.text import counted
 
 STANDARD_INPUT = '<stdin>'
 MAX_PROBLEMS = 10  # that a command shows
 LONG = 2**20  # characters of a text whose beginning is read first
+BEGINNING = 2**16
+LONG_JSON = 2**22  # characters of JSON in which no positions are searched
 LINE_BREAK = re.compile('\r\n|[\n\r\x85\u2028\u2029]')  # as in YAML 1.1
-_SPACE = re.compile(r'[ \t\n\r]*')
-_JSON = json.JSONDecoder(parse_int=str, parse_float=str)  # Python limits the digits of an integer
 
 
 class Source(NamedTuple):
@@ -75,11 +75,11 @@ class DocumentError(Exception):
 
 
 class Malformed(DocumentError):
-    """The text is neither YAML nor JSON."""
+    pass
 
 
 class Damaged(DocumentError):
-    """A compressed file cannot be decompressed."""
+    pass
 
 
 class Invalid(DocumentError):
@@ -100,23 +100,28 @@ class Document:
     data: Any
     source: Source
     number: int  # 1 for the first document of its file; empty ones do not count
-    is_json: bool
 
-    def invalid(self, found: Iterable[Finding]) -> Invalid:
-        """Return the error about values of this document; `found` has at least one."""
-        remaining, position = iter(found), self._locator()
+    def invalid(self, findings: Iterable[Finding]) -> Invalid:
+        """Return the error about values of this document; there is at least one."""
+        remaining, root = iter(findings), self._root()
         problems = [
-            Problem(error.text, position(error.path, of_key=error.of_key), error.of_key)
+            Problem(error.text, _in_yaml(root, error.path, error.of_key), error.of_key)
             for error in itertools.islice(remaining, MAX_PROBLEMS)
         ]
         problems.sort(key=lambda problem: problem.position or Position(0, 0))
         return Invalid(self.source, problems, sum(1 for _ in remaining))
 
-    def _locator(self) -> Callable[..., Position]:
-        if self.is_json:
-            return functools.partial(_in_json, self.source.text)
-        root = yaml_loader.root(self.source.text, self.number)
-        return functools.partial(_in_yaml, root)
+    def _root(self) -> Any:
+        """Return the root node, or None for JSON that is long or no YAML.
+
+        PyYAML takes a second for 1 MiB, and refuses escaped surrogates.
+        """
+        if len(self.source.text) > LONG_JSON and self.source.text.lstrip()[0] in '{[':
+            return None
+        try:
+            return yaml_loader.root(self.source.text, self.number)
+        except yaml.YAMLError:
+            return None
 
 
 def read(path: str) -> list[Document]:
@@ -131,14 +136,14 @@ def read(path: str) -> list[Document]:
     return parse(source_of(path))
 
 
-def beginning(source: Source, size: int) -> Document | None:
+def beginning(source: Source) -> Document | None:
     """Return what the first lines of a long YAML document hold, or None if they hold no data.
 
     PyYAML takes half a minute for 30 MB, for which a mistake in the second line need not wait.
 
     :raises Malformed: a key is there twice.
     """
-    end = source.text.rfind('\n', 0, size) + 1
+    end = source.text.rfind('\n', 0, BEGINNING) + 1
     if len(source.text) < LONG or not end:
         return None
     try:
@@ -153,10 +158,9 @@ def beginning(source: Source, size: int) -> Document | None:
 def parse(source: Source) -> list[Document]:
     decoded = _from_json(source)
     if decoded is not None:
-        return [Document(decoded[0], source, 1, is_json=True)]
+        return [Document(decoded[0], source, 1)]
     documents = [
-        Document(data, source, number, is_json=False)
-        for number, data in enumerate(_from_yaml(source), start=1)
+        Document(data, source, number) for number, data in enumerate(_from_yaml(source), start=1)
     ]
     if not documents:
         raise Malformed(f'{source.name} is empty')
@@ -175,19 +179,17 @@ def source_of(path: str) -> Source:
 
 
 def _from_json(source: Source) -> tuple[Any] | None:
-    """Return the data in a tuple, or None if the text is not JSON."""
+    """Return the data in a tuple, or None if the text is not JSON.
+
+    The reader of YAML refuses JSON with a duplicate key, and knows the position of the key.
+    """
     try:
         decoded = msgspec.json.decode(source.text)
-        duplicate = duplicate_key(source.text, decoded)
+        return (decoded,) if duplicate_key(source.text) is None else None
     except RecursionError:
         raise _too_deep(source) from None
     except (msgspec.DecodeError, UnicodeEncodeError):
         return None
-    if duplicate:
-        text = f'found the key {duplicate}'
-        position = _in_json(source.text, paths.named_in(text) or ())
-        raise Malformed(f'{source.name}: {text}', source, [Problem(text, position)])
-    return (decoded,)
 
 
 def _from_yaml(source: Source) -> list[Any]:
@@ -223,61 +225,41 @@ def _position(mark: Any) -> Position:
     return Position(mark.line + 1, mark.column + 1)
 
 
-def duplicate_key(text: bytes | str, *decoded: object) -> str | None:
-    """Return the first duplicate key of a JSON text, e.g. `` `id` twice - at `$.nodes[3]` ``.
+class _DuplicateKey(Exception):
+    pass
+
+
+def duplicate_key(text: bytes | str) -> str | None:
+    """Return a key that an object of a JSON text has twice, or None.
 
     Decoding drops one of two duplicates, so the encoded result has fewer colons than the text.
     Counting colons is fast, and exact unless the text spells them as escapes.
 
-    :param decoded: the result of msgspec for this text, if the caller has it.
     :raises RecursionError: the text is nested too deeply.
     """
     data = text.encode() if isinstance(text, str) else text
+    with contextlib.suppress(msgspec.DecodeError):  # e.g. of a number that msgspec cannot read
+        again = msgspec.json.encode(msgspec.json.decode(data))
+        if b'\\u003' not in data and data.count(b':') == again.count(b':'):
+            return None
     try:
-        again = msgspec.json.encode(decoded[0] if decoded else msgspec.json.decode(data))
-    except msgspec.DecodeError:
-        # A number that msgspec cannot read; decoding to a type skips it in an unknown field.
-        return _search_duplicate(data)
-    # The search for one byte comes first because it is many times faster.
-    no_escapes = b'\\' not in data or b'\\u003' not in data
-    if no_escapes and data.count(b':') == again.count(b':'):
-        return None
-    return _search_duplicate(data)
-
-
-class _Duplicate:
-    """A placeholder for an object with a duplicate key."""
-
-    def __init__(self, key: str) -> None:
-        self.key = key
-
-
-def _search_duplicate(data: bytes) -> str | None:
-    # Numbers stay text because Python limits the digits of an integer.
-    tree = json.loads(data, object_pairs_hook=_unique_object, parse_int=str, parse_float=str)
-    pending: list[tuple[Any, str]] = [(tree, '$')]
-    while pending:
-        item, path = pending.pop()
-        if isinstance(item, _Duplicate):
-            return f'`{shortened(item.key)}` twice - at `{path}`'
-        if isinstance(item, dict):
-            members = reversed(item.items())
-            pending += [(value, f'{path}.{shortened(key)}') for key, value in members]
-        elif isinstance(item, list):
-            pending += [(value, f'{path}[{i}]') for i, value in reversed([*enumerate(item)])]
+        # Numbers stay text because Python limits the digits of an integer.
+        json.loads(text, object_pairs_hook=_refuse_duplicates, parse_int=str, parse_float=str)
+    except _DuplicateKey as exc:
+        return str(exc)
     return None
 
 
-def _unique_object(pairs: list[tuple[str, Any]]) -> Any:
-    decoded = dict(pairs)
-    if len(decoded) == len(pairs):
-        return decoded
-    counts = Counter(key for key, _ in pairs)
-    return _Duplicate(next(key for key, count in counts.items() if count > 1))
+def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> None:
+    if len(dict(pairs)) < len(pairs):
+        ((key, _),) = Counter(key for key, _ in pairs).most_common(1)
+        raise _DuplicateKey(key)
 
 
-def _in_yaml(root: Any, path: Path, *, of_key: bool = False) -> Position:
+def _in_yaml(root: Any, path: Path, of_key: bool) -> Position | None:
     """Return the position of a value, or of the deepest map or list on its path."""
+    if root is None:
+        return None
     node, mark = root, root.start_mark
     for step in path:
         member = _member(node, step)
@@ -295,39 +277,3 @@ def _member(node: Any, step: str | int) -> tuple[Any, Any] | None:
     if isinstance(node, yaml.MappingNode):
         return next((pair for pair in node.value if pair[0].value == str(step)), None)
     return None
-
-
-def _in_json(text: str, path: Path, *, of_key: bool = False) -> Position:
-    start = offset = _after_space(text, 0)
-    for step in path:
-        # The last of two equal keys counts.
-        member = [(key, value) for name, key, value in _json_parts(text, start) if name == step]
-        if not member:
-            break
-        key, start = member[-1]
-        offset = key if of_key else start
-    before = LINE_BREAK.split(text[:offset])
-    return Position(len(before), len(before[-1]) + 1)
-
-
-def _json_parts(text: str, start: int) -> Iterator[tuple[str | int, int, int]]:
-    """Yield each name or index of an object or array, and where its key and its value begin."""
-    if text[start] not in '{[':
-        return
-    at = _after_space(text, start + 1)
-    for index in itertools.count():
-        if text[at] in '}]':
-            return
-        name, value = index, at
-        if text[start] == '{':
-            name, end = _JSON.raw_decode(text, at)
-            value = _after_space(text, _after_space(text, end) + 1)
-        yield name, at, value
-        _, end = _JSON.raw_decode(text, value)
-        end = _after_space(text, end)
-        at = _after_space(text, end + 1) if text[end] == ',' else end
-
-
-def _after_space(text: str, at: int) -> int:
-    match = _SPACE.match(text, at)
-    return match.end() if match else at

@@ -10,7 +10,7 @@ _STEP = re.compile(r'\.(?P<key>[^.\[]+)|\[(?P<index>\d+)\]')
 _AT_END = re.compile(r' - at `(?P<path>\$[^`]*)`')
 
 
-def shown(path: Path) -> str:
+def path_text(path: Path) -> str:
     """Return a path in words of msgspec's errors."""
     return '$' + ''.join(
         f'[{step}]' if isinstance(step, int) else f'.{shortened(step)}' for step in path
@@ -20,10 +20,10 @@ def shown(path: Path) -> str:
 def named_in(message: str) -> Path | None:
     """Return the path that an error names, up to a key that it does not spell out, or None."""
     named = _AT_END.search(message)
-    return None if named is None else parsed(named['path'])
+    return None if named is None else parsed_path(named['path'])
 
 
-def parsed(text: str) -> Path:
+def parsed_path(text: str) -> Path:
     """Return the path in a text; it ends before `[...]`, msgspec's word for any key of a map."""
     path: list[str | int] = []
     end = 1

@@ -125,7 +125,10 @@ def _check_aliases(root: Any) -> None:
         sizes[id(node)] = 0
         size = NODE_SIZE + (len(node.value) if isinstance(node, yaml.ScalarNode) else 0)
         written += size
-        for item in _items(node):
+        items: Iterable[Any] = node.value if isinstance(node, yaml.SequenceNode) else ()
+        if isinstance(node, yaml.MappingNode):
+            items = itertools.chain.from_iterable(node.value)
+        for item in items:
             if id(item) not in sizes:
                 measure(item)
             elif not sizes[id(item)]:
@@ -138,12 +141,6 @@ def _check_aliases(root: Any) -> None:
     measure(root)
 
 
-def _items(node: Any) -> Iterable[Any]:
-    if isinstance(node, yaml.MappingNode):
-        return itertools.chain.from_iterable(node.value)
-    return node.value if isinstance(node, yaml.SequenceNode) else ()
-
-
-def _refused(node: Any, found: str) -> Exception:
-    error: Exception = yaml.constructor.ConstructorError(None, None, found, node.start_mark)
+def _refused(node: Any, problem: str) -> Exception:
+    error: Exception = yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
     return error

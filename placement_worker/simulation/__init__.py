@@ -2,6 +2,6 @@
 
 Read `run` first, then `steps` (what a step does), `engine` (who decides) and `world` (what
 changes). `history` and `measures` sum up a run, `greedy` is the rule to compare with, and
-`run_charts`, `drawing` and `report` show the result. Only `cmd` imports this package. It imports
+`run_charts` and `report` show the result. Only `cmd` imports this package. It imports
 handlers, policies, planning and the embedded cloud; no transport and no configuration.
 """

@@ -40,7 +40,7 @@ from placement_worker.simulation.world import World, is_load_balancing, placemen
 _ANY_SIZE = 2**62  # bytes of a request
 
 
-class Check(Struct, frozen=True):
+class PlayedCheck(Struct, frozen=True):
     """A checked phase of an action, and what the engine did between its phases.
 
     :ivar refused: the number of nodes for which the cloud had no room.
@@ -86,36 +86,31 @@ class Engine:
         )
         world.policies = [self._attached(binding) for binding in policies]
 
-    def run(self, action: str, inputs: Mapping[str, Any]) -> list[Check]:
+    def run(self, action: str, inputs: Mapping[str, Any]) -> list[PlayedCheck]:
         self.world.probe_members()
-        before = Action(self._next_id(), action, inputs=dict(inputs))
-        reply = self._decided('BEFORE', before)
-        if not _goes_on(reply):
-            return [_check(before, 'BEFORE', reply)]
-        new, deleted = self._changed(before, reply.action.data)
-        created = [node_id for node_id in new if self._has_server(node_id)]
-        checks = [_check(before, 'BEFORE', reply, len(created), deleted, len(new) - len(created))]
-        if created and self.world.balances_load:
-            creation = {**reply.action.data.get(CREATION, {}), 'nodes': created}
-            after = structs.replace(before, data={**reply.action.data, CREATION: creation})
-            checks.append(_check(after, 'AFTER', self._decided('AFTER', after)))
-        return checks
+        return self._carried_out(Action(self._next_id(), action, inputs=dict(inputs)))
 
-    def create_at(self, place: PlaceOfNode) -> list[Check]:
+    def create_at(self, place: PlaceOfNode) -> list[PlayedCheck]:
         new = Node(id='new', profile=profile_in(place.zone, place.region_name))
-        before = Action(self._next_id(), actions.NODE_CREATE, node=new)
-        reply = self._checked('BEFORE', before, 'none')
-        if not _goes_on(reply):
+        return self._carried_out(Action(self._next_id(), actions.NODE_CREATE, node=new))
+
+    def _carried_out(self, before: Action) -> list[PlayedCheck]:
+        reply = self._checked('BEFORE', before)
+        data = reply.action.data
+        if data['status'] != 'OK':
             return [_check(before, 'BEFORE', reply)]
-        node_id = self.world.create_node(placement_in(place.zone, place.region_name), {})
-        is_created = self._has_server(node_id)
-        checks = [_check(before, 'BEFORE', reply, int(is_created), 0, int(not is_created))]
-        if is_created and self.world.balances_load:
-            node = self.world.nodes.by_id[node_id]
-            after = structs.replace(before, data=reply.action.data, node=node)
-            reply = self._checked('AFTER', after, 'none')
-            self.world.store(reply.cluster, reply.nodes)
-            checks.append(_check(after, 'AFTER', reply))
+        new, deleted = self._changed(before, data)
+        nodes = [self.world.nodes.by_id[node_id] for node_id in new]
+        created = [node for node in nodes if node.created_at]
+        counts = {'created': len(created), 'refused': len(new) - len(created)}
+        checks = [_check(before, 'BEFORE', reply, deleted=deleted, **counts)]
+        if created and self.world.balances_load:
+            if before.node:
+                after = structs.replace(before, data=data, node=created[0])
+            else:
+                creation = {**data.get(CREATION, {}), 'nodes': [node.id for node in created]}
+                after = structs.replace(before, data={**data, CREATION: creation})
+            checks.append(_check(after, 'AFTER', self._checked('AFTER', after)))
         return checks
 
     def rebalance(self, options: RebalanceOptions) -> RebalanceReply:
@@ -130,13 +125,11 @@ class Engine:
         encoded = getattr(self._endpoints, method.name)(msgspec.json.encode(request).decode())
         return decoder(method.reply).decode(encoded)
 
-    def _checked(self, phase: Phase, action: Action, explain: Explain) -> CheckReply:
+    def _checked(self, phase: Phase, action: Action) -> CheckReply:
         policies = list(self.world.policies)
+        explain = 'none' if action.node else self.explain
         request = CheckRequest(phase, action, self.world.cluster, policies, explain=explain)
-        return self._ask(rpc.POLICY_CHECK, request)
-
-    def _decided(self, phase: Phase, action: Action) -> CheckReply:
-        reply = self._checked(phase, action, self.explain)
+        reply = self._ask(rpc.POLICY_CHECK, request)
         self.world.store(reply.cluster, reply.nodes)
         return reply
 
@@ -149,15 +142,15 @@ class Engine:
         self.world.store(reply.cluster, reply.nodes)
         return structs.replace(binding, data=reply.policy.data)
 
-    def _has_server(self, node_id: str) -> bool:
-        return self.world.nodes.by_id[node_id].created_at is not None
-
     def _changed(self, action: Action, data: Mapping[str, Any]) -> tuple[list[str], int]:
         """Return the ids of the new nodes, and the number of deleted ones.
 
         Without candidates the engine of Senlin deletes random nodes. Nodes for which the cloud has
         no room stay in the cluster in ERROR.
         """
+        if action.node and action.node.profile:
+            profile = action.node.profile
+            return [self.world.create_node(placement_in(profile.zone, profile.region), {})], 0
         cluster = self.world.cluster
         size = sizing.size_of(action, ActionData(data), cluster, self._scenario.max_nodes)
         if size.kind == CREATION:
@@ -173,31 +166,21 @@ class Engine:
         return [], len(chosen)
 
 
-def _goes_on(reply: CheckReply) -> bool:
-    return bool(reply.action.data['status'] == 'OK')
-
-
 def _check(
-    action: Action,
-    phase: Phase,
-    reply: CheckReply,
-    created: int = 0,
-    deleted: int = 0,
-    refused: int = 0,
-) -> Check:
+    action: Action, phase: Phase, reply: CheckReply, *, deleted: int = 0, **counts: int
+) -> PlayedCheck:
     data = reply.action.data
-    return Check(
+    check = PlayedCheck(
         action.action,
         phase,
         data['status'],
         data['reason'],
-        created,
-        deleted,
-        refused,
-        data.get(DELETION, {}).get('grace_period', 0) if deleted else 0,
-        reply.decisions,
-        reply.warnings,
+        deleted=deleted,
+        decisions=reply.decisions,
+        warnings=reply.warnings,
     )
+    grace_period_s = data.get(DELETION, {}).get('grace_period', 0) if deleted else 0
+    return structs.replace(check, grace_period_s=grace_period_s, **counts)
 
 
 def _normalized(binding: Binding, policy: Policy[Any]) -> Binding:

@@ -10,7 +10,7 @@ from fractions import Fraction
 from operator import attrgetter
 
 from placement_worker.contract.action_data import CREATION
-from placement_worker.planning.placement import Plan, Row, infeasible
+from placement_worker.planning.placement import Distribution, Row, infeasible
 from placement_worker.planning.places import Held, Place
 from placement_worker.planning.sizing import Size
 from placement_worker.policies.base import older_version
@@ -32,7 +32,7 @@ def greedy_registry(installed: Registry) -> Registry:
     )
 
 
-def _plan(size: Size, places: Sequence[Place], held: Held[str | None]) -> Plan:
+def _plan(size: Size, places: Sequence[Place], held: Held[str | None]) -> Distribution:
     """Plan by the greedy rule; nodes outside the usable places do not count.
 
     The target of a place is its share of the resulting size by weight, up to its cap. The target
@@ -58,7 +58,7 @@ def _plan(size: Size, places: Sequence[Place], held: Held[str | None]) -> Plan:
     if left:
         rows = [(place.name, current[place.name], place.cap, place.obstacle) for place in places]
         raise infeasible(size.count, moved, rows)
-    return Plan(
+    return Distribution(
         tuple(
             Row(
                 place.name,

@@ -48,7 +48,10 @@ class History:
         if not self.other.steps:
             return self.evenness.verdict
         differences = {
-            'nodes off their ideal on average': round(self.other.mean - self.worker.mean, 2),
+            # The difference of the means that the report shows.
+            'nodes off their ideal on average': round(
+                round(self.other.mean, 2) - round(self.worker.mean, 2), 2
+            ),
             'failed for lack of capacity': self.other.refused - self.worker.refused,
         }
         gains = [
@@ -87,7 +90,10 @@ def _bare(record: StepRecord) -> StepRecord:
 
 
 class Totals(Struct):
-    """The totals of a run; `worst` is the maximum of `measures.misplaced`, `misplaced` the sum."""
+    """The totals of a run; `misplaced` is the sum of `measures.misplaced` after each step.
+
+    `worst` also covers the start, before the first step.
+    """
 
     steps: int = 0
     checks: int = 0
@@ -110,7 +116,7 @@ class Totals(Struct):
         self.refused += sum(check.refused for check in record.checks)
         self.updates += record.updates
         self.worst = max(self.worst, record.misplaced)
-        self.misplaced += record.misplaced
+        self.misplaced += record.misplaced if record.number > 0 else 0
 
     @property
     def mean(self) -> float:

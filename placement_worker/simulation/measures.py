@@ -156,22 +156,16 @@ class Evenness(Struct):
         self.last = number
         self.is_measured |= any(place.ideal is not None for place in standings)
         if all(abs(place.deviation) < 1 - _TOLERANCE for place in standings):
-            self._add_even(number)
-        else:
-            self._add_uneven(number, misplaced(standings))
-
-    def _add_even(self, number: int) -> None:
-        self._ever_even = True
-        if self.even_since is None:
-            self.even_since = number
-        if self.worst_step is not None and self.even_again is None:
-            self.even_again = number
-
-    def _add_uneven(self, number: int, misplaced: float) -> None:
+            self._ever_even = True
+            if self.even_since is None:
+                self.even_since = number
+            if self.worst_step is not None and self.even_again is None:
+                self.even_again = number
+            return
         self.even_since = None
         self.uneven_later += self.even_again is not None
-        if misplaced > self.worst:
-            self.worst, self.worst_step, self.was_even = misplaced, number, self._ever_even
+        if (now := misplaced(standings)) > self.worst:
+            self.worst, self.worst_step, self.was_even = now, number, self._ever_even
             self.even_again, self.uneven_later = None, 0
 
     @property
@@ -192,11 +186,11 @@ class Evenness(Struct):
 
     @property
     def _end(self) -> str:
-        again = ' again' if self.was_even else ''
         if self.worst_step == self.last:
             return ', the last one'
         if self.even_again is None:
-            return f'; not even{again} before the end'
+            return '; still uneven at the last step'
+        again = ' again' if self.was_even else ''
         end = f'; even{again} {_at(self.even_again)}'
         if not self.uneven_later:
             return end

@@ -4,10 +4,13 @@ The page has charts, all numbers, and every decision explained. It works without
 without scripts; names in a scenario may look like markup and must stay text.
 """
 
+import functools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import metadata, resources
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +21,9 @@ import msgspec
 from placement_worker.errors import PlacementWorkerError
 from placement_worker.formats import text as details
 from placement_worker.formats.text import counted
-from placement_worker.simulation.drawing import svg_of
-from placement_worker.simulation.history import History
+from placement_worker.simulation.history import History, Timeline
 from placement_worker.simulation.run import PlayedStep, StepRecord
-from placement_worker.simulation.run_charts import GREEDY, WORKER, Chart, charts
+from placement_worker.simulation.run_charts import GREEDY, WORKER, Chart, Panel, charts
 from placement_worker.simulation.scenario import Scenario
 
 _OPEN_ROWS = 40  # a longer table is closed until a reader opens it
@@ -32,6 +34,14 @@ _PANELS_PER_ROW = 3
 _LINE, _GAP = 20, 18
 _LETTER = 7.4  # the mean width of a letter of a legend, 13 pixels high
 _SWATCH = 28
+_TOP, _BOTTOM = 20, 24  # pixels for the numbers of flags, and for those of steps
+_TICK_STEPS = (1, 2, 5, 10, 20, 25, 50, 100)  # columns between ticks, for up to 600 columns
+_GAPS_UP_TO = 80  # more columns have no gaps between them
+_STEP_TICKS, _FEW_STEP_TICKS = 12, 6  # few ticks fit into 260 pixels
+_NARROW = 260  # the width of a small panel and of a chart on a phone, in pixels
+_WIDE = 440  # the least width of a chart on a wider screen, in pixels
+_DIGIT_WIDTH, _FLAG_WIDTH = 8, 12  # pixels of the number of a flag
+_KILO, _MEGA = 10_000, 1_000_000  # from these values on, ticks have a unit
 
 
 class CannotPlot(PlacementWorkerError):
@@ -39,17 +49,20 @@ class CannotPlot(PlacementWorkerError):
 
 
 def page(scenario: Scenario, history: History) -> str:
-    environment = _environment()
-    environment.filters.update(
-        number=_number, cell=_cell, columns=_columns, held=_held, label=_label,
+    pages = _environment()
+    pages.filters.update(
+        number=_number,
+        mean='{:,.2f}'.format,
+        cell=_cell,
+        columns=lambda rows: list(dict.fromkeys(column for row in rows for column in row)),
+        held=lambda record: {place.name: place.nodes for place in record.standings},
+        label=lambda key: key.replace('_', ' ').capitalize().replace('Api ', 'API '),
         is_number=details.is_number,
-    )  # fmt: skip
-    environment.tests['shown'] = details.is_shown_detail
-    environment.globals['draw'] = lambda panel: markupsafe.Markup(  # noqa: S704
-        svg_of(panel, history, _PATH_WIDTH)
     )
+    pages.tests['shown'] = details.is_shown_detail
     steps = history.steps
-    return environment.get_template('report.html.j2').render(
+    return pages.get_template('report.html.j2').render(
+        draw=lambda panel: svg_of(panel, history, _PATH_WIDTH),
         scenario=scenario,
         history=history,
         steps=steps,
@@ -88,13 +101,6 @@ def check_picture_name(path: str) -> None:
     """Refuse a file name of another format before a long run."""
     if Path(path).suffix != '.svg':
         raise CannotPlot(f'{path}: unknown picture format; use a file name that ends in .svg')
-
-
-def _environment() -> jinja2.Environment:
-    return jinja2.Environment(
-        loader=jinja2.PackageLoader('placement_worker.simulation', 'page'), autoescape=True,
-        trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined,
-    )  # fmt: skip
 
 
 def _data(steps: Sequence[PlayedStep]) -> markupsafe.Markup:
@@ -147,18 +153,6 @@ def _cell(value: Any) -> str:
     return '-' if value in (None, '') else str(value)
 
 
-def _label(key: str) -> str:
-    return key.replace('_', ' ').capitalize().replace('Api ', 'API ')
-
-
-def _columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    return list(dict.fromkeys(column for row in rows for column in row))
-
-
-def _held(record: StepRecord) -> dict[str, int]:
-    return {place.name: place.nodes for place in record.standings}
-
-
 @dataclass(frozen=True)
 class _Piece:
     """A text of class `kind`, or a panel; `look` is the class of the swatch beside the text."""
@@ -203,3 +197,134 @@ def _style() -> tuple[str, dict[str, str]]:
     colors = dict(re.findall(r'--(\w+): (#\w+);', css))
     rules = css.partition('}')[2]  # the first rule defines the colors
     return re.sub(r'var\(--(\w+)\)', lambda variable: colors[variable[1]], rules).strip(), colors
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The area of a chart.
+
+    :ivar numbers: the step of each column, ascending; a long run has columns for some steps only.
+    :ivar width: the unit of horizontal positions in paths.
+    """
+
+    numbers: Sequence[int]
+    ticks: Sequence[float]
+    width: float
+    height: float
+
+    @property
+    def bottom(self) -> float:
+        return self.height - _BOTTOM
+
+    def x(self, column: float) -> float:
+        return self.width * column / len(self.numbers)
+
+    def y(self, value: float) -> float:
+        low, high = self.ticks[0], self.ticks[-1]
+        return self.bottom - (value - low) / (high - low) * (self.bottom - _TOP)
+
+    def percent(self, column: float) -> str:
+        return f'{100 * column / len(self.numbers):.3f}'.rstrip('0').rstrip('.') + '%'
+
+    def column(self, number: int) -> float:
+        """Return the position of a step; it is between columns if the step has none."""
+        i = bisect_right(self.numbers, number) - 1
+        if i + 1 == len(self.numbers):
+            return min(i + number - self.numbers[i], i + 1)
+        return i + (number - self.numbers[i]) / (self.numbers[i + 1] - self.numbers[i])
+
+
+def svg_of(panel: Panel, history: History, width: float) -> markupsafe.Markup:
+    """Draw a panel; any width will do if a page stretches the drawing.
+
+    Horizontal positions are percentages, so that a page can stretch a panel to any width while its
+    text keeps its size; paths are inside an element of their own, which is stretched as a whole.
+    Style sheets give colors, and hide texts of class `fine` or `spacious` in narrow charts.
+    """
+    frame = Frame(history.numbers, panel.ticks, width, panel.height)
+    svg = (
+        _environment()
+        .get_template('panel.svg.j2')
+        .render(
+            panel=panel,
+            frame=frame,
+            top=_TOP,
+            outages=history.timeline.outages,
+            paths=list(_paths(frame, panel)),
+            flags=list(_flags(frame, history.timeline)),
+            step_numbers=list(_step_numbers(frame)),
+        )
+    )
+    return markupsafe.Markup(svg)  # noqa: S704
+
+
+@functools.cache
+def _environment() -> jinja2.Environment:
+    made = jinja2.Environment(
+        loader=jinja2.PackageLoader('placement_worker.simulation', 'page'), autoescape=True,
+        trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined,
+    )  # fmt: skip
+    made.filters['short'] = _short
+    return made
+
+
+def _paths(frame: Frame, panel: Panel) -> Iterator[tuple[str, str]]:
+    """Yield the class and the data of each path: columns upon each other, then lines."""
+    bases = [0.0] * len(frame.numbers)
+    for series in panel.areas:
+        tops = [base + value for base, value in zip(bases, series.values, strict=True)]
+        yield f'fill {series.look}', _columns(frame, bases, tops)
+        bases = tops
+    for series in panel.lines:
+        yield f'line {series.look}', _stairs(frame, series.values)
+
+
+def _columns(frame: Frame, bases: Sequence[float], tops: Sequence[float]) -> str:
+    gap = 0.12 if len(bases) <= _GAPS_UP_TO else 0
+    boxes = (
+        (frame.x(i + gap), frame.x(i + 1 - gap), frame.y(base), frame.y(top))
+        for i, (base, top) in enumerate(zip(bases, tops, strict=True))
+        if top > base
+    )
+    return ''.join(
+        f'M{left:.1f} {low:.1f}V{high:.1f}H{right:.1f}V{low:.1f}Z'
+        for left, right, low, high in boxes
+    )
+
+
+def _stairs(frame: Frame, values: Sequence[float]) -> str:
+    path = f'M0 {frame.y(values[0]):.1f}'
+    for i, (before, value) in enumerate(pairwise(values), start=1):
+        if value != before:
+            path += f'H{frame.x(i):.1f}V{frame.y(value):.1f}'
+    return f'{path}H{frame.width:g}'
+
+
+def _flags(frame: Frame, timeline: Timeline) -> Iterator[tuple[float, int, str]]:
+    """Yield column, step and class of each flag, where the cloud or a policy changed.
+
+    The class is empty if there is no room for the number of the step.
+    """
+    if timeline.flag_count > len(timeline.flags):
+        return
+    ends = [*(frame.column(flag.number) for flag in timeline.flags[1:]), len(frame.numbers)]
+    for flag, end in zip(timeline.flags, ends, strict=False):
+        column = frame.column(flag.number)
+        share = (end - column) / len(frame.numbers)
+        width = _FLAG_WIDTH + _DIGIT_WIDTH * len(str(flag.number))
+        kind = 'spacious' if share * _NARROW >= width else 'fine'
+        yield column, flag.number, kind if share * _WIDE >= width else ''
+
+
+def _step_numbers(frame: Frame) -> Iterator[tuple[int, bool]]:
+    """Yield the columns with numbers, and whether narrow charts hide them."""
+    every = next(step for step in _TICK_STEPS if step * _STEP_TICKS >= len(frame.numbers))
+    few = every * -(-len(frame.numbers) // (every * _FEW_STEP_TICKS))
+    for i in range(0, len(frame.numbers), every):
+        yield i, i % few > 0
+
+
+def _short(value: float) -> str:
+    if abs(value) >= _MEGA:
+        return f'{value / _MEGA:g}M'
+    return f'{value / 1000:g}k' if abs(value) >= _KILO else f'{value:g}'

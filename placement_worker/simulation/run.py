@@ -14,13 +14,12 @@ from msgspec import Struct, field
 from placement_worker.errors import PlacementWorkerError, WorkerFailed, with_notes
 from placement_worker.policies.registry import Registry
 from placement_worker.simulation import measures
-from placement_worker.simulation.changing_cloud import without_evacuated
-from placement_worker.simulation.engine import Check, Engine
+from placement_worker.simulation.engine import Engine, PlayedCheck
 from placement_worker.simulation.greedy import greedy_registry
 from placement_worker.simulation.measures import Standing
 from placement_worker.simulation.scenario import Scenario
 from placement_worker.simulation.steps import Taken, take
-from placement_worker.simulation.world import PoolState, World
+from placement_worker.simulation.world import TICK, PoolState, World, without_evacuated
 
 
 class StepRecord(Struct, frozen=True):
@@ -36,7 +35,7 @@ class StepRecord(Struct, frozen=True):
     number: int
     what: str
     note: str
-    checks: list[Check]
+    checks: list[PlayedCheck]
     status: Literal['OK', 'ERROR', '']
     changes_world: bool
     as_expected: bool
@@ -85,7 +84,8 @@ def play(scenario: Scenario, registry: Registry, explained: int) -> Iterator[Ste
     world = engine.world
     yield _record(world, 0, Taken('start'), '', 'OK')
     for number, step in enumerate(scenario.unrolled(), start=1):
-        world.begin_step()
+        world.now += TICK
+        world.pools.updates = 0
         engine.explain = 'full' if number <= explained else 'none'
         with _failures_named(f'Step {number} ({step.verb})'):
             taken = take(engine, step, f'{scenario.seed}/{number}')

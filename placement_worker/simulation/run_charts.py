@@ -1,4 +1,4 @@
-"""The charts of a run: the series, the legend and the text of each; `drawing` draws their panels.
+"""The charts of a run: the series, the legend and the text of each; `report` draws their panels.
 
 A panel also has its values in words, for people who cannot see it.
 """
@@ -6,6 +6,7 @@ A panel also has its values in words, for people who cannot see it.
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from operator import attrgetter
 
 from placement_worker.simulation.history import History
@@ -120,7 +121,7 @@ def _misplaced(history: History) -> Chart:
 
 
 def _deviations(history: History) -> Chart:
-    by_place = {name: _lines(history, _deviation(name)) for name in history.places}
+    by_place = {name: _lines(history, partial(_deviation, name)) for name in history.places}
     most = _most_deviating(by_place)
     values = [value for lines in most.values() for line in lines for value in line.values]
     ticks = ticks_over(min(values), max(values), _TICKS)
@@ -206,11 +207,8 @@ def _looks(kind: str) -> list[str]:
     return [f'{kind}{color}' for color in range(1, _COLORS + 1)]
 
 
-def _deviation(name: str) -> Callable[[StepRecord], float]:
-    def value(record: StepRecord) -> float:
-        return next((place.deviation for place in record.standings if place.name == name), 0.0)
-
-    return value
+def _deviation(name: str, record: StepRecord) -> float:
+    return next((place.deviation for place in record.standings if place.name == name), 0.0)
 
 
 def _legend(series: Sequence[Series]) -> list[tuple[str, str]]:

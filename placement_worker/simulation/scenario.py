@@ -197,17 +197,32 @@ def shipped_scenarios() -> dict[str, Path]:
     return {path.stem: path for path in sorted(folder.glob('*.yaml'))}
 
 
-def load_scenario(name: str) -> Scenario:
-    """Read a scenario from a file, or a shipped scenario.
+def scenario_document(name: str) -> Document:
+    """Read a file, or a shipped scenario by its name.
 
-    :raises InvalidScenario: the file holds no valid scenario, or the name is unknown.
+    :raises InvalidScenario: the file holds no scenario, or the name is unknown.
     """
     document, *others = documents.read(str(_path_of(name)))
     if others:
         raise InvalidScenario(
             f'{name} contains {len(others) + 1} documents; use one document per scenario'
         )
-    scenario = _decoded(document, name)
+    return document
+
+
+def scenario_in(document: Document, name: str) -> Scenario:
+    """Return the scenario that a document describes; the name is that in errors.
+
+    The properties of its policies are not checked.
+    """
+    other = document_kinds.other_kind(document.data, document_kinds.SCENARIO)
+    if other:
+        raise InvalidScenario(f'{name} is not a scenario: it is {other}')
+    wrong = list(codec.errors_in(document.data, codec.strict(Scenario)))
+    if wrong:
+        invalid = document.invalid(wrong)
+        raise InvalidScenario(f'{name} is not a scenario: {invalid}; correct the file') from invalid
+    scenario = codec.decode(document.data, Scenario)
     unknown = list(_unknown_places(scenario))
     if unknown:
         invalid = document.invalid(unknown)
@@ -227,17 +242,6 @@ def _path_of(name: str) -> Path | str:
         f'{name}: no such file{similar_name(name, names)}; name a file or a shipped '
         f'scenario: {", ".join(names)}'
     )
-
-
-def _decoded(document: Document, name: str) -> Scenario:
-    other = document_kinds.other_kind(document.data, document_kinds.SCENARIO)
-    if other:
-        raise InvalidScenario(f'{name} is not a scenario: it is {other}')
-    wrong = list(codec.errors_in(document.data, codec.strict(Scenario)))
-    if wrong:
-        invalid = document.invalid(wrong)
-        raise InvalidScenario(f'{name} is not a scenario: {invalid}; correct the file') from invalid
-    return codec.decode(document.data, Scenario)
 
 
 def _unknown_places(scenario: Scenario) -> Iterator[SchemaError]:

@@ -15,7 +15,7 @@ from placement_worker.contract.rpc import POLICY_REBALANCE
 from placement_worker.formats.text import counted
 from placement_worker.planning.places import CordonedPlace
 from placement_worker.policies.base import BEFORE
-from placement_worker.simulation.engine import Check, Engine
+from placement_worker.simulation.engine import Engine, PlayedCheck
 from placement_worker.simulation.scenario import (
     Cordoning,
     MemberStatus,
@@ -30,7 +30,7 @@ class Taken(Struct, frozen=True):
     """A step that was taken; with `changes_world` it changed the cloud or a policy."""
 
     what: str
-    checks: list[Check] = []
+    checks: list[PlayedCheck] = []
     changes_world: bool = False
 
 
@@ -42,12 +42,11 @@ def take(engine: Engine, step: Step, seed: str) -> Taken:
     return _TAKEN[step.verb](engine, getattr(step, step.verb), seed)
 
 
-def _scale_out(engine: Engine, count: int, _: str) -> Taken:
-    return Taken(f'scale out by {count}', engine.run(actions.CLUSTER_SCALE_OUT, {'count': count}))
+def _scale(action: str, direction: str) -> _Take:
+    def taken(engine: Engine, count: int, _: str) -> Taken:
+        return Taken(f'scale {direction} by {count}', engine.run(action, {'count': count}))
 
-
-def _scale_in(engine: Engine, count: int, _: str) -> Taken:
-    return Taken(f'scale in by {count}', engine.run(actions.CLUSTER_SCALE_IN, {'count': count}))
+    return taken
 
 
 def _resize(engine: Engine, to: int | Resize, _: str) -> Taken:
@@ -107,7 +106,7 @@ def _rebalance(engine: Engine, which: Any, _: str) -> Taken:
     """Plan a rebalance, and take its steps until a check or the creation of a node fails."""
     plan = engine.rebalance(which if isinstance(which, RebalanceOptions) else RebalanceOptions())
     reason = plan.reason.removesuffix('.')
-    checks = [Check(POLICY_REBALANCE.name, BEFORE, plan.status, plan.reason)]
+    checks = [PlayedCheck(POLICY_REBALANCE.name, BEFORE, plan.status, plan.reason)]
     for step in plan.steps:
         checks += _created(engine, step)
         if _succeeded(checks):
@@ -118,18 +117,20 @@ def _rebalance(engine: Engine, which: Any, _: str) -> Taken:
     return Taken(f'rebalance: {reason[:1].lower()}{reason[1:]}', checks)
 
 
-def _created(engine: Engine, step: RebalanceStep) -> list[Check]:
+def _created(engine: Engine, step: RebalanceStep) -> list[PlayedCheck]:
     if step.scale_out:
         return engine.run(actions.CLUSTER_SCALE_OUT, {'count': len(step.create)})
     return [check for place in step.create for check in engine.create_at(place)]
 
 
-def _succeeded(checks: Sequence[Check]) -> bool:
+def _succeeded(checks: Sequence[PlayedCheck]) -> bool:
     return all(check.status == 'OK' and not check.refused for check in checks)
 
 
 def _member_status(engine: Engine, wanted: MemberStatus, seed: str) -> Taken:
-    members = counted(engine.world.set_member_status(wanted, seed), 'member')
+    chosen = engine.world.pick(wanted.count, seed)
+    engine.world.pools.set_status(chosen, wanted.status)
+    members = counted(len(chosen), 'member')
     return Taken(f'{members} in operating status {wanted.status}', changes_world=True)
 
 
@@ -180,8 +181,8 @@ def _properties(key: str, plural: str) -> _Take:
 
 
 _TAKEN: Mapping[str, _Take] = {
-    'scale_out': _scale_out,
-    'scale_in': _scale_in,
+    'scale_out': _scale(actions.CLUSTER_SCALE_OUT, 'out'),
+    'scale_in': _scale(actions.CLUSTER_SCALE_IN, 'in'),
     'resize': _resize,
     'delete_nodes': _delete_nodes,
     'fail_nodes': _fail_nodes,

@@ -17,15 +17,16 @@ from typing import Any
 from msgspec import Struct, structs
 from typing_extensions import override
 
-from placement_worker.cloud.embedded.inventory import Inventory
+from placement_worker.cloud.embedded.inventory import Inventory, Region
 from placement_worker.cloud.embedded.octavia_simulator import OperatingStatus, Settings
-from placement_worker.cloud.ports import OctaviaSettings
+from placement_worker.cloud.ports import Cloud, Clouds, OctaviaSettings
 from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.contract.model import (
     Address,
     Binding,
     Cluster,
     ClusterPatch,
+    Credentials,
     Data,
     Node,
     NodeMetadata,
@@ -42,14 +43,7 @@ from placement_worker.planning.places import Cordon, CordonedPlace, cordons_in_f
 from placement_worker.policies.load_balancing.attached_pool import StoredLoadBalancer
 from placement_worker.policies.region_placement import RegionPlacement
 from placement_worker.policies.zone_placement import ZonePlacement
-from placement_worker.simulation.changing_cloud import ChangingCloud
-from placement_worker.simulation.scenario import (
-    Cordoning,
-    MemberStatus,
-    Protecting,
-    Scenario,
-    SomeNodes,
-)
+from placement_worker.simulation.scenario import Cordoning, Protecting, Scenario, SomeNodes
 
 TICK = datetime.timedelta(minutes=1)  # the simulated time of a step
 _FAILED: OperatingStatus = 'ERROR'  # the status of a failed node, and of its members
@@ -88,15 +82,11 @@ class World:
             data=self._cluster_data,
         )
 
-    def begin_step(self) -> None:
-        self.now += TICK
-        self.pools.updates = 0
-
     def store(self, cluster: ClusterPatch | None, nodes: Mapping[str, NodePatch]) -> None:
         if cluster:
             self._cluster_data = cluster.data
-        for node_id, patch in nodes.items():
-            self.nodes.change([node_id], data=patch.data)
+        for node_id in nodes.keys() & self.nodes.by_id.keys():  # not that of a node to create
+            self.nodes.change([node_id], data=nodes[node_id].data)
 
     def create_node(self, placement: Mapping[str, str], data: Mapping[str, Any]) -> str:
         """Create a node, in ERROR if its place has no room, and return its id."""
@@ -117,7 +107,7 @@ class World:
         return victims.protections_in_force(members.marked, {}, self.now)
 
     def protect(self, which: Protecting, seed: str) -> int:
-        until = which.minutes and (self.now + which.minutes * TICK).isoformat()
+        until = which.minutes and (self.now + datetime.timedelta(minutes=which.minutes)).isoformat()
         chosen = self._some(which, seed, except_ids=self.protected)
         metadata = NodeMetadata({'until': until, 'reason': which.reason})
         self.nodes.change(chosen, metadata=metadata)
@@ -152,7 +142,7 @@ class World:
         added = Cordon(
             zone=which.zone,
             region=which.region,
-            until=self.now + which.minutes * TICK,
+            until=self.now + datetime.timedelta(minutes=which.minutes),
             reason=which.reason,
             evacuate=which.evacuate,
         )
@@ -164,11 +154,6 @@ class World:
     @property
     def balances_load(self) -> bool:
         return any(map(is_load_balancing, self.policies))
-
-    def set_member_status(self, wanted: MemberStatus, seed: str) -> int:
-        chosen = self.pick(wanted.count, seed)
-        self.pools.set_status(chosen, wanted.status)
-        return len(chosen)
 
     def probe_members(self) -> None:
         """Let the health monitors of the pools see the failed nodes."""
@@ -342,3 +327,108 @@ class BalancedPools(Listener):
 def _addresses(node: Node) -> Iterator[str]:
     for addresses in (node.details.addresses if node.details else {}).values():
         yield from (address.addr for address in addresses)
+
+
+class ChangingCloud(Clouds):
+    """The embedded cloud: zones, regions and capacity are lost and come back, as they were before.
+
+    Its load balancers are in memory and change at once.
+    """
+
+    def __init__(self, inventory: Inventory) -> None:
+        settings = structs.replace(inventory.load_balancer, pending_s=0, state=None)
+        self.inventory = structs.replace(inventory, load_balancer=settings)
+        self._whole = self.inventory  # with the lost regions
+        self._lost_regions: set[str] = set()
+        self._exhausted: set[str] = set()
+        self._ever_available = _available(inventory)
+
+    @override
+    def acting_for(self, credentials: Credentials, project: str | None) -> Cloud:
+        return self.inventory
+
+    @override
+    def acting_as_service(self) -> Cloud:
+        return self.inventory
+
+    @property
+    def outages(self) -> list[str]:
+        """The zones and regions that are unavailable now but were before, and exhausted zones."""
+        lost = self._lost_regions | (self._ever_available - _available(self._whole))
+        return sorted(lost | {f'{zone} (no capacity)' for zone in self._exhausted})
+
+    def set_capacity(self, name: str, has_room: bool) -> None:
+        self._exhausted = self._exhausted - {name} if has_room else self._exhausted | {name}
+
+    def has_room(self, region: str | None, zone: str | None) -> bool:
+        """Return whether a zone has room for a new node; no zone stands for any zone."""
+        return self._exhausted.isdisjoint({zone, f'{region}/{zone}'})
+
+    def set_zone(self, name: str, available: bool) -> None:
+        """Set whether Nova reports `az1` of all regions, or `RegionOne/az1`, as available."""
+        whole = self._whole
+        regions = {
+            key: Region(
+                region.zones and _with_zone(region.zones, name.removeprefix(f'{key}/'), available)
+            )
+            for key, region in whole.described_regions.items()
+        }
+        zones = _with_zone(whole.zone_list, name, available)
+        self._show(whole.changed(zone_list=zones, region_map=regions))
+
+    def set_region(self, name: str, known: bool) -> None:
+        self._lost_regions = self._lost_regions - {name} if known else self._lost_regions | {name}
+        self._show(self._whole)
+
+    def set_member_statuses(self, by_address: Mapping[str, OperatingStatus]) -> None:
+        """Set what the health monitors of pools find; other members are ONLINE."""
+        settings = structs.replace(self._whole.load_balancer, member_status=dict(by_address))
+        self._show(self._whole.changed(load_balancer=settings))
+
+    def _show(self, whole: Inventory) -> None:
+        self._whole = whole
+        self._ever_available |= _available(whole)
+        described = whole.described_regions
+        regions = {name: described[name] for name in described if name not in self._lost_regions}
+        # A cloud without regions would have its zones in any region.
+        zones = {} if described and not regions else whole.zone_list
+        self.inventory = whole.changed(zone_list=zones, region_map=regions)
+
+
+def _available(inventory: Inventory) -> set[str]:
+    """Return the names of the available zones; zones of one region include its name."""
+    of_regions = {
+        f'{name}/{zone}': available
+        for name, region in inventory.described_regions.items()
+        for zone, available in (region.zones or {}).items()
+    }
+    zones = {**inventory.zone_list, **of_regions}
+    return {zone for zone, available in zones.items() if available}
+
+
+def _with_zone(zones: dict[str, bool], zone: str, available: bool) -> dict[str, bool]:
+    return {**zones, zone: available} if zone in zones else zones
+
+
+def without_evacuated(inventory: Inventory, cordons: Sequence[Cordon]) -> Inventory:
+    """Return a cloud whose evacuated regions are unknown, and evacuated zones unavailable."""
+    cordons = [cordon for cordon in cordons if cordon.evacuate]
+    if not cordons:
+        return inventory
+    shared = inventory.zone_list
+    opened = {
+        name: Region(_open(shared if region.zones is None else region.zones, name, cordons))
+        for name, region in inventory.described_regions.items()
+        if not any(cordon.covers(name, None) for cordon in cordons)
+    }
+    zones = _open(shared, inventory.home_region, cordons)
+    return inventory.changed(zone_list=zones, region_map=opened)
+
+
+def _open(
+    zones: Mapping[str, bool], region: str | None, cordons: Sequence[Cordon]
+) -> dict[str, bool]:
+    return {
+        name: is_available and not any(cordon.covers(region, name) for cordon in cordons)
+        for name, is_available in zones.items()
+    }

@@ -9,7 +9,8 @@ from placement_worker.policies.registry import Registry
 from placement_worker.simulation import report
 from placement_worker.simulation.history import History
 from placement_worker.simulation.run import played_steps
-from placement_worker.simulation.scenario import load_scenario, shipped_scenarios
+from placement_worker.simulation.scenario import shipped_scenarios
+from tests.scenarios import load_scenario
 
 HERE = Path(__file__).parent
 NAMES = ('chromium', 'chromium-browser', 'google-chrome')
@@ -57,25 +58,34 @@ def report_file(request, tmp_path_factory):
     return file
 
 
-@pytest.fixture
-def visit(chromium, report_file):
-    """Return a function that opens the report offline and records its requests and errors."""
-    contexts = []
+@pytest.fixture(scope='session')
+def offline_page(chromium):
+    """Return a function that makes a page without a network that records requests and errors."""
 
-    def opened(width=1180, **more):
-        context = chromium.new_context(
-            viewport={'width': width, 'height': 900}, offline=True, **more
-        )
+    def made(width=1180, **more):
+        viewport = {'width': width, 'height': 900}
+        context = chromium.new_context(viewport=viewport, offline=True, **more)
         context.add_init_script(path=HERE / 'measures.js')
-        contexts.append(context)
         page = context.new_page()
         page.asked, page.wrong = [], []
         page.on('request', lambda request: page.asked.append(request.url))
         page.on('console', lambda message: page.wrong.append(message.text))
         page.on('pageerror', lambda error: page.wrong.append(str(error)))
-        page.goto(report_file.as_uri())
         return page
 
+    return made
+
+
+@pytest.fixture
+def visit(offline_page, report_file):
+    """Return a function that opens the report."""
+    pages = []
+
+    def opened(width=1180, **more):
+        pages.append(offline_page(width, **more))
+        pages[-1].goto(report_file.as_uri())
+        return pages[-1]
+
     yield opened
-    for context in contexts:
-        context.close()
+    for page in pages:
+        page.context.close()

@@ -13,27 +13,6 @@ PHONE = WIDTHS[0]
 PAPER = 718  # A4 between margins of a centimeter
 LEAST_PIXELS = 11
 SCHEMES = ['light', 'dark']
-DRAWN = """() => new Promise((done) => {  // the second frame follows all observers of sizes
-    requestAnimationFrame(() => requestAnimationFrame(done));
-})"""
-LAYOUT = """() => {
-    const wide = (e) => e.scrollWidth > e.clientWidth;
-    const boxes = [...document.querySelectorAll('.scroll-box, div.graphviz, pre')];
-    const clipped = (e) => wide(e) && getComputedStyle(e).overflowX !== 'auto';
-    const [text, navigation] = ['.docs-body', '.docs-sidebar']
-        .map((selector) => document.querySelector(selector).getBoundingClientRect());
-    return {
-        width: document.documentElement.scrollWidth,
-        small: smallTexts(11),
-        scrolling: boxes.filter(wide).map((e) => e.textContent.slice(0, 50)),
-        clipped: boxes.filter(clipped).map((e) => e.textContent.slice(0, 50)),
-        unfocusable: boxes.filter((e) => wide(e) !== (e.tabIndex === 0))
-            .map((e) => e.textContent.slice(0, 50)),
-        pictures: [...document.querySelectorAll('object, .docs-body img')]
-            .map((e) => [e.src || e.data, e.getBoundingClientRect().width]),
-        textFirst: text.bottom <= navigation.top,
-    };
-}"""
 
 
 @pytest.fixture(scope='module')
@@ -48,16 +27,10 @@ def manual(tmp_path_factory):
 
 
 @pytest.fixture(scope='module')
-def manual_page(chromium):
-    """Return a browser's page without a network that records requests and errors."""
-    with chromium.new_context(offline=True) as context:
-        context.add_init_script(path=Path(__file__).parent / 'measures.js')
-        page = context.new_page()
-        page.asked, page.wrong = [], []
-        page.on('request', lambda request: page.asked.append(request.url))
-        page.on('console', lambda message: page.wrong.append(message.text))
-        page.on('pageerror', lambda error: page.wrong.append(str(error)))
-        yield page
+def manual_page(offline_page):
+    page = offline_page()
+    yield page
+    page.context.close()
 
 
 @pytest.fixture(scope='module')
@@ -72,33 +45,23 @@ def _measure(page, file):
     found = {'widths': {width: _layout(page, width) for width in WIDTHS}}
     for scheme in SCHEMES:
         page.emulate_media(color_scheme=scheme)
-        found[scheme] = page.evaluate('poorContrasts()')
+        found[scheme] = page.evaluate('measure.poorContrasts()')
     page.emulate_media(media='print')
     found['print'] = {
-        'contrast': page.evaluate('poorContrasts()'),
+        'contrast': page.evaluate('measure.poorContrasts()'),
         'cut off': _layout(page, PAPER)['scrolling'],
         'navigation': page.locator('.docs-sidebar, .docs-actions').filter(visible=True).count(),
     }
     page.emulate_media(media='screen')
-    found['header'] = page.evaluate(
-        """() => {
-            const parts = [...document.body.children];
-            const content = parts.findIndex((e) => e.matches('.docs-book-wrapper'));
-            return parts.slice(0, content).map((e) => e.innerText.trim()).join(' ');
-        }"""
-    )
-    found['links'] = page.evaluate(
-        """() => [...document.querySelectorAll('a[href^=http], form')].filter((e) => (
-            !e.closest('.docs-body') && !e.closest('.docs-sidebar form')
-        )).map((e) => e.outerHTML)"""
-    )
+    found['header'] = page.evaluate('measure.header()')
+    found['links'] = page.evaluate('measure.outerLinks()')
     return found
 
 
 def _layout(page, width):
     page.set_viewport_size({'width': width, 'height': 900})
-    page.evaluate(DRAWN)
-    return page.evaluate(LAYOUT)
+    page.evaluate('measure.drawn()')
+    return page.evaluate('measure.layout()')
 
 
 def _by_page(measured, key):
@@ -131,19 +94,12 @@ def test_pages_at_any_width_do_not_scroll_sideways(measured):
     assert {at: width for at, width in widths.items() if width > at[1]} == {}
 
 
-def test_wide_tables_code_and_pictures_scroll_by_themselves(measured):
-    """Wide tables, code blocks and pictures scroll in boxes of their own."""
-    assert {at: found for at, found in _by_page(measured, 'clipped').items() if found} == {}
-
-
-def test_boxes_take_the_focus_only_while_they_scroll(measured):
-    """The Tab key reaches exactly those boxes whose content is wider than they are."""
-    assert {at: found for at, found in _by_page(measured, 'unfocusable').items() if found} == {}
-
-
-def test_text_at_any_width_is_legible(measured):
-    """All text has at least 11 pixels."""
-    assert {at: found for at, found in _by_page(measured, 'small').items() if found} == {}
+@pytest.mark.parametrize('wrong', ['clipped', 'unfocusable', 'small'])
+def test_pages_at_any_width_are_legible_and_within_reach(measured, wrong):
+    """Wide content scrolls in boxes of its own, which the Tab key reaches exactly while they
+    scroll, and all text has at least 11 pixels.
+    """
+    assert {at: found for at, found in _by_page(measured, wrong).items() if found} == {}
 
 
 def test_text_in_pictures_at_any_width_is_legible(measured, manual):

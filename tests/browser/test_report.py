@@ -7,17 +7,6 @@ import pytest
 # The pages differ in their numbers alone; test_report_layout.py looks at those of all scenarios.
 pytestmark = pytest.mark.parametrize('report_file', ['zone-outage'], indirect=True)
 
-FOCUSED = """() => {
-    const e = document.activeElement, style = getComputedStyle(e);
-    const box = e.getBoundingClientRect();
-    const name = e.className.baseVal ?? e.className;
-    return {
-        what: e.tagName.toLowerCase() + '.' + name, text: e.textContent.slice(0, 40),
-        outlined: style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2,
-        top: box.top, left: box.left,
-    };
-}"""
-
 
 def test_page_loads_no_other_resource_and_logs_no_error(visit, report_file):
     """The page requests nothing but itself, and the console stays empty."""
@@ -33,7 +22,7 @@ def test_tab_key_moves_a_visible_focus_in_order(visit):
     seen = []
     for _ in range(15):
         page.keyboard.press('Tab')
-        seen.append(page.evaluate(FOCUSED))
+        seen.append(page.evaluate('measure.focused()'))
 
     assert (seen[0]['text'], seen[0]['top'] >= 0, seen[0]['left'] >= 0) == (
         'Skip to the charts',
@@ -55,7 +44,7 @@ def test_skip_link_leads_to_the_charts(visit):
     page.keyboard.press('Enter')
     page.keyboard.press('Tab')
 
-    assert page.evaluate(FOCUSED)['what'] == 'svg.chart'
+    assert page.evaluate('measure.focused()')['what'] == 'svg.chart'
 
 
 def test_arrow_keys_on_a_chart_read_it_step_by_step(visit):

@@ -26,7 +26,7 @@ def run(program):
 
 @pytest.fixture
 def recorded(registry, capsys):
-    """Return a function that checks requests with the ids req-1, ..., and returns their log."""
+    """Return a function that checks or attaches with the ids req-1, ..., and returns the log."""
 
     def record(*requests, host='', **zones):
         lines = []
@@ -35,7 +35,8 @@ def recorded(registry, capsys):
             cloud, registry, WorkerSettings(recorder=DecisionLog(lines.append, host, {}))
         )
         for number, asked in enumerate(requests, start=1):
-            endpoints.policy_check(asked, f'req-{number}')
+            decide = endpoints.policy_attach if 'policy' in asked else endpoints.policy_check
+            decide(asked, f'req-{number}')
         capsys.readouterr()  # the log of the checks
         return b''.join(lines).decode()
 

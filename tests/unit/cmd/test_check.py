@@ -1,8 +1,6 @@
 """The command `placement-policy check`."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import msgspec
@@ -21,6 +19,7 @@ from placement_worker.handlers.in_process import InProcessCaller
 from placement_worker.policies.registry import Registry
 from tests.factories import changed, deletion_policy, nodes, request, zone_policy
 from tests.malformed_requests import GOOD, TABLE
+from tests.unit.subprocesses import run_python
 
 ROOT = Path(__file__).parents[3]
 CLOUD = {'zones': {'a': True, 'b': True}, 'regions': ['R1']}
@@ -76,11 +75,14 @@ def test_check_of_several_documents_exits_with_the_worst_status(run, asked, stat
 
 
 NOT_UTF_8 = 'Expected JSON - at `$`: '
-
-
-def _without_place(answer):
-    """Return the error of a line without the name of its file and its number."""
-    return {key: value for key, value in answer['error'].items() if key not in ('file', 'line')}
+TWICE = 'Expected each key once, got `dry_run` twice'
+UNKNOWN_INPUT = (
+    'Unknown input of CLUSTER_SCALE_IN: "cuont" (did you mean "count"?) - at `$.action.inputs`'
+)
+NO_CLOUD = (
+    'cloud does not describe a cloud: Object contains unknown field `zone`, expected one of '
+    '`zones`, `regions`, `home_region`, `servers`, `networks`, `subnets`, `load_balancer` - at `$`'
+)
 
 
 @pytest.mark.parametrize('name', ['f', '-'])
@@ -96,21 +98,9 @@ def test_check_of_lines_replies_to_each_line(tmp_path, name):
         (FAILING, 'ERROR'),
         (own_cloud, 'OK'),
         ({**GOOD, 'dryrun': 1}, key),
-        (
-            '{"dry_run": false, "dry_run": true, ' + json.dumps(GOOD)[1:],
-            'Expected each key once, got `dry_run` twice - at `$`',
-        ),
-        (
-            asked,
-            'Unknown input of CLUSTER_SCALE_IN: "cuont" (did you mean "count"?) - at '
-            '`$.action.inputs`',
-        ),
-        (
-            {'request': GOOD, 'cloud': {'zone': 1}},
-            'cloud does not describe a cloud: Object contains unknown field `zone`, expected one '
-            'of `zones`, `regions`, `home_region`, `servers`, `networks`, `subnets`, '
-            '`load_balancer` - at `$`',
-        ),
+        ('{"dry_run": false, "dry_run": true, ' + json.dumps(GOOD)[1:], TWICE),
+        (asked, UNKNOWN_INPUT),
+        ({'request': GOOD, 'cloud': {'zone': 1}}, NO_CLOUD),
         ({'request': GOOD, 'clod': {}}, 'Expected only `request` and `cloud`, got `clod`'),
         ('\udcff', NOT_UTF_8),
         ('{"request": {"target": "caf\udce9"}}', NOT_UTF_8),
@@ -119,15 +109,11 @@ def test_check_of_lines_replies_to_each_line(tmp_path, name):
     text = '\n'.join(line if isinstance(line, str) else json.dumps(line) for line, _ in rows)
     (tmp_path / 'f').write_bytes(text.encode(errors='surrogateescape'))
 
-    done = subprocess.run(
-        [sys.executable, '-m', 'placement_worker', 'check', '--lines', name],
-        input=(tmp_path / 'f').read_bytes(),
-        cwd=tmp_path,
-        capture_output=True,
-        check=False,
-    )
+    arguments = ('-m', 'placement_worker', 'check', '--lines', name)
+    with open(tmp_path / 'f', 'rb') as stdin:
+        done = run_python(*arguments, stdin=stdin, cwd=tmp_path)
 
-    assert (done.returncode, done.stderr) == (2, b'')
+    assert (done.returncode, done.stderr) == (2, '')
     replies = [json.loads(line) for line in done.stdout.splitlines()]
     assert set(replies[0]) == set(CheckReply.__struct_fields__)
     expected = [(n, result) for n, (_, result) in enumerate(rows, start=1) if result]
@@ -143,16 +129,12 @@ def test_check_of_lines_replies_to_each_line(tmp_path, name):
 
 
 def test_check_of_lines_with_yaml_notes_the_mistake_once(run):
-    """YAML input with --lines causes one note about the option; YAML output is refused."""
+    """YAML input with --lines causes one note about the option."""
     status, out, err = run('check', '--lines', 'f', f='\n' + yaml.safe_dump(GOOD))
-    refused = run('check', '--lines', '-f', 'yaml', 'f')
 
-    prefix = 'placement-policy check: '
     note = 'f: the first line is not a JSON object; for YAML, omit --lines\n'
-    assert (status, err) == (2, prefix + note)
+    assert (status, err) == (2, f'placement-policy check: {note}')
     assert {json.loads(line)['error']['type'] for line in out.splitlines()} == {'InvalidRequest'}
-    error = '--lines prints replies as JSON; omit --lines or -f yaml\n'
-    assert refused == (2, '', prefix + error)
 
 
 def test_check_of_lines_uses_the_error_messages_of_the_worker(run):
@@ -161,9 +143,21 @@ def test_check_of_lines_uses_the_error_messages_of_the_worker(run):
 
     _, out, _ = run('check', '--lines', 'f', f='\n'.join(json.dumps(row.sent) for row in rows))
 
-    assert [_without_place(json.loads(line)) for line in out.splitlines()] == [
-        {'type': row.error, 'message': row.message} for row in rows
+    assert [json.loads(line)['error'] for line in out.splitlines()] == [
+        {'type': row.error, 'message': row.message, 'file': 'f', 'line': number}
+        for number, row in enumerate(rows, start=1)
     ]
+
+
+def test_input_that_a_policy_cannot_read_is_an_invalid_request_in_lines_and_in_files(run):
+    """The same request has the same exit status, however it is given."""
+    asked = request('CLUSTER_SCALE_OUT', [zone_policy('a')], [], inputs={'count': 'seven'})
+
+    in_file = run('check', 'f', f=json.dumps(asked))
+    in_lines = run('check', '--lines', 'f', f=json.dumps(asked))
+
+    assert (in_file[0], in_lines[0]) == (2, 2)
+    assert '- at `$.action.inputs.count`' in json.loads(in_lines[1])['error']['message']
 
 
 def test_decode_json_with_an_error_before_deep_nesting_names_it():
@@ -183,13 +177,13 @@ def test_check_in_process_imports_neither_messaging_nor_openstack():
         f'sys.exit(main() or bool({libraries} & {{name.split(".")[0] for name in sys.modules}}))'
     )
 
-    done = subprocess.run([sys.executable, '-c', code], cwd=ROOT, capture_output=True, check=False)
-
-    assert done.returncode == 0
+    assert run_python('-c', code, cwd=ROOT).returncode == 0
 
 
 LINE_CLOUD = Inventory.parse({'zones': {'a': True, 'b': True}}, 'the cloud')
 LINE = request('CLUSTER_SCALE_IN', [zone_policy('a', 'b'), deletion_policy()], nodes(a=2, b=1))
+TEXT = json.dumps(LINE)
+ONCE = 'Expected each key once, got `{}` twice'
 ZONES = '$.policies[0].spec.properties.zones'
 
 
@@ -201,7 +195,7 @@ def caller():
 
 def _check(caller, asked, explain=None):
     text = asked if isinstance(asked, str) else json.dumps(asked)
-    status, reply = check._check_line(caller, check._Line(text.encode(), 'f', 7), explain)
+    status, reply = check._check_line(caller, text.encode(), {}, explain)
     return status, json.loads(reply)
 
 
@@ -237,14 +231,8 @@ def test_check_of_a_line_with_several_errors_lists_all(caller, cloud):
 @pytest.mark.parametrize(
     ('text', 'error'),
     [
-        (
-            json.dumps(LINE).replace('"id": "c1"', '"id": "c1", "id": "c2"'),
-            'Expected each key once, got `id` twice - at `$.cluster`',
-        ),
-        (
-            json.dumps(LINE)[:-1] + ', "x": [{"y": 1, "y": 1}]}',
-            'Expected each key once, got `y` twice - at `$.x[0]`',
-        ),
+        (TEXT.replace('"id": "c1"', '"id": "c1", "id": "c2"'), ONCE.format('id')),
+        (f'{TEXT[:-1]}, "x": [{{"y": 1, "y": 1}}]}}', ONCE.format('y')),
         ('[' * 100_000, 'Expected JSON - at `$`: maximum recursion depth exceeded'),
         ('{"a": [' + '[' * 900 + ']' * 900 + ']}', 'Expected only keys of the contract, got `$.a`'),
     ],

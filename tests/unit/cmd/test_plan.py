@@ -8,15 +8,15 @@ import pytest
 import yaml
 from msgspec import structs
 
-from placement_worker.cmd import plan_changes
+from placement_worker.cmd import plan as plan_command
 from placement_worker.cmd.output import Paint
-from placement_worker.cmd.plan import plan_lines
-from placement_worker.cmd.plan_changes import (
+from placement_worker.cmd.plan import (
     Changes,
     PlaceChange,
     PoolChange,
     SkippedPolicy,
     Victim,
+    plan_lines,
 )
 from placement_worker.contract import codec
 from placement_worker.contract.action_data import CREATION, DELETION
@@ -197,6 +197,8 @@ def growing(*policies, **more):
          SAME.format('No node is to be created or deleted')),
         (request(IN, [deletion_policy()], [PROTECTED]), SAME.format('All nodes are protected')),
         (BALANCED, SAME.format(f'senlin.policy.loadbalance {NO_PROFILE}')),
+        (request(IN, [zone_policy('a', 'b')], nodes(a=2)),
+         'Plan: 1 node to delete; no policy chose the node. Nothing was done.'),
     ],
 )  # fmt: skip
 def test_plan_without_decisions_or_changes_names_the_reason(plan, asked, last):
@@ -312,7 +314,7 @@ MEMBERS = nodes(a=2, b=2)
 
 
 def compare(asked, replied):
-    return plan_changes.compare(
+    return plan_command.compare(
         codec.decode(asked, CheckRequest), codec.decode(replied, CheckReply)
     )
 
@@ -361,7 +363,7 @@ def test_changes_with_other_victims_than_planned_are_those_of_the_victims(check,
 
     changes = compare(asked, plugin_wrote(check(asked, 'ab'), deletion=deletion))
 
-    assert changes.places == {'zones': [PlaceChange('a', 2, 0), PlaceChange('b', 2, 2)]}
+    assert changes.places == {'nodes': [PlaceChange('a', 2, 0), PlaceChange('b', 2, 2)]}
 
 
 NEW_PLACES = {'placements': [{'zone': 'b'}, {'zone': 'new'}]}
@@ -471,7 +473,12 @@ CHOSEN = {'data': {'deletion': {'count': 1, 'candidates': ['n1']}}}
 @pytest.mark.parametrize(
     ('action', 'policies', 'more', 'expected'),
     [
-        (IN, [], ONE, {'n2': 'chosen by load balancing'}),
+        (
+            IN,
+            [],
+            ONE,
+            {'n2': 'chosen by loadbalance: 1 to be removed, in 1 update; nothing was written'},
+        ),
         (IN, [deletion_policy()], ONE, {'n1': ''}),
         (IN, [], {**ONE, **CHOSEN}, {'n1': ''}),
         ('CLUSTER_DEL_NODES', [], {'inputs': {'candidates': ['n2']}}, NAMED),
@@ -523,4 +530,4 @@ def test_size_is_what_policies_decided_or_else_that_of_the_action(action, more, 
     inputs = {key: value for key, value in more.items() if key != 'data'}
     asked = codec.decode(request(action, [], nodes(a=3), **inputs), CheckRequest)
 
-    assert plan_changes._size_of(asked, more.get('data', {})) == expected
+    assert plan_command._size_of(asked, more.get('data', {})) == expected

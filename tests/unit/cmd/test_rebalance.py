@@ -8,7 +8,7 @@ import pytest
 from placement_worker.cmd.output import Paint
 from placement_worker.cmd.rebalance import _rebalance_lines
 from placement_worker.contract.model import RebalanceReply, RebalanceRequest
-from tests.factories import nodes, region_policy, request, zone_policy
+from tests.factories import nodes, request, zone_policy
 
 CLOUD = {'zones': {'a': True, 'b': True}}
 
@@ -48,15 +48,6 @@ def test_rebalance_that_cannot_be_planned_has_status_1(rebalance):
 
     assert status == 1
     assert 'ERROR\nThe cluster has 2 nodes, and its max_size is 2: ' in out
-
-
-def test_plan_over_a_file_that_lacks_all_regions_shows_how_to_add_them(rebalance):
-    """A file with zones alone does not fit a cluster with a policy for regions."""
-    status, _, err = rebalance({**asked(), 'policies': [region_policy('R1', 'R2')]})
-
-    assert status == 1
-    assert 'cloud lacks the regions R1, R2; add them to this file with their zones, ' in err
-    assert '"regions: {RegionOne: {zones: {az1: true, az2: true}}}"' in err
 
 
 @pytest.mark.parametrize(

@@ -30,47 +30,45 @@ def _with_input(key, **binding):
     }
 
 
-def _caller(*types):
-    return InProcessCaller(Inventory(), Registry(types))
+INSTALLED = ('test.good-1.0', Waiting)
 
 
-@pytest.mark.parametrize('types', [[], [('test.good-1.0', Waiting)]], ids=['missing', 'installed'])
+@pytest.mark.parametrize('types', [[], [INSTALLED]], ids=['missing', 'installed'])
 def test_check_request_with_an_input_that_a_type_may_read_is_accepted(types):
     """A worker refuses a missing type by itself."""
-    request = check_request_of(_caller(*types), _with_input('wait_s'), None)
+    caller = InProcessCaller(Inventory(), Registry(types))
 
-    assert request.action.inputs == {'wait_s': 1}
+    assert check_request_of(caller, _with_input('wait_s'), None).action.inputs == {'wait_s': 1}
 
 
 @pytest.mark.parametrize(
     ('types', 'asked', 'text'),
     [
         ([], _with_input('wait_s', enabled=False), 'Unknown input of CLUSTER_SCALE_OUT: "wait_s"'),
-        (
-            [('test.good-1.0', Waiting)],
-            _with_input('wiat_s'),
-            r'"wiat_s" \(did you mean "wait_s"\?\) - at',
-        ),
+        ([INSTALLED], _with_input('wiat_s'), r'"wiat_s" \(did you mean "wait_s"\?\) - at'),
     ],
     ids=['disabled', 'misspelled'],
 )
 def test_check_request_with_an_input_that_no_enabled_type_reads_is_refused(types, asked, text):
     """A disabled binding reads no input; the error suggests an input that a type declares."""
     with pytest.raises(InvalidRequest, match=text):
-        check_request_of(_caller(*types), asked, None)
+        check_request_of(InProcessCaller(Inventory(), Registry(types)), asked, None)
+
+
+def document_of(command, policy, members=()):
+    """Return a document of the kind that a command reads."""
+    check, binding = request('CLUSTER_SCALE_IN', [policy], members), bind(policy, members)
+    plan = {key: check[key] for key in ('cluster', 'policies')}
+    kinds = {'attach': binding, 'detach': binding, 'rebalance': plan, 'validate': policy['spec']}
+    return kinds.get(command, check)
 
 
 @pytest.mark.parametrize('command', ['check', 'plan', 'attach', 'detach', 'rebalance'])
 def test_misspelled_key_in_the_data_of_a_node_is_an_error_of_each_command(run, command):
     """A node whose placement is misspelled is not decided as a node without a place."""
     members = [node(1, 'a'), node(2, data={'placment': {'zone': 'a'}})]
-    if command in ('attach', 'detach'):
-        asked = bind(zone_policy('a'), members)
-    else:
-        asked = request('CLUSTER_SCALE_IN', [zone_policy('a')], members)
-    if command == 'rebalance':
-        asked = {key: asked[key] for key in ('cluster', 'policies')}
 
+    asked = document_of(command, zone_policy('a'), members)
     status, out, err = run(command, 'f', f=yaml.safe_dump(asked))
 
     assert (status, out) == (1 if command == 'plan' else 2, '')
@@ -83,14 +81,7 @@ def test_misspelled_key_in_the_data_of_a_node_is_an_error_of_each_command(run, c
 @pytest.mark.parametrize('command', ['check', 'plan', 'attach', 'rebalance', 'validate'])
 def test_value_that_senlin_changes_is_an_error_in_a_file(run, command):
     """A weight of 2.5 would count as 2, and a zone that is called no as one called False."""
-    policy = zone_policy(('a', 2.0), ('b', 2.5), (False, 3))
-    check = request('CLUSTER_SCALE_OUT', [policy])
-    asked = {
-        'attach': bind(policy),
-        'rebalance': {key: check[key] for key in ('cluster', 'policies')},
-        'validate': policy['spec'],
-    }.get(command, check)
-
+    asked = document_of(command, zone_policy(('a', 2.0), ('b', 2.5), (False, 3)))
     status, out, err = run(command, 'f', f=yaml.safe_dump(asked).replace('false', 'no'))
 
     lines = err.splitlines()
@@ -162,6 +153,12 @@ def test_long_file_with_its_nodes_on_one_long_line_is_valid(run, between):
 END = 'policies: []\naction: {id: a, action: CLUSTER_SCALE_OUT}'
 
 
+SPREAD = (
+    'policies:\n- {enabled: true, id: p, spec: {type: senlin.policy.zone_placement, version: 1.0, '
+    'properties: {zones: [{name: a, weight: no}]}}}'
+)
+
+
 def long_text(second, end):
     """Return a request of 1 MiB; the data of a node are cut behind the first 64 KiB."""
     text = (
@@ -182,6 +179,10 @@ def long_text(second, end):
         ('check', 'explain: full', 'policies: [', 2, 'f:13'),
         ('check', 'explian: full', '[', 2, 'f:2:1: Unknown key `explian` (did you mean `explain`?'),
         ('plan', 'explain: ALL', '[', 1, 'f:2:10: Expected one of `full`, `none`, `summary`, got'),
+        ('rebalance', 'optoins: {}', '[', 2, 'f:2:1: Unknown key `optoins` (did you mean `opt'),
+        ('check', SPREAD, '[', 2, 'f:3:122: Expected `int`, got `bool` - at `$.pol'),
+        ('rebalance', SPREAD, '[', 2, 'f:3:122: Expected `int`, got `bool` - at `$.pol'),
+        ('check', SPREAD.replace('true', 'false'), '[', 2, 'f:13'),
         ('check', 'target: AFTER', '[', 2, 'f:2:1 is neither YAML nor JSON: found the key '),
     ],
 )
@@ -192,3 +193,13 @@ def test_error_in_the_first_lines_of_a_long_file_is_found_before_the_rest(
     ended, _, err = run(command, 'f', f=long_text(second, end))
 
     assert (ended, error in err) == (status, True)
+
+
+def test_rebalance_of_a_long_file_that_begins_with_the_action_reads_on(run):
+    """The action, which a rebalance leaves out, may be all of the lines that are read first."""
+    action = 'action:\n  id: a1\n  inputs:\n    candidates:\n' + '    - n1\n' * 2**13
+    rest = 'cluster:\n  id: c1\n  profile: {type: os.nova.server-1.0}\npolicies: [\n'
+
+    status, _, err = run('rebalance', 'f', f=action + f'{"#" * 99}\n' * 10**4 + rest)
+
+    assert (status, ' is neither YAML nor JSON' in err) == (2, True)

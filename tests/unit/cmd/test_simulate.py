@@ -33,7 +33,7 @@ def test_simulate_prints_a_table_per_step_and_a_summary(program):
         '    | a     |     2 |   1.5 |       0.5 | yes    |',
         '    | b     |     1 |   1.5 |      -0.5 | yes    |',
         '    +-------+-------+-------+-----------+--------+',
-        '    3 nodes; 0.5 off their ideal, skew 1.0',
+        '    3 nodes; 0.5 off their ideal, gap 1.0',
         '',
     ]
     assert out.splitlines()[-1] == (
@@ -114,8 +114,7 @@ def test_simulate_into_a_closed_pipe_writes_the_files_and_exits_with_141(tmp_pat
     """A reader that closes the pipe early, like `head`, loses no file and sees no traceback."""
     turn = {'repeat': 300, 'steps': [{'scale_out': 1}, {'scale_in': 1}]}
     (tmp_path / 's').write_text(json.dumps({**SCENARIO, 'steps': [turn]}))
-    main = 'import sys; from placement_worker.cmd.cli import main; sys.exit(main())'
-    command = [sys.executable, '-c', main, 'simulate', 's', '--every', '1', *options]
+    command = [sys.executable, '-m', 'placement_worker', 'simulate', 's', '--every', '1', *options]
     with subprocess.Popen(
         command, cwd=tmp_path, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
@@ -128,7 +127,7 @@ def test_simulate_into_a_closed_pipe_writes_the_files_and_exits_with_141(tmp_pat
     assert [file.name for file in tmp_path.glob('r.html*')] == options[1:]
 
 
-OFF = '0.5 off their ideal, skew 1.0'
+OFF = '0.5 off their ideal, gap 1.0'
 SKEWED = 'Zone a would hold 6 nodes, ideal 3.0, allowed skew 1: zone b is unavailable'
 
 
@@ -168,8 +167,8 @@ def test_simulate_with_compare_adds_a_column_and_totals(program):
     _, out, _ = program('simulate', 's', '--compare', 'greedy', s=scenario)
 
     assert '    | c     |     1 |   1.3 |      -0.3 | yes    |      0 |' in out
-    assert '    greedy: 4 nodes; 1.3 off their ideal, skew 2.0' in out
-    assert out.splitlines()[-1].startswith('greedy: 1 steps, ')
+    assert '    greedy: 4 nodes; 1.3 off their ideal, gap 2.0' in out
+    assert out.splitlines()[-1].startswith('greedy: 1 step, 1 check, ')
 
 
 def test_simulate_prints_the_verdict_above_the_totals(program):
@@ -178,7 +177,7 @@ def test_simulate_prints_the_verdict_above_the_totals(program):
 
     verdict, totals, greedy, greedy_totals = out.splitlines()[-4:]
     assert verdict.startswith(
-        "Compared with Senlin's greedy rule: 0.58 more nodes off their ideal on average, "
+        "Compared with Senlin's greedy rule: 0.59 more nodes off their ideal on average, "
         '3 fewer failed for lack of capacity. Worst: '
     )
     assert '45 nodes created, 17 deleted, 2 failed for lack of capacity; off' in totals
@@ -193,3 +192,20 @@ def test_simulate_with_a_load_balancer_prints_members_and_updates(program):
     assert (status, err) == (0, '')
     assert '    CLUSTER_SCALE_OUT AFTER: OK, Completed policy checking.' in out
     assert '; 18 members of balance, 2 updates' in out
+
+
+@pytest.mark.parametrize(
+    ('old', 'new', 'error'),
+    [
+        ('name: b', 'nam: b', 'Unknown key `nam` (did you mean `name`?) - at `$.policies[0]'),
+        ('type: senlin.policy.d', 'type: senlin.policy.e', 'is not installed - at `$.policies[1]'),
+    ],
+)
+def test_simulate_with_a_wrong_policy_shows_its_line(program, old, new, error):
+    """The error of a property and that of a policy type point to their line in the scenario."""
+    text = yaml.safe_dump(SCENARIO, sort_keys=False).replace(old, new, 1)
+
+    status, _, err = program('simulate', 's', s=text)
+
+    assert (status, error in err) == (2, True)
+    assert any(' | ' in line and new in line for line in err.splitlines())

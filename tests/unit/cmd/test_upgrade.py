@@ -28,10 +28,10 @@ CLOUD = f'inventory_file = {ROOT / "examples" / "cloud.yaml"}\n'
 
 
 @pytest.fixture
-def configured(tmp_path):
-    """Return a function that reads a configuration, in which {folder} stands for a folder."""
+def checks(tmp_path):
+    """Return a function that returns the checks of a configuration; {folder} is a folder in it."""
 
-    def read(text):
+    def of(text, engine_files=()):
         conf = Options()
         options.register(conf)
         options.set_defaults()
@@ -42,15 +42,9 @@ def configured(tmp_path):
         file = tmp_path / 'w.conf'
         file.write_text(text.replace('{folder}', str(tmp_path)))
         conf([], default_config_files=[str(file)], default_config_dirs=[])
-        return conf
+        return upgrade.Checks(conf, engine_files)
 
-    return read
-
-
-@pytest.fixture
-def checks(configured):
-    """Return a function that returns the checks of a configuration."""
-    return lambda text: upgrade.Checks(configured(text))
+    return of
 
 
 @pytest.mark.parametrize('url', ['rabbit://guest:guest@127.0.0.1:1/', 'amqps://guest:guest@h/'])
@@ -231,21 +225,6 @@ OTHER_HEAT = '[trustee]\nusername = heat\n'
 SENLIN = '[authentication]\nservice_username = common\n'
 
 
-@pytest.fixture
-def trustee(configured, tmp_path):
-    """Return a function that compares a [service_auth] with the files of engines."""
-
-    def result(service_auth, *engines):
-        files = [tmp_path / f'engine{number}' for number in range(len(engines))]
-        for file, text in zip(files, engines, strict=True):
-            if text is not None:
-                file.write_text(text)
-        conf = configured(f'[service_auth]\nauth_url = http://keystone\n{service_auth}')
-        return upgrade.Checks(conf, list(map(str, files))).result('Trustee')
-
-    return result
-
-
 @pytest.mark.parametrize(
     ('service_auth', 'engines', 'code', 'words'),
     [
@@ -264,10 +243,16 @@ def trustee(configured, tmp_path):
     ],
 )
 def test_trustee_other_than_the_service_user_fails_with_both_users(
-    trustee, tmp_path, service_auth, engines, code, words
+    checks, tmp_path, service_auth, engines, code, words
 ):
     """Workers can serve engines whose trustee is their service user; an id is not compared."""
-    result = trustee(service_auth, *engines)
+    files = [tmp_path / f'engine{number}' for number in range(len(engines))]
+    for file, text in zip(files, engines, strict=True):
+        if text is not None:
+            file.write_text(text)
+    text = f'[service_auth]\nauth_url = http://keystone\n{service_auth}'
+
+    result = checks(text, list(map(str, files))).result('Trustee')
 
     assert result.code == code
     assert words.replace('FOLDER', str(tmp_path)) in result.details

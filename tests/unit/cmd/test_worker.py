@@ -1,7 +1,6 @@
 """The program `placement-worker`."""
 
-import subprocess
-import sys
+from tests.unit.subprocesses import run_python
 
 
 def test_main_with_ctrl_c_during_its_imports_ends_silently():
@@ -16,8 +15,7 @@ def test_main_with_ctrl_c_during_its_imports_ends_silently():
         'sys.exit(worker.main())'
     )
 
-    command = [sys.executable, '-c', code]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = run_python('-c', code)
 
     assert (done.returncode, done.stdout, done.stderr) == (130, '', '')
 
@@ -37,9 +35,7 @@ def test_choose_before_oslo_messaging_selects_threads_without_output():
     # Older releases of oslo.log import a deprecated module of oslo.utils.
     warnings = ['-W', 'error', '-W', 'ignore:eventletutils module is deprecated:DeprecationWarning']
 
-    done = subprocess.run(
-        [sys.executable, *warnings, '-c', CODE], capture_output=True, text=True, check=False
-    )
+    done = run_python(*warnings, '-c', CODE)
 
     assert done.stderr == ''
     assert done.stdout.startswith('THREADING ')

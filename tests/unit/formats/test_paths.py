@@ -14,9 +14,9 @@ PATHS = [
 @pytest.mark.parametrize(('text', 'path'), PATHS)
 def test_shown_path_is_read_again_from_a_message(text, path):
     """A path that a message shows, with a bounded part of each key, is found in the message."""
-    assert paths.shown(path) == text
+    assert paths.path_text(path) == text
     assert paths.named_in(f'Expected `int` - at `{text}`; correct the file') == path
-    assert len(paths.shown((*path, 'x' * 1000))) < 120
+    assert len(paths.path_text((*path, 'x' * 1000))) < 120
 
 
 @pytest.mark.parametrize(

@@ -2,14 +2,13 @@
 
 import gc
 import itertools
-import subprocess
-import sys
 
 import pytest
 import yaml
 
 from placement_worker.formats import yaml_loader
 from placement_worker.formats.yaml_loader import TooDeep
+from tests.unit.subprocesses import run_python
 
 LONG = '\n'.join(f'- {{id: {n}, items: [a, {{b: c}}]}}' for n in range(2000))
 
@@ -46,7 +45,9 @@ def test_load_of_a_long_document_pauses_the_garbage_collector(collections, load)
 
 
 def test_load_beyond_the_deepest_level_is_refused():
-    """The deepest level is read, and one more level is refused."""
+    """The deepest level is read, also after other documents, and one more level is refused."""
+    assert yaml_loader.load_all('---\n[[], []]\n' * 2000) == [[[], []]] * 2000
+    assert yaml_loader.load_all('- ' * 899 + '[]') == yaml_loader.load_all('[' * 900 + ']' * 900)
     assert yaml_loader.load_all('[' * 999 + ']' * 999) != []
     with pytest.raises(TooDeep):
         yaml_loader.load_all('[' * 1001 + ']' * 1001)
@@ -87,13 +88,7 @@ def test_yaml_with_an_alias_bomb_is_refused_in_bounded_memory(tmp_path):
     limited = 'import resource, sys; resource.setrlimit(resource.RLIMIT_AS, (2**30, 2**30)); '
     limited += 'from placement_worker.cmd import cli; sys.exit(cli.main())'
 
-    done = subprocess.run(
-        [sys.executable, '-c', limited, 'check', str(tmp_path / 'bomb.yaml')],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    done = run_python('-c', limited, 'check', tmp_path / 'bomb.yaml', timeout=60)
 
     assert (done.returncode, done.stdout, done.stderr.count('\n')) == (2, '', 3)
     assert 'aliases that add more than' in done.stderr

@@ -4,12 +4,12 @@ import json
 
 import pytest
 
-from placement_worker.simulation.engine import Check
+from placement_worker.simulation.engine import PlayedCheck
 from placement_worker.simulation.history import History
 from placement_worker.simulation.measures import Standing
 from placement_worker.simulation.run import StepRecord, play, played_steps
-from placement_worker.simulation.scenario import load_scenario
 from tests.factories import deletion_policy, region_policy, zone_policy
+from tests.scenarios import load_scenario
 
 ZONES = {'zones': {'a': True, 'b': True, 'c': True}}
 REGIONS = {'regions': {'R1': {'zones': {'a': True, 'b': True}}, 'R2': {'zones': {'a': True}}}}
@@ -74,8 +74,7 @@ def over_regions():
 
 
 def record(number, **more):
-    """Return the record of a step."""
-    check = Check('CLUSTER_SCALE_OUT', 'BEFORE', 'OK', 'fine', 2, 1, 0, 0, [])
+    check = PlayedCheck('CLUSTER_SCALE_OUT', 'BEFORE', 'OK', 'fine', 2, 1, 0, 0, [])
     fields = {
         'number': number,
         'what': 'x',
@@ -94,7 +93,6 @@ def record(number, **more):
 
 
 def held(record):
-    """Return the number of nodes of each place."""
     return {place.name: place.nodes for place in record.standings}
 
 

@@ -53,9 +53,9 @@ def test_history_keeps_decisions_of_the_first_steps_only():
 
 
 def test_totals_include_every_step():
-    """The totals include steps that the history does not keep."""
+    """The totals include steps that the history drops, and the mean leaves out the start."""
     history = History(0)
-    history.add(PlayedStep(record(0), record(0)))
+    history.add(PlayedStep(record(0, misplaced=2.0), record(0)))
     failed = record(1, status='ERROR', as_expected=False, misplaced=1.0)
     history.add(PlayedStep(record(1, misplaced=3.0), failed))
     history.add(PlayedStep(record(2, misplaced=1.0), record(2)))

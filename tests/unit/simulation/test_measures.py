@@ -19,14 +19,14 @@ def verdict(*deviations, ideal=50.0):
     [
         ([0, 0.9, 0], 'Even after every step: no place was ever a whole node off its ideal'),
         ([0, 5, 2, 0, 0], 'Worst: 5 nodes off at step 1; even again at step 3'),
-        ([0, 2, 5, 2], 'Worst: 5 nodes off at step 2; not even again before the end'),
+        ([0, 2, 5, 2], 'Worst: 5 nodes off at step 2; still uneven at the last step'),
         ([0, 2, 5], 'Worst: 5 nodes off at step 2, the last one'),
         ([0, 5, 0, 2, 2, 0], 'Worst: 5 nodes off at step 1; even again at step 2; uneven after 2 '
          'later steps, and even from step 5 on'),
         ([0, 5, 0, 2], 'Worst: 5 nodes off at step 1; even again at step 2, but uneven after 1 '
          'later step and at the end'),
         ([5, 0], 'Worst: 5 nodes off at the start; even at step 1'),
-        ([2, 5, 2], 'Worst: 5 nodes off at step 1; not even before the end'),
+        ([2, 5, 2], 'Worst: 5 nodes off at step 1; still uneven at the last step'),
         ([0, 5, 0, 5, 0], 'Worst: 5 nodes off at step 1; even again at step 2; uneven after 1 '
          'later step, and even from step 4 on'),
         ([0, 2, 0, 5, 0], 'Worst: 5 nodes off at step 3; even again at step 4'),

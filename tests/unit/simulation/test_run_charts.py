@@ -8,15 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement_worker.simulation.drawing import Frame, svg_of
 from placement_worker.simulation.history import Timeline
+from placement_worker.simulation.report import Frame, svg_of
 from placement_worker.simulation.run_charts import FLAGS_NAMED, Panel, charts, ticks_over
 from tests.factories import deletion_policy, zone_policy
 from tests.unit.simulation.conftest import played, record
 
 
 def wide(load, count, steps):
-    """Return a scenario over many zones."""
     names = [f'z{number}' for number in range(count)]
     return load(steps, [zone_policy(*names)], cloud={'zones': dict.fromkeys(names, True)})
 
@@ -141,7 +140,6 @@ def classes(element, name):
 
 
 def flagged(*numbers):
-    """Return a timeline with flags at these steps."""
     timeline = Timeline()
     for number in numbers:
         timeline.add(record(number, changes_world=True))

@@ -6,8 +6,9 @@ import pytest
 
 from placement_worker import errors
 from placement_worker.simulation.run import play
-from placement_worker.simulation.scenario import InvalidScenario, load_scenario, shipped_scenarios
+from placement_worker.simulation.scenario import InvalidScenario, shipped_scenarios
 from tests.factories import zone_policy
+from tests.scenarios import load_scenario
 
 GOOD = {
     'title': 'T',
@@ -122,3 +123,18 @@ def test_shipped_scenarios_end_as_they_expect(name, registry):
     records = list(play(load_scenario(name), registry, 0))
 
     assert all(record.as_expected for record in records)
+
+
+@pytest.mark.parametrize(
+    ('policy', 'error'),
+    [
+        (zone_policy(), errors.InvalidSpec),
+        ({'id': 'x', 'spec': {'type': 'none', 'version': 1}}, errors.PolicyTypeNotFound),
+    ],
+)
+def test_play_with_an_invalid_policy_is_refused_before_the_first_step(
+    load, registry, policy, error
+):
+    """An invalid spec or an unknown policy type is refused before the first step."""
+    with pytest.raises(error, match=r'\$\.policies\[0\]\.spec'):
+        next(play(load([{'scale_out': 1}], [policy]), registry, 0))

@@ -8,7 +8,7 @@ from placement_worker.contract import actions
 from placement_worker.policies.base import BEFORE, Policy, on
 from placement_worker.policies.registry import Registry
 from placement_worker.simulation.run import play
-from tests.factories import deletion_policy, region_policy, zone_policy
+from tests.factories import deletion_policy, redistributing, region_policy, zone_policy
 from tests.unit.simulation.conftest import REGIONS, held
 
 # Steps after which one of three zones is empty.
@@ -94,8 +94,6 @@ def test_play_without_policies_replaces_only_failed_nodes(run):
 
 
 class Guard(Policy):
-    """A policy that refuses every deletion by name."""
-
     interface = (2, 0)
     name = 'test.guard'
     versions = {'1.0': msgspec.defstruct('Properties', [], frozen=True)}
@@ -197,3 +195,23 @@ def test_play_of_a_rebalance_keeps_the_pool_complete(run, balanced):
     assert [pool.members for pool in record.pools] == [6]
     assert [check.phase for check in record.checks[1:]] == ['BEFORE', 'AFTER', 'BEFORE'] * 2
     assert record.grace_period_s == 30
+
+
+def test_play_replaces_a_failed_node_in_the_zone_with_room(run):
+    """After one failure no replacement goes to the full zone, though the failed node is gone."""
+    policy = redistributing(zone_policy('a', 'b'), initial_s=3600)
+    failing = [{'fail_nodes': 1}, {'replace_failed': True}]
+    replace = [{'replace_failed': True}, *failing * 4]
+
+    records = run([{'exhaust': 'a'}, {'scale_out': 1}, *replace], [policy, deletion_policy()])
+
+    refused = [sum(check.refused for check in record.checks) for record in records]
+    assert refused == [0, 1, *[0] * 9]
+    assert held(records[-1]) == {'a': 0, 'b': 1}
+
+
+def test_play_beyond_the_largest_size_of_a_scenario_fails(run):
+    """The limit of the scenario is the limit of the worker."""
+    first, second = run([{'scale_out': 1}, {'scale_out': 1}], max_nodes=1)
+
+    assert (first.status, second.status, second.size) == ('OK', 'ERROR', 1)

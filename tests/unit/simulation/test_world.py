@@ -5,10 +5,14 @@ import pytest
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.contract.model import Address, Node, ServerDetails
 from placement_worker.planning.places import Cordon
-from placement_worker.simulation.changing_cloud import ChangingCloud, without_evacuated
 from placement_worker.simulation.run import play
 from placement_worker.simulation.scenario import START, InvalidScenario
-from placement_worker.simulation.world import BalancedPools, ClusterNodes
+from placement_worker.simulation.world import (
+    BalancedPools,
+    ChangingCloud,
+    ClusterNodes,
+    without_evacuated,
+)
 from tests.factories import NOW, deletion_policy, region_policy, spreading, zone_policy
 from tests.unit.simulation.conftest import held, ideals
 
@@ -129,21 +133,6 @@ def test_play_with_a_lost_place_creates_no_node_there(run, over_regions, lost, c
     assert [record.changes_world for record in records] == [True, False, True, False]
     assert held(records[1]) == ideals(records[1]) == counts
     assert held(records[3]) == {'R1/a': 6, 'R1/b': 6, 'R2/a': 12}
-
-
-def test_play_with_a_slash_in_a_zone_name_finds_the_zone(run):
-    """A zone whose name contains a slash is lost with and without its region."""
-    policies = [region_policy('R/1', 'R2'), zone_policy('hall/1', 'b')]
-    zones = {'hall/1': True, 'b': True}
-    two = {'regions': {'R/1': {'zones': zones}, 'R2': {'zones': zones}}}
-
-    def lost(name, policies, cloud):
-        return held(run([{'lose_zone': name}, {'scale_out': 4}], policies, cloud=cloud)[-1])
-
-    in_first = {'R/1/hall/1': 0, 'R/1/b': 2}
-    assert lost('R/1/hall/1', policies, two) == {**in_first, 'R2/hall/1': 1, 'R2/b': 1}
-    assert lost('hall/1', policies, two) == {**in_first, 'R2/hall/1': 0, 'R2/b': 2}
-    assert lost('hall/1', policies[1:], {'zones': zones}) == {'hall/1': 0, 'b': 4}
 
 
 def test_outages_name_places_that_were_available_before(over_regions):
