@@ -18,7 +18,9 @@ from placement_worker.errors import CloudUnavailable, PlacementWorkerError
 from placement_worker.events.types import NO_LISTENERS, Listener
 
 # A kind of object in Octavia's API.
-Kind = Literal['loadbalancer', 'listener', 'pool', 'healthmonitor', 'flavor', 'availability_zone']
+ObjectKind = Literal[
+    'loadbalancer', 'listener', 'pool', 'healthmonitor', 'flavor', 'availability_zone'
+]
 # An object as Octavia's API shows it, e.g. {'id': ..., 'provisioning_status': 'ACTIVE'}.
 Resource = dict[str, Any]
 # Services ignore a request id of any other form: request_id.py of oslo.middleware.
@@ -58,7 +60,7 @@ class ApiError(PlacementWorkerError):
         self.waited_s = 0.0
 
 
-def collection(kind: Kind, object_id: str = '') -> str:
+def collection(kind: ObjectKind, object_id: str = '') -> str:
     """Return the path of the objects of a kind in Octavia's API, or of one of them."""
     objects = f'{kind.replace("_", "")}s'
     return f'{objects}/{object_id}' if object_id else objects
@@ -77,16 +79,16 @@ class Octavia(Protocol):
     :source: https://docs.openstack.org/api-ref/load-balancer/v2/
     """
 
-    def find(self, kind: Kind, **filters: Any) -> list[Resource]:
+    def find(self, kind: ObjectKind, **filters: Any) -> list[Resource]:
         """Return the objects that match all filters: name, loadbalancer_id, tags (a list) etc."""
 
-    def show(self, kind: Kind, object_id: str) -> Resource:
+    def show(self, kind: ObjectKind, object_id: str) -> Resource:
         """Return one object, or raise `ApiError` with status 404."""
 
-    def create(self, kind: Kind, body: Resource) -> Resource:
+    def create(self, kind: ObjectKind, body: Resource) -> Resource:
         """Create an object, including the children that the body of a load balancer contains."""
 
-    def delete(self, kind: Kind, object_id: str, *, cascade: bool = False) -> None:
+    def delete(self, kind: ObjectKind, object_id: str, *, cascade: bool = False) -> None:
         """Delete an object, with `cascade` also the children of a load balancer."""
 
     def members(self, pool_id: str) -> list[Resource]: ...

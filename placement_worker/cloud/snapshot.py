@@ -52,7 +52,6 @@ class Snapshot:
 
     @property
     def requested_regions(self) -> Collection[str] | None:
-        """The result of `regions` if it was requested, else None."""
         return self._regions
 
     @property

@@ -11,12 +11,8 @@ import random
 import time
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
-from dataclasses import dataclass
 
 import tenacity
-from tenacity.stop import stop_base
-from tenacity.wait import wait_base
-from typing_extensions import override
 
 from placement_worker.cloud.ports import ApiError
 from placement_worker.errors import RequestExpired
@@ -79,43 +75,28 @@ def has_unknown_outcome(exc: ApiError) -> bool:
     return exc.status >= _SERVER_ERROR and exc.status not in (_NOT_IMPLEMENTED, *_BUSY)
 
 
-@dataclass(frozen=True, slots=True)
-class wait_growing(wait_base):  # noqa: N801  # follows tenacity's naming
-    """Wait longer after each attempt, from `initial` to `most` seconds.
+def growing_wait(
+    initial_s: float, most_s: float, jitter: random.Random
+) -> Callable[[tenacity.RetryCallState], float]:
+    """Return a wait that grows with each attempt, or is what the service requests (Retry-After).
 
     Jitter of 25 % keeps workers from retrying at the same moment.
     """
 
-    initial: float
-    most: float
-    random: random.Random
-
-    @override
-    def __call__(self, retry_state: tenacity.RetryCallState) -> float:
-        due = min(self.initial * _GROWTH ** (retry_state.attempt_number - 1), self.most)
-        return min(due * self.random.uniform(0.75, 1.25), self.most)
-
-
-@dataclass(frozen=True, slots=True)
-class wait_retry_after(wait_base):  # noqa: N801
-    """Wait as long as the service requests (Retry-After), but at least as `otherwise` says."""
-
-    otherwise: wait_base
-
-    @override
-    def __call__(self, retry_state: tenacity.RetryCallState) -> float:
-        exc = retry_state.outcome.exception() if retry_state.outcome else None
+    def seconds(state: tenacity.RetryCallState) -> float:
+        due = min(initial_s * _GROWTH ** (state.attempt_number - 1), most_s)
+        own = min(due * jitter.uniform(0.75, 1.25), most_s)
+        exc = state.outcome.exception() if state.outcome else None
         requested = exc.retry_after_s if isinstance(exc, ApiError) else None
-        own = self.otherwise(retry_state)
-        return own if requested is None else max(requested, own)
+        return max(requested or 0, own)
+
+    return seconds
 
 
-@dataclass(frozen=True, slots=True)
-class stop_before_budget_end(stop_base):  # noqa: N801  # follows tenacity's naming
-    """Stop if the next attempt would start after the end of the budget."""
-
-    budget: TimeBudget
-
-    @override
-    def __call__(self, retry_state: tenacity.RetryCallState) -> bool:
-        return retry_state.upcoming_sleep >= self.budget.left_s()
+def stop_before_end(
+    budget: TimeBudget, max_attempts: float = math.inf
+) -> Callable[[tenacity.RetryCallState], bool]:
+    """Stop after a number of attempts, or if the next one would start after the budget's end."""
+    return lambda state: (
+        state.attempt_number >= max_attempts or state.upcoming_sleep >= budget.left_s()
+    )

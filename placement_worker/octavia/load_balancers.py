@@ -12,9 +12,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from placement_worker.cloud.ports import ApiError, Kind, Resource
+from placement_worker.cloud.ports import ApiError, ObjectKind, Resource
 from placement_worker.errors import InvalidInput, LoadBalancerFailed, LoadBalancerGone
-from placement_worker.octavia.updater import NOT_FOUND, Updater, Write, refuses_nested_creation
+from placement_worker.octavia.updater import (
+    NOT_FOUND,
+    Updater,
+    Write,
+    refuses_nested_creation,
+    unless_gone,
+)
 
 # The precision of Octavia's `created_at`. A load balancer that is older by a tick stays selected: a
 # worker that listed the tagged ones before it existed creates a younger one.
@@ -79,13 +85,8 @@ def find_load_balancer(updater: Updater, name_or_id: str) -> Resource | None:
     return named[0] if named else None
 
 
-def find_object(updater: Updater, kind: Kind, object_id: str) -> Resource | None:
-    try:
-        return updater.read(updater.octavia.show, kind, object_id)
-    except ApiError as exc:
-        if exc.status != NOT_FOUND:
-            raise
-        return None
+def find_object(updater: Updater, kind: ObjectKind, object_id: str) -> Resource | None:
+    return unless_gone(updater.read, updater.octavia.show, kind, object_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +197,7 @@ class OwnLoadBalancers:
         return LoadBalancer(lb_id, listener, pool, monitor, balancer.get('vip_address'), found_at)
 
     def _ensure_part(
-        self, layout: Layout, lb_id: str, kind: Kind, body: Mapping[str, Any], parent: str
+        self, layout: Layout, lb_id: str, kind: ObjectKind, body: Mapping[str, Any], parent: str
     ) -> str:
         marked = self._marked(layout, body)
         part = self._find_part(kind, parent)
@@ -213,7 +214,7 @@ class OwnLoadBalancers:
             raise LoadBalancerGone(f'The {kind} of load balancer {lb_id} was deleted')
         return part
 
-    def _find_part(self, kind: Kind, parent: str) -> str | None:
+    def _find_part(self, kind: ObjectKind, parent: str) -> str | None:
         """Return the id of a tagged part, or None.
 
         :param parent: the id of the load balancer, or of the pool for a health monitor.
@@ -221,7 +222,7 @@ class OwnLoadBalancers:
         parts = (part['id'] for part in self._tagged(kind) if parent in parents_of(part))
         return min(parts, default=None)
 
-    def _tagged(self, kind: Kind) -> list[Resource]:
+    def _tagged(self, kind: ObjectKind) -> list[Resource]:
         """Return the objects with the tags, or else the known one."""
         tagged = self._listed(kind)
         if tagged or kind not in self.known:
@@ -229,7 +230,7 @@ class OwnLoadBalancers:
         known = find_object(self.updater, kind, self.known[kind])
         return [known] if known else []
 
-    def _listed(self, kind: Kind) -> list[Resource]:
+    def _listed(self, kind: ObjectKind) -> list[Resource]:
         listed = self.updater.read(self.updater.octavia.find, kind, tags=list(self.tags))
         return [resource for resource in listed if has_tags(resource, self.tags)]
 

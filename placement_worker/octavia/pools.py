@@ -23,11 +23,11 @@ from placement_worker.errors import Rejected, RequestExpired
 from placement_worker.octavia.load_balancers import TAG_PREFIX, has_tags
 from placement_worker.octavia.updater import (
     BAD_REQUEST,
-    NOT_FOUND,
     NOT_IMPLEMENTED,
     Updater,
     Write,
     cause,
+    unless_gone,
 )
 
 # The address and protocol port of a member, which Octavia keeps unique within a pool.
@@ -220,12 +220,7 @@ class Pool:
 
     def members(self) -> PoolMembers | None:
         """Return all members, or None if the pool does not exist."""
-        try:
-            return self._existing_members()
-        except ApiError as exc:
-            if exc.status != NOT_FOUND:
-                raise
-            return None
+        return unless_gone(self._existing_members)
 
     def members_of(self, listed: Sequence[Resource]) -> PoolMembers:
         return PoolMembers(listed, self.tags, self.nodes, self.is_own)
@@ -350,14 +345,11 @@ class Pool:
         return Write(send, lambda: self._remaining().by_id.keys().isdisjoint(removed))
 
     def _removal(self, member_id: str) -> Write:
-        def send() -> None:
-            try:
-                self.updater.octavia.delete_member(self.pool_id, member_id)
-            except ApiError as exc:
-                if exc.status != NOT_FOUND:
-                    raise
-
-        return Write(send, lambda: member_id not in self._remaining().by_id)
+        delete = self.updater.octavia.delete_member
+        return Write(
+            lambda: unless_gone(delete, self.pool_id, member_id),
+            lambda: member_id not in self._remaining().by_id,
+        )
 
     def _together(self, change: Write, names: Iterable[K]) -> dict[K, Exception] | None:
         """Send one change for all names; return causes, or None if Octavia refuses the batch."""

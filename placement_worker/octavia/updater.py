@@ -13,19 +13,18 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 import tenacity
 
 from placement_worker.cloud.ports import ApiError, Octavia, OctaviaSettings, Resource
 from placement_worker.cloud.time_budget import (
     TimeBudget,
+    growing_wait,
     has_unknown_outcome,
     is_transient,
-    stop_before_budget_end,
+    stop_before_end,
     until,
-    wait_growing,
-    wait_retry_after,
 )
 from placement_worker.errors import LoadBalancerFailed, LoadBalancerGone
 from placement_worker.events.types import (
@@ -76,14 +75,12 @@ class Updater:
     def __post_init__(self) -> None:
         settings = self.settings
         jitter = random.Random(self.seed)  # noqa: S311
-        growing = wait_growing(settings.poll_initial_s, settings.poll_max_s, jitter)
         # Runs use copies: tenacity keeps the state of a run in the object, and an attempt of a
         # change may read with retries.
         self._retrying = tenacity.Retrying(
             retry=tenacity.retry_if_exception(is_transient),
-            wait=wait_retry_after(growing),
-            stop=tenacity.stop_after_attempt(settings.max_attempts)
-            | stop_before_budget_end(self.budget),
+            wait=growing_wait(settings.poll_initial_s, settings.poll_max_s, jitter),
+            stop=stop_before_end(self.budget, settings.max_attempts),
             sleep=self._wait,
             before_sleep=lambda _: settings.events.handle(LoadBalancerRetried()),
             retry_error_callback=lambda state: state.outcome and state.outcome.result(),
@@ -232,28 +229,36 @@ class Updater:
         """Wait until no change is pending; return the load balancer, or None if it is gone."""
         polling = self._retrying.copy(
             retry=tenacity.retry_if_result(_is_pending) | tenacity.retry_if_exception(is_transient),
-            stop=stop_before_budget_end(self.budget),
+            stop=stop_before_end(self.budget),
             before_sleep=None,
-            retry_error_callback=lambda state: self._fail_pending(lb_id, state),
         )
+        show = self.octavia.show
         try:
-            balancer: Resource = polling(self.once, self.octavia.show, 'loadbalancer', lb_id)
+            balancer = self._retry(
+                polling, lambda: unless_gone(self.once, show, 'loadbalancer', lb_id)
+            )
         except ApiError as exc:
-            if exc.status == NOT_FOUND:
-                return None
-            raise
-        return None if balancer['provisioning_status'] == 'DELETED' else balancer
-
-    def _fail_pending(self, lb_id: str, state: tenacity.RetryCallState) -> Any:
-        outcome = state.outcome
-        exc = outcome.exception() if outcome else None
-        if isinstance(exc, ApiError):
-            exc.attempts, exc.waited_s = state.attempt_number, state.idle_for
+            if not is_transient(exc):
+                raise
             raise LoadBalancerFailed(f'Cannot read load balancer {lb_id}: {cause(exc)}') from exc
-        status = outcome.result()['provisioning_status'] if outcome else 'unknown'
-        raise LoadBalancerFailed(
-            f'Load balancer {lb_id} is still {status} after {self.budget.seconds:.0f} s'
-        )
+        if balancer is None or balancer['provisioning_status'] == 'DELETED':
+            return None
+        if _is_pending(balancer):
+            raise LoadBalancerFailed(
+                f'Load balancer {lb_id} is still {balancer["provisioning_status"]} after '
+                f'{self.budget.seconds:.0f} s'
+            )
+        return balancer
+
+
+def unless_gone(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
+    """Return the result of a call, or None if the object does not exist."""
+    try:
+        return call(*args, **kwargs)
+    except ApiError as exc:
+        if exc.status != NOT_FOUND:
+            raise
+        return None
 
 
 def cause(exc: Exception) -> str:
@@ -280,5 +285,5 @@ def _is_immutable(exc: BaseException) -> bool:
     )
 
 
-def _is_pending(balancer: Resource) -> bool:
-    return str(balancer['provisioning_status']).startswith('PENDING')
+def _is_pending(balancer: Resource | None) -> bool:
+    return balancer is not None and balancer['provisioning_status'].startswith('PENDING')

@@ -3,8 +3,10 @@
 from collections import Counter
 from typing import Any
 
-from tests.cloud.nodes import Change, Json, ids, zones
-from tests.cloud.sources import LOAD_BALANCING, ClusterSources, addresses
+from tests.cloud.sources import Change, ClusterSources, addresses, ids, zones
+from tests.waiting import wait_for
+
+LOAD_BALANCING = 'loadbalance'
 
 
 def check(cluster: ClusterSources, change: Change) -> None:
@@ -12,57 +14,63 @@ def check(cluster: ClusterSources, change: Change) -> None:
 
     The nodes that the action has added are active in Senlin's database. Nova has the servers in the
     zones of their nodes. The members of enabled pools in Octavia are these servers. The workers
-    have recorded the zones of new nodes and the ids of deleted ones, if they decide for a policy.
+    have recorded the zones of new nodes and the ids of deleted ones, if they decide for a policy;
+    attaching and detaching have no decision.
     """
     if change.action['status'] == 'SUCCEEDED':
         assert {node.status for node in change.added} <= {'ACTIVE'}
     check_nodes(cluster)
-    _check_decisions(cluster, change)
+    decisions = cluster.decisions(change.action)
+    is_of_policy = change.action['action'].endswith('_POLICY')
+    is_decided = cluster.cloud.decides and not is_of_policy and cluster.enabled_policies()
+    assert bool(decisions) == bool(is_decided)
+    for decision in decisions:
+        if decision['status'] == 'ERROR':
+            assert (change.added, change.removed) == ([], [])
+        if 'placement' in decision:
+            recorded = Counter(entry['zone'] for entry in decision['placement']['placements'])
+            assert recorded == zones(change.added)
+        if 'candidates' in decision.get('deletion', {}):
+            assert set(decision['deletion']['candidates']) == ids(change.removed)
 
 
 def check_nodes(cluster: ClusterSources) -> None:
-    """Check the nodes of a cluster in Senlin, Nova and Octavia."""
+    """Check the nodes of a cluster in Senlin, Nova and Octavia.
+
+    Each server is active in the zone of its node, if that has one, and enabled pools have the
+    servers, and no others, as members.
+    """
     servers = cluster.servers()
-    _check_zones(cluster, servers)
-    _check_members(cluster, servers)
-
-
-def _check_zones(cluster: ClusterSources, servers: dict[str, Any]) -> None:
-    """Check that each server is active in the zone of its node, if that has one."""
     for node in cluster.nodes():
         if node.id in servers:
             server, planned = servers[node.id], node.placement.get('zone')
             assert server.status == 'ACTIVE'
             assert planned in (None, server.availability_zone)
+    for policy in cluster.enabled_policies(LOAD_BALANCING):
+        assert cluster.members(policy) == addresses(servers)
 
 
-def _check_members(cluster: ClusterSources, servers: dict[str, Any]) -> None:
-    """Check that enabled pools have the servers, and no others, as members."""
-    expected = addresses(servers.values())
-    for policy, type_ in cluster.enabled_policies().items():
-        if type_.startswith(LOAD_BALANCING):
-            assert cluster.members(policy) == expected
+def check_octavia(cluster: ClusterSources) -> None:
+    """Check that Octavia has the objects of the enabled policies of a cluster and no others.
+
+    All of them become active.
+    """
+    expected = [
+        cluster.load_balancer(policy) for policy in cluster.enabled_policies(LOAD_BALANCING)
+    ]
+    wait_for(lambda: _tagged(cluster, 'load_balancers') == dict.fromkeys(expected, 'ACTIVE'))
+    for part in ('listeners', 'pools'):
+        assert list(_tagged(cluster, part).values()) == ['ACTIVE'] * len(expected)
 
 
-def _check_decisions(cluster: ClusterSources, change: Change) -> None:
-    """Check that the action has changed what the workers have recorded."""
-    decisions = cluster.decisions(change.action)
-    assert bool(decisions) == _is_decided(cluster, change)
-    for decision in decisions:
-        if decision['status'] == 'ERROR':
-            assert (change.added, change.removed) == ([], [])
-        if 'placement' in decision:
-            assert recorded_zones(decision) == zones(change.added)
-        if 'candidates' in decision.get('deletion', {}):
-            assert set(decision['deletion']['candidates']) == ids(change.removed)
+def check_deleted(cluster: ClusterSources) -> None:
+    """Check that Octavia has no object of a cluster that was deleted."""
+    for kind in ('load_balancers', 'listeners', 'pools'):
+        assert _tagged(cluster, kind) == {}
 
 
-def recorded_zones(decision: Json) -> Counter[str]:
-    """Return the zones that a worker recorded for new nodes."""
-    return Counter(entry['zone'] for entry in decision['placement']['placements'])
-
-
-def _is_decided(cluster: ClusterSources, change: Change) -> bool:
-    """Return whether workers decide on an action; attaching and detaching have no decision."""
-    is_of_policy = change.action['action'].endswith('_POLICY')
-    return cluster.cloud.decides and not is_of_policy and bool(cluster.enabled_policies())
+def _tagged(cluster: ClusterSources, kind: str) -> dict[str, Any]:
+    """Return the provisioning status of each object of a kind with the tag of the cluster."""
+    octavia = cluster.cloud.connect('demo').load_balancer
+    objects = getattr(octavia, kind)(tags=[f'placement-worker:cluster={cluster.id}'])
+    return {found.id: found.provisioning_status for found in objects}

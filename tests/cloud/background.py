@@ -1,15 +1,23 @@
 """Calls in threads while tests run, among them the tests that need only the cloud."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
 THREADS = 3
+T = TypeVar('T')
 # The parts of the test run in the order in which they end; see `part_of`.
 OTHERS, EARLY, LATER, ALONE = range(4)
+
+
+def at_once(functions: Iterable[Callable[[], T]]) -> list[T]:
+    """Call functions, each in a thread of its own, and return their results in order."""
+    calls = list(functions)
+    with ThreadPoolExecutor(len(calls)) as pool:
+        return list(pool.map(lambda call: call(), calls))
 
 
 class BackgroundCalls:
@@ -24,7 +32,6 @@ class BackgroundCalls:
         self._begun: dict[str, Future[Any]] = {}
 
     def begin(self, name: str, call: Callable[[], Any]) -> None:
-        """Begin a call when one of the threads is free."""
         self._begun[name] = self._pool.submit(call)
 
     def has(self, name: str) -> bool:
@@ -36,7 +43,6 @@ class BackgroundCalls:
         return self._begun[name].result()
 
     def wait(self) -> None:
-        """Return when all calls have ended."""
         wait(self._begun.values())
 
     def cancel(self) -> None:

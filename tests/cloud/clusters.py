@@ -5,13 +5,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.cloud import agreement
-from tests.cloud.nodes import Change, Json, Node
-from tests.cloud.senlin_api import ACTION_S, failed, succeeded
-from tests.cloud.sources import ClusterSources
+from tests.cloud.databases import Json, Node
+from tests.cloud.senlin_api import ACTION_S, ended
+from tests.cloud.sources import Change, ClusterSources
 from tests.cloud.whole_cloud import WholeCloud
 from tests.waiting import wait_for
 
 POOL = {'protocol': 'HTTP', 'protocol_port': 80, 'subnet': 'private-subnet'}
+WEIGHTS = {'az1': 100, 'az2': 200, 'az3': 100}
+MAX_SIZE = 6
 LOAD_BALANCING = {'pool': POOL, 'vip': POOL, 'lb_status_timeout': 230}
 # The states of a node that no action is changing.
 ENDED = {'ACTIVE', 'WARNING', 'ERROR'}
@@ -30,34 +32,27 @@ class Cluster(ClusterSources):
         return self.senlin.succeed(self.target, name, **inputs)
 
     def begin(self, name: str, **inputs: Any) -> 'Running':
-        """Start an action without waiting for it."""
-        before = self._by_id()
-        return Running(self, before, self.senlin.begin(self.target, name, **inputs))
+        return Running(self, self._by_id(), self.senlin.begin(self.target, name, **inputs))
 
     def change(self, name: str, **inputs: Any) -> Change:
         """Carry out an action that adds or removes nodes; all sources must agree afterwards."""
-        return self.begin(name, **inputs).succeed()
+        return self.begin(name, **inputs).end()
 
     def fail(self, name: str, **inputs: Any) -> Change:
         """Carry out an action, which must fail; all sources must agree afterwards."""
-        return self.begin(name, **inputs).fail()
+        return self.begin(name, **inputs).end('FAILED')
 
     def create_node(self) -> Change:
-        """Create a node in the cluster; all sources must agree afterwards."""
         before = self._by_id()
         node = self.senlin.create_node(self.profile, cluster_id=self.id)
-        return Running(self, before, self.senlin.last_action(node)['id']).succeed()
+        return Running(self, before, self.senlin.last_action(node)['id']).end()
 
     def delete_node(self, node_id: str) -> Change:
-        """Delete a node by its id; all sources must agree afterwards."""
-        before = self._by_id()
-        return Running(self, before, self.senlin.delete(f'nodes/{node_id}')['id']).succeed()
+        return Running(self, self._by_id(), self.senlin.delete(f'nodes/{node_id}')['id']).end()
 
     def recover_node(self, node_id: str) -> Change:
-        """Create the server of a node again; all sources must agree afterwards."""
-        before = self._by_id()
         action = self.senlin.begin(f'nodes/{node_id}', 'recover', operation='RECREATE')
-        return Running(self, before, action).succeed()
+        return Running(self, self._by_id(), action).end()
 
     def _by_id(self) -> dict[str, Node]:
         return {node.id: node for node in self.nodes()}
@@ -69,7 +64,6 @@ class Cluster(ClusterSources):
         return policy
 
     def attach_zones(self, **weights: int) -> str:
-        """Attach a policy for zones with these weights."""
         zones = [{'name': name, 'weight': weight} for name, weight in weights.items()]
         return self.attach('zone_placement', zones=zones)
 
@@ -83,40 +77,60 @@ class Cluster(ClusterSources):
 
 @dataclass(frozen=True)
 class Running:
-    """An action that was started."""
+    """An action that was started; `before` has the nodes before it by id."""
 
     cluster: Cluster
     before: Mapping[str, Node]
-    """The nodes before the action by id."""
     action_id: str
 
-    def succeed(self) -> Change:
-        """Return what the action has changed; it must succeed."""
-        change = self.end()
-        succeeded(change.action)
-        return change
-
-    def fail(self) -> Change:
-        """Return what the action has changed; it must fail."""
-        change = self.end()
-        failed(change.action)
-        return change
-
-    def end(self) -> Change:
-        """Return what the action has changed when it has ended; all sources must agree.
+    def end(self, status: str = 'SUCCEEDED') -> Change:
+        """Return what the action has changed when it has ended with a status; all sources agree.
 
         Senlin ends a failed action when its first node has failed, and goes on with the others
         while the cluster is locked.
         """
         action = self.cluster.senlin.wait(self.action_id)
-        wait_for(lambda: not self.cluster.is_locked(), ACTION_S)
+        database = self.cluster.cloud.engine.database
+        wait_for(lambda: not database.is_locked(self.cluster.id), ACTION_S)
         wait_for(lambda: {node.status for node in self.cluster.nodes()} <= ENDED, ACTION_S)
-        change = self._changed(action)
-        agreement.check(self.cluster, change)
-        return change
-
-    def _changed(self, action: Json) -> Change:
         after = {node.id: node for node in self.cluster.nodes()}
         added = [node for node in after.values() if node.id not in self.before]
         removed = [node for node in self.before.values() if node.id not in after]
-        return Change(action, added, removed)
+        change = Change(ended(action, status), added, removed)
+        agreement.check(self.cluster, change)
+        return change
+
+
+class ManagedCluster(Cluster):
+    """A cluster that spreads its nodes over zones, deletes the oldest, and has a load balancer.
+
+    The policies were attached while it ran.
+    """
+
+    def __init__(self, cloud: WholeCloud) -> None:
+        super().__init__(cloud, 3, max_size=MAX_SIZE)
+        self.attach_zones(**WEIGHTS)
+        self.attach('region_placement', regions=[{'name': 'RegionOne'}])
+        self.attach('deletion', '1.1', criteria='OLDEST_FIRST')
+        self.attach_load_balancing()
+
+    def set_size(self, size: int) -> None:
+        """Resize the cluster if it has another size."""
+        if len(self.nodes()) != size:
+            self.change('resize', adjustment_type='EXACT_CAPACITY', number=size)
+
+    def at_least(self, size: int) -> None:
+        self.set_size(max(size, len(self.nodes())))
+
+    def at_most(self, size: int) -> None:
+        self.set_size(min(size, len(self.nodes())))
+
+    def is_active(self) -> bool:
+        """Return whether all nodes are active, in planned zones."""
+        return all(node.status == 'ACTIVE' and node.placement for node in self.nodes())
+
+    def is_balanced(self) -> bool:
+        """Return whether each zone has the share of its weight, rounded up or down."""
+        found = self.zones()
+        per_weight = found.total() / sum(WEIGHTS.values())
+        return all(abs(found[zone] - weight * per_weight) < 1 for zone, weight in WEIGHTS.items())

@@ -1,17 +1,19 @@
 """Services, computes and workers; a subclass adds the engine that the workers serve."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from typing_extensions import override
 
 from placement_worker.client.rpc_client import PolicyClient
 from tests.broker import LEAN, Broker
-from tests.cloud import computes, installed, virtual_hosts
-from tests.cloud.parallel import at_once
-from tests.cloud.program import RestartableProgram
+from tests.cloud import computes, programs
+from tests.cloud.background import at_once
+from tests.cloud.programs import EnginePrograms, RestartableProgram
 from tests.functional.conftest import responds
 from tests.integration import mariadb, seeding
 from tests.integration.deployment import Deployment
@@ -28,6 +30,8 @@ WORKERS = ('worker1', 'worker2')
 class ComputeCloud(Deployment):
     """A cloud whose servers become ACTIVE, with a worker."""
 
+    engine: EnginePrograms
+
     def __init__(
         self,
         make_layout: Callable[[Broker], Layout],
@@ -41,7 +45,7 @@ class ComputeCloud(Deployment):
             own, which tests kill.
         """
         self.broker, self.workers_broker = (Broker(erlang_arguments=LEAN) for _ in range(2))
-        virtual_hosts.define(self.broker, hosts)
+        _define_virtual_hosts(self.broker, ['/', *hosts])
         for broker in (self.broker, self.workers_broker):
             broker.launch()
         super().__init__(make_layout(self.broker))
@@ -51,51 +55,36 @@ class ComputeCloud(Deployment):
         self.keystone = Proxy(self.services['keystone'].url)
         self.workers_url = self.workers_broker.url
         self._computes = computes_of
-        self.agents = {
-            name: self._agent(region, binary, name)
+        self._agents = [
+            self._agent(region, binary, name)
             for region in computes_of
             for name, binary in self._agents_of(region).items()
-        }
+        ]
         self.workers = {name: self._worker(name) for name in WORKERS}
-
-    def in_catalog(self) -> Mapping[str, seeding.HasUrl]:
-        """Return what the catalog leads to by the name of the service."""
-        return self.services
-
-    def prepare_engine(self) -> None:
-        """Create the database of the engine."""
-        raise NotImplementedError
-
-    def start_engine(self) -> None:
-        """Start the engine without waiting for it; Keystone has its users."""
-        raise NotImplementedError
-
-    def wait_for_engine(self) -> None:
-        """Return when the engine handles requests."""
-        raise NotImplementedError
-
-    def close_engine(self) -> None:
-        """Kill the engine."""
-        raise NotImplementedError
+        # The services or proxies in the catalog, by the name of the service.
+        self.in_catalog: dict[str, seeding.HasUrl] = {**self.services}
 
     @override
     def fill(self) -> None:
         for broker in (self.broker, self.workers_broker):
             broker.wait_until_ready()
         wait_for(mariadb.socket_in(self.folder).exists, START_S)
-        at_once([self.prepare_engine, self._fill_keystone])
-        self.start_engine()
+        at_once([self.engine.create_database, self._fill_keystone])
+        self.engine.start()
         self.start_worker('worker1')
-        self._start_agents()
+        for region in self._computes:
+            self.nova(region).requests()  # the tables exist once it responds
+        for agent in self._agents:
+            agent.start()
         zones = [partial(self._add_to_zones, region) for region in self._computes]
-        at_once([self._fill_neutron, self._create_image, *zones])
-        self.wait_for_engine()
+        at_once([lambda: seeding.fill_neutron(self.connect('admin')), self._create_image, *zones])
+        self.engine.wait_until_ready()
         self.wait_for_worker('worker1')
 
     @override
     def close(self) -> None:
-        self.close_engine()
-        for program in [*self.workers.values(), *self.agents.values()]:
+        self.engine.close()
+        for program in [*self.workers.values(), *self._agents]:
             program.kill()
         super().close()
         self.keystone.close()
@@ -103,13 +92,18 @@ class ComputeCloud(Deployment):
             broker.close()
 
     def servers(self, region: str = 'RegionOne') -> set[str]:
-        """Return the ids of the servers in a region."""
         compute = self.connect('demo', region).compute
         return {server.id for server in compute.servers(details=False)}
 
     def decision_logs(self) -> list[Path]:
         """Return the decision log of each worker that has one."""
         return sorted(self.folder.glob('*.decisions'))
+
+    def decisions(self, text: str) -> list[dict[str, Any]]:
+        """Return the records with a text in the decision logs of all workers, in order."""
+        lines = [line for log in self.decision_logs() for line in log.read_text().splitlines()]
+        records = [json.loads(line) for line in lines if text in line]
+        return sorted(records, key=lambda record: record['at'])
 
     def run_only(self, *names: str) -> None:
         """Start some workers, unless they run; kill the others when they respond."""
@@ -120,19 +114,14 @@ class ComputeCloud(Deployment):
             self.workers[other].kill()
 
     def start_worker(self, name: str) -> None:
-        """Start a worker without waiting for it, if it does not run."""
         self.workers[name].start()
 
     def wait_for_worker(self, name: str) -> None:
-        """Return when a worker responds."""
         with closing(PolicyClient(self.workers_url, server=name, timeout_s=PROBE_S)) as client:
             wait_for(lambda: responds(client), START_S)
 
     def _fill_keystone(self) -> None:
-        seeding.fill_keystone(self.connect('admin'), self.in_catalog(), self.layout)
-
-    def _fill_neutron(self) -> None:
-        seeding.fill_neutron(self.connect('admin'))
+        seeding.fill_keystone(self.connect('admin'), self.in_catalog, self.layout)
 
     def _create_image(self) -> None:
         self.connect('admin').image.create_image(
@@ -147,13 +136,6 @@ class ComputeCloud(Deployment):
         admin, nova = self.connect('admin', region), self.nova(region)
         computes.add_to_zones(admin, nova, self._computes[region])
 
-    def _start_agents(self) -> None:
-        """Start conductors, schedulers and computes when the tables exist."""
-        for region in self._computes:
-            self.nova(region).requests()
-        for agent in self.agents.values():
-            agent.start()
-
     def _agents_of(self, region: str) -> dict[str, str]:
         """Return the program of each agent of a Nova by its name."""
         nova = self.nova(region).name
@@ -162,27 +144,40 @@ class ComputeCloud(Deployment):
 
     def _agent(self, region: str, binary: str, name: str) -> RestartableProgram:
         (self.folder / name).mkdir()
-        own = self._configure(ETC / 'agent.conf', name)
+        own = self._configure('agent.conf', name)
         nova = self.folder / 'etc' / f'{self.nova(region).name}.conf'
         if binary == 'nova-compute':
             services, nova = nova, nova.with_name(f'{name}-nova.conf')
             computes.configure(services, nova)
         program = self.processes.environment / 'bin' / binary
-        arguments = [program, '--config-file', nova, '--config-file', own]
-        return RestartableProgram(self.folder, name, arguments)
+        options = ['--config-file', nova, '--config-file', own]
+        return RestartableProgram(self.folder, name, [program, *options])
 
     def _worker(self, name: str) -> RestartableProgram:
         own = self._configure(
-            ETC / 'worker.conf',
+            'worker.conf',
             name,
             transport_url=self.workers_url,
             cordon_file=self.cordon_file,
             credentials=self.processes.credentials(self.layout.trustee, self.keystone.url),
         )
-        arguments = [installed.program('placement-worker'), '--config-file', own]
-        return RestartableProgram(self.folder, name, arguments)
+        program = programs.installed('placement-worker')
+        return RestartableProgram(self.folder, name, [program, '--config-file', own])
 
-    def _configure(self, template: Path, name: str, **variables: object) -> Path:
+    def _configure(self, template: str, name: str, **variables: object) -> Path:
         file = self.folder / 'etc' / f'{name}.conf'
-        file.write_text(self.processes.template(template, name=name, **variables))
+        file.write_text(self.processes.template(ETC / template, name=name, **variables))
         return file
+
+
+def _define_virtual_hosts(broker: Broker, hosts: Sequence[str]) -> None:
+    """Let the broker create virtual hosts in which its only user may do everything."""
+    everything = {'configure': '.*', 'write': '.*', 'read': '.*'}
+    definitions = {
+        'vhosts': [{'name': host} for host in hosts],
+        'users': [{'name': 'guest', 'password': 'guest', 'tags': 'administrator'}],
+        'permissions': [{'user': 'guest', 'vhost': host, **everything} for host in hosts],
+    }
+    file = broker.folder / 'definitions.json'
+    file.write_text(json.dumps(definitions))
+    broker.configure(f'load_definitions = {file}\n')

@@ -1,12 +1,12 @@
 """The computes of a Nova, their zones and their capacity."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from configparser import ConfigParser
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from openstack.compute.v2.service import Service as ComputeService
 from openstack.connection import Connection
 
 from tests.integration.service import Service
@@ -23,7 +23,6 @@ PROCESSORS = 'inventories/VCPU'
 OK = 200
 # The fault of a server for which Nova finds no compute.
 NO_HOST = 'No valid host was found'
-DATABASES = ('api_database', 'database')
 
 
 def configure(nova: Path, file: Path) -> None:
@@ -38,7 +37,7 @@ def configure(nova: Path, file: Path) -> None:
     """
     options = ConfigParser(interpolation=None)
     options.read_string(nova.read_text())
-    for section in DATABASES:
+    for section in ('api_database', 'database'):
         options.remove_section(section)
     options['DEFAULT']['update_resources_interval'] = '-1'
     with file.open('w') as opened:
@@ -66,7 +65,8 @@ def full(admin: Connection, hosts: Iterable[str]) -> Iterator[None]:
 
     Nova then finds no valid host, while the zones of the computes stay available.
     """
-    before = {_provider_path(admin, host): _processors(admin, host) for host in hosts}
+    paths = [_provider_path(admin, host) for host in hosts]
+    before = {path: _get(admin, f'{path}/{PROCESSORS}') for path in paths}
     try:
         for path, found in before.items():
             _reserve(admin, path, found['total'])
@@ -76,44 +76,37 @@ def full(admin: Connection, hosts: Iterable[str]) -> Iterator[None]:
             _reserve(admin, path, found['reserved'])
 
 
-@contextmanager
-def down(admin: Connection, hosts: Iterable[str]) -> Iterator[None]:
+def down(admin: Connection, hosts: Iterable[str]) -> AbstractContextManager[None]:
     """Let Nova know some computes as down during a block, as after a fencing.
 
-    Nova then finds no valid host, while the zones of the computes stay available.
+    Nova then finds no valid host, while the zones of the computes stay available. The fake driver
+    of Nova refuses to start again after a kill.
     """
-    services = [_service(admin, host) for host in hosts]
-    for service in services:
-        admin.compute.update_service_forced_down(service, forced=True)
-    try:
-        yield
-    finally:
-        for service in services:
-            admin.compute.update_service_forced_down(service, forced=False)
+    force = admin.compute.update_service_forced_down
+    return _switched(admin, hosts, partial(force, forced=True), partial(force, forced=False))
+
+
+def disabled(admin: Connection, hosts: Iterable[str]) -> AbstractContextManager[None]:
+    """Disable some computes during a block; a zone without an enabled one is unavailable."""
+    return _switched(admin, hosts, admin.compute.disable_service, admin.compute.enable_service)
 
 
 @contextmanager
-def disabled(admin: Connection, hosts: Iterable[str]) -> Iterator[None]:
-    """Disable some computes during a block; a zone without an enabled one is unavailable."""
-    services = [_service(admin, host) for host in hosts]
+def _switched(
+    admin: Connection, hosts: Iterable[str], off: Callable[..., Any], on: Callable[..., Any]
+) -> Iterator[None]:
+    services = [
+        service
+        for host in hosts
+        for service in admin.compute.services(binary='nova-compute', host=host)
+    ]
     for service in services:
-        admin.compute.disable_service(service)
+        off(service)
     try:
         yield
     finally:
         for service in services:
-            admin.compute.enable_service(service)
-
-
-def _service(admin: Connection, host: str) -> ComputeService:
-    """Return the service of a compute, as Nova shows it."""
-    (found,) = admin.compute.services(binary='nova-compute', host=host)
-    return found
-
-
-def _processors(admin: Connection, host: str) -> Any:
-    """Return the inventory of processors of a compute."""
-    return _get(admin, f'{_provider_path(admin, host)}/{PROCESSORS}')
+            on(service)
 
 
 def _reserve(admin: Connection, path: str, number: int) -> None:
@@ -133,8 +126,8 @@ def _reserve(admin: Connection, path: str, number: int) -> None:
 
 def _is_complete(admin: Connection, host: str) -> bool:
     """Return whether Placement has the traits of a compute, which follow its inventory."""
-    provider = _provider(admin, host)
-    return bool(provider) and bool(_get(admin, f'{_path(provider)}/traits')['traits'])
+    path = _provider_path(admin, host)
+    return bool(path and _get(admin, f'{path}/traits')['traits'])
 
 
 def _is_mirrored(admin: Connection, host: str, aggregate: Any) -> bool:
@@ -148,17 +141,9 @@ def _is_mirrored(admin: Connection, host: str, aggregate: Any) -> bool:
     return False
 
 
-def _provider(admin: Connection, host: str) -> Any:
+def _provider_path(admin: Connection, host: str) -> str | None:
     found = _get(admin, f'/resource_providers?name={host}')['resource_providers']
-    return found[0] if found else None
-
-
-def _provider_path(admin: Connection, host: str) -> str:
-    return _path(_provider(admin, host))
-
-
-def _path(provider: Any) -> str:
-    return f'/resource_providers/{provider["uuid"]}'
+    return f'/resource_providers/{found[0]["uuid"]}' if found else None
 
 
 def _get(admin: Connection, path: str) -> Any:

@@ -1,5 +1,6 @@
 """The whole cloud for the test run."""
 
+from collections import Counter
 from collections.abc import Iterator
 from functools import partial
 
@@ -7,26 +8,24 @@ import pytest
 
 from tests.cloud import background, operations
 from tests.cloud.background import BackgroundCalls
-from tests.cloud.managed import ManagedCluster
-from tests.cloud.tally import Tally
+from tests.cloud.clusters import ManagedCluster
 from tests.cloud.whole_cloud import WholeCloud
 from tests.failure_logs import pytest_runtest_makereport
 
 __all__ = ['pytest_runtest_makereport']
 CALLS = pytest.StashKey[BackgroundCalls]()
+Tally = Counter[tuple[str, str, str]]
 TALLY = pytest.StashKey[Tally]()
 # The module whose test begins first, because Senlin sleeps in it for more than a minute.
 LONGEST = 'test_switching.py'
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Create the counts and the background calls of the test run."""
     config.stash[CALLS] = BackgroundCalls()
-    config.stash[TALLY] = Tally()
+    config.stash[TALLY] = Counter()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Sort the tests by the parts of the test run."""
     items.sort(key=background.part_of)
 
 
@@ -43,20 +42,19 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    """Print the counts of the test run."""
-    for line in config.stash[TALLY].lines():
-        terminalreporter.write_line(line)
+    rows = [(*key, str(count)) for key, count in sorted(config.stash[TALLY].items())]
+    for row in [('killed', 'action', 'status', 'count'), *rows] if rows else []:
+        terminalreporter.write_line('{:10}{:16}{:12}{:>6}'.format(*row))
 
 
 @pytest.fixture
 def tally(pytestconfig: pytest.Config) -> Tally:
-    """The counts of kills."""
+    """The numbers of actions by the process that was killed meanwhile, name and status."""
     return pytestconfig.stash[TALLY]
 
 
 @pytest.fixture(scope='session')
 def background_calls(pytestconfig: pytest.Config) -> BackgroundCalls:
-    """The calls that run while tests run."""
     return pytestconfig.stash[CALLS]
 
 

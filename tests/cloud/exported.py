@@ -1,14 +1,13 @@
 """The request that `placement-policy export` makes, and its plan."""
 
 import json
-import subprocess
 import tempfile
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from tests.cloud import installed
+from tests.cloud import programs
 from tests.cloud.compute_cloud import ComputeCloud
 from tests.integration import seeding
 
@@ -25,21 +24,8 @@ def zones_planned(cloud: ComputeCloud, service: str, url: str, *arguments: str) 
         folder = Path(name)
         (folder / 'clouds.yaml').write_text(yaml.safe_dump(clouds))
         options = ('--os-cloud', 'test', '--write-cloud', 'cloud.yaml')
-        request = _output(folder, 0, 'export', *options, *arguments)
+        request = programs.run('placement-policy', 'export', *options, *arguments, folder=folder)
         (folder / 'request.yaml').write_text(request)
-        plan = _output(folder, 2, 'plan', '-f', 'json', '--cloud', 'cloud.yaml', 'request.yaml')
+        options = ('-f', 'json', '--cloud', 'cloud.yaml', 'request.yaml')
+        plan = programs.run('placement-policy', 'plan', *options, folder=folder, status=2)
     return list(json.loads(plan)['places']['zones'])
-
-
-def _output(folder: Path, status: int, *arguments: str) -> str:
-    command = [installed.program('placement-policy'), *arguments]
-    done = subprocess.run(
-        command,
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=installed.TIMEOUT_S,
-    )
-    assert done.returncode == status, done.stdout + done.stderr
-    return done.stdout

@@ -16,7 +16,6 @@ USERS = ('neutron', 'nova', 'octavia', 'glance', 'placement', SENLIN)
 
 
 def whole_cloud(broker: Broker) -> Layout:
-    """Return a cloud with two regions, each with a Nova and a Placement of its own."""
     return Layout(
         kinds={
             **{name: name for name in SHARED},

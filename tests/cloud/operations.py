@@ -1,16 +1,53 @@
 """Actions of clusters that stop at a known request to Octavia."""
 
+import threading
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
-from tests.cloud import leftovers
+from tests.cloud import agreement
+from tests.cloud.background import at_once
 from tests.cloud.clusters import LOAD_BALANCING, Cluster, Running
-from tests.cloud.held_requests import HeldRequest, choose
-from tests.cloud.parallel import at_once
 from tests.cloud.senlin_api import ACTION_S
 from tests.cloud.whole_cloud import WholeCloud
+from tests.integration.proxy import Exchange, Proxy
 from tests.waiting import wait_for
+
+
+@dataclass
+class HeldRequest:
+    """The next request of a kind; its client waits for the response until it is killed.
+
+    :ivar method: a regular expression, as `target`.
+    :ivar is_executed: whether the service receives the request.
+    """
+
+    method: str
+    target: str
+    is_executed: bool
+    reached: threading.Event = field(default_factory=threading.Event)
+    released: threading.Event = field(default_factory=threading.Event)
+
+    def hold(self, proxy: Proxy) -> None:
+        """Hold the next such request; `reached` is set after the service has carried it out."""
+        proxy.inject(self._wait, f'^({self.method})$', self.target)
+
+    def _wait(self, exchange: Exchange) -> None:
+        if self.is_executed:
+            exchange.forward()
+        self.reached.set()
+        exchange.server.wait(self.released)
+        exchange.abort()
+
+
+def choose(number: int, *kinds: tuple[str, str]) -> HeldRequest:
+    """Return the request of a kill: the service receives it if the number is odd.
+
+    :param number: of the kill, from 1; two kills in a row are at the same kind of request.
+    :param kinds: methods and targets.
+    """
+    method, target = kinds[(number - 1) // 2 % len(kinds)]
+    return HeldRequest(method, target, is_executed=number % 2 == 1)
 
 
 @dataclass(frozen=True)
@@ -27,13 +64,12 @@ class Operation:
 
     def check_and_delete(self) -> None:
         """Check what is in Octavia; delete the cluster, which must leave nothing there."""
-        leftovers.check(self.cluster)
+        agreement.check_octavia(self.cluster)
         self.cluster.senlin.delete(self.cluster.target)
-        leftovers.check_deleted(self.cluster)
+        agreement.check_deleted(self.cluster)
 
 
 def attach(cloud: WholeCloud, number: int) -> Operation:
-    """Attach load balancing to a running cluster."""
     cluster = Cluster(cloud, 2)
     policy = cloud.senlin.create_policy('loadbalance', '1.3', **LOAD_BALANCING)
     held = choose(
@@ -48,21 +84,18 @@ def attach(cloud: WholeCloud, number: int) -> Operation:
 
 
 def scale_out(cloud: WholeCloud, number: int) -> Operation:
-    """Add two members to a pool."""
     cluster, _, pool = _balanced(cloud, 1)
     held = choose(number, ('PUT|POST', f'pools/{pool}/members'))
     return Operation(cluster, 'scale_out', {'count': 2}, held)
 
 
 def scale_in(cloud: WholeCloud, number: int) -> Operation:
-    """Remove two members from a pool."""
     cluster, _, pool = _balanced(cloud, 3)
     held = choose(number + 1, ('PUT|DELETE', f'pools/{pool}/members'))
     return Operation(cluster, 'scale_in', {'count': 2}, held)
 
 
 def detach(cloud: WholeCloud, number: int) -> Operation:
-    """Delete a load balancer."""
     cluster, policy, _ = _balanced(cloud, 1)
     held = choose(number, ('DELETE', f'loadbalancers/{cluster.load_balancer(policy)}'))
     return Operation(cluster, 'policy_detach', {'policy_id': policy}, held)
@@ -72,12 +105,7 @@ def detach(cloud: WholeCloud, number: int) -> Operation:
 PROCESSES = WORKER, BROKER, ENGINES = ('worker', 'broker', 'engines')
 # The name of the background call of `prepare`.
 PREPARED = 'prepared'
-OPERATIONS: tuple[Callable[[WholeCloud, int], Operation], ...] = (
-    scale_out,
-    scale_in,
-    detach,
-    attach,
-)
+OPERATIONS: list[Callable[[WholeCloud, int], Operation]] = [scale_out, scale_in, detach, attach]
 
 
 def prepare(cloud: WholeCloud, number: int = 1) -> dict[str, list[Operation]]:
@@ -106,13 +134,11 @@ def begin_and_hold(cloud: WholeCloud, operations: Iterable[Operation]) -> list[R
 
 
 def release(operations: Iterable[Operation]) -> None:
-    """Reset the connections of the requests that are held."""
     for operation in operations:
         operation.held.released.set()
 
 
 def finish(operations: Iterable[Operation]) -> None:
-    """Check and delete the clusters of operations."""
     at_once(operation.check_and_delete for operation in operations)
 
 

@@ -6,10 +6,9 @@ from typing import Any
 from keystoneauth1.session import Session
 
 from tests.cloud import computes
-from tests.cloud.senlin_database import SenlinDatabase
+from tests.cloud.databases import Json, SenlinDatabase
 from tests.waiting import wait_for
 
-Json = dict[str, Any]
 ENDED = ('SUCCEEDED', 'FAILED', 'CANCELLED')
 ACTION_S = 300
 POLL_S = 0.3
@@ -21,11 +20,8 @@ class Senlin:
     """The API for one user; the names of objects are numbered."""
 
     def __init__(self, url: str, session: Session, database: SenlinDatabase) -> None:
-        """Do not call the API yet.
-
-        :param database: shows when actions end; each request to the API takes more of the
-            processors, which services need.
-        """
+        # The database shows when actions end; each request to the API takes more of the processors,
+        # which services need.
         self._url, self._session, self._database = url, session, database
         self._numbers = itertools.count(1)
 
@@ -36,16 +32,12 @@ class Senlin:
         return dict(self._request('POST', path, **body).json())
 
     def create_policy(self, type_: str, version: str = '1.0', /, **properties: Any) -> str:
-        """Create a policy; return its id.
-
-        :param type_: the type without `senlin.policy`.
-        """
+        """Create a policy of a type without `senlin.policy`; return its id."""
         spec = {'type': f'senlin.policy.{type_}', 'version': version, 'properties': properties}
         policy = {'name': self._name(type_), 'spec': spec}
         return str(self.post('policies', policy=policy)['policy']['id'])
 
     def create_profile(self, **properties: Any) -> str:
-        """Create a profile of servers; return its id."""
         properties = {**SERVER, 'name': 'server', **properties}
         spec = {'type': 'os.nova.server', 'version': '1.0', 'properties': properties}
         profile = {'name': self._name('profile'), 'spec': spec}
@@ -67,18 +59,13 @@ class Senlin:
         return node_id
 
     def begin(self, target: str, name: str, **inputs: Any) -> str:
-        """Start an action without waiting for it; return its id.
-
-        :param target: e.g. clusters/ID.
-        """
+        """Start an action of a target such as clusters/ID; return its id."""
         return str(self.post(f'{target}/actions', **{name: inputs})['action'])
 
     def succeed(self, target: str, name: str, **inputs: Any) -> Json:
-        """Carry out an action, which must succeed."""
-        return succeeded(self.wait(self.begin(target, name, **inputs)))
+        return ended(self.wait(self.begin(target, name, **inputs)))
 
     def update_node(self, node_id: str, **changes: Any) -> None:
-        """Change properties of a node, which must succeed."""
         self._wait_for_action_of(self._request('PATCH', f'nodes/{node_id}', node=changes))
 
     def delete(self, target: str) -> Json:
@@ -91,19 +78,15 @@ class Senlin:
         return dict(self.get(f'actions/{action_id}')['action'])
 
     def wait_for_last_action(self, target_id: str) -> Json:
-        """Return the latest action of an object when it has succeeded."""
-        return succeeded(self.wait(self.last_action(target_id)['id']))
+        return ended(self.wait(self.last_action(target_id)['id']))
 
     def last_action(self, target_id: str) -> Json:
-        """Return the latest action of an object."""
         query = f'actions?target={target_id}&sort=created_at:desc&limit=1'
         [action] = self.get(query)['actions']
         return dict(action)
 
     def _wait_for_action_of(self, response: Any) -> Json:
-        """Return the action that a response names when it has succeeded."""
-        location = response.headers['Location']
-        return succeeded(self.wait(location.rpartition('/')[2]))
+        return ended(self.wait(response.headers['Location'].rpartition('/')[2]))
 
     def _name(self, kind: str) -> str:
         return f'{kind}-{next(self._numbers)}'
@@ -116,13 +99,7 @@ class Senlin:
         )
 
 
-def succeeded(action: Json) -> Json:
-    """Return an action that has succeeded."""
-    assert action['status'] == 'SUCCEEDED', action['status_reason']
-    return action
-
-
-def failed(action: Json) -> Json:
-    """Return an action that has failed."""
-    assert action['status'] == 'FAILED', action['status_reason']
+def ended(action: Json, status: str = 'SUCCEEDED') -> Json:
+    """Return an action, which must have ended with the status."""
+    assert action['status'] == status, action['status_reason']
     return action

@@ -7,13 +7,14 @@ from pathlib import Path
 import oslo_messaging
 from keystoneauth1.exceptions import ConnectFailure, HttpServerError
 from oslo_config import cfg
+from typing_extensions import override
 
-from tests.cloud import installed
+from tests.cloud import programs
+from tests.cloud.compute_cloud import ComputeCloud
+from tests.cloud.databases import Json, SenlinDatabase
 from tests.cloud.layout import SENLIN
-from tests.cloud.program import RestartableProgram
-from tests.cloud.senlin_api import Json, Senlin
-from tests.cloud.senlin_database import SenlinDatabase
-from tests.integration.service_processes import Processes
+from tests.cloud.programs import EnginePrograms, RestartableProgram
+from tests.cloud.senlin_api import Senlin
 from tests.ports import free_ports
 from tests.waiting import wait_for
 
@@ -23,24 +24,22 @@ SERVICES = ('api', 'conductor', 'health-manager')
 PROBE_S = 5
 
 
-class SenlinPrograms:
+class SenlinPrograms(EnginePrograms):
     """The API, a conductor, a health manager and engines."""
 
-    def __init__(
-        self, processes: Processes, broker_url: str, workers_url: str, name: str = SENLIN
-    ) -> None:
+    def __init__(self, cloud: ComputeCloud, name: str) -> None:
         """Write the configuration.
 
         :param name: of the database and the virtual host, by which programs and files begin.
-        :param broker_url: the URL of the broker, to which virtual hosts are appended.
-        :param workers_url: the URL of the workers' broker.
         """
-        self._processes = processes
-        self._folder = processes.folder
-        self._name, self._url, self._workers_url = name, broker_url + name, workers_url
+        self._processes, self._folder, self._name = cloud.processes, cloud.folder, name
+        self._url, self._workers_url = cloud.broker.url + name, cloud.workers_url
         self.database = SenlinDatabase(self._folder, name)
         (self._port,) = free_ports(1)
         self.url = f'http://127.0.0.1:{self._port}/v1'
+        self.senlin, self._admin = (
+            Senlin(self.url, cloud.session(user), self.database) for user in ('demo', 'admin')
+        )
         self._file = self._folder / 'etc' / f'{name}.conf'
         self.configure(with_plugin=True)
         self.services = [
@@ -64,49 +63,51 @@ class SenlinPrograms:
         self._file.write_text(text)
         self.has_plugin = with_plugin
 
+    @override
     def create_database(self) -> None:
-        installed.run('senlin-manage', '--config-file', self._file, 'db_sync')
+        programs.run('senlin-manage', '--config-file', self._file, 'db_sync')
 
-    def start(self) -> None:
-        """Start all programs without waiting for them."""
-        for program in [*self.services, *self.engines.values()]:
-            program.start()
+    @override
+    def wait_until_ready(self) -> None:
+        # Senlin never repeats the message that starts an action; an engine that was not listening
+        # yet does not start it later.
+        wait_for(self._responds)
+        wait_for(lambda: len(self._listening()) == len(ENGINES))
+        # creates the user's trust, of which concurrent first requests would create several
+        self.senlin.get('clusters')
 
-    def close(self) -> None:
-        for program in [*self.services, *self.engines.values()]:
-            program.kill()
-
-    def wait_until_ready(self, senlin: Senlin) -> None:
-        """Return when the API responds and each engine handles actions.
-
-        Senlin never repeats the message that starts an action; an engine that was not listening
-        yet does not start it later.
-        """
-        wait_for(lambda: _responds(senlin))
-        wait_for(lambda: len(self._listening(senlin)) == len(ENGINES))
-
-    def restart_engines(self, senlin: Senlin, with_plugin: bool) -> None:
+    def restart_engines(self, with_plugin: bool) -> None:
         """Kill the engines, and start them with or without the plugin.
 
         Actions that the killed engines carried out end as failed.
         """
-        killed = {service['id'] for service in _registered(senlin)}
+        killed = {service['id'] for service in self._registered()}
         self.configure(with_plugin)
         for engine in self.engines.values():
             engine.kill()
         self.database.expire_engines()
         for engine in self.engines.values():
             engine.start()
-        wait_for(lambda: len(self._listening(senlin, killed)) == len(ENGINES))
+        wait_for(lambda: len(self._listening(killed)) == len(ENGINES))
 
-    def _listening(self, senlin: Senlin, killed: Set[str] = frozenset()) -> set[str]:
+    def _listening(self, killed: Set[str] = frozenset()) -> set[str]:
         """Return the engines that respond.
 
         :param killed: services that Senlin lists as up for a minute; they are not asked, because
             each would delay the others by `PROBE_S`.
         """
-        asked = [service for service in _registered(senlin) if service['id'] not in killed]
+        asked = [service for service in self._registered() if service['id'] not in killed]
         return {service['id'] for service in asked if self._listens(service)}
+
+    def _registered(self) -> list[Json]:
+        return list(self._admin.get('services')['services'])
+
+    def _responds(self) -> bool:
+        try:
+            self._registered()
+        except (ConnectFailure, HttpServerError):
+            return False
+        return True
 
     def _listens(self, service: Json) -> bool:
         if service['binary'] != 'senlin-engine' or service['state'] != 'up':
@@ -133,17 +134,4 @@ class SenlinPrograms:
     def _program(self, program: str, name: str, *more: object) -> RestartableProgram:
         log = self._folder / f'{name}.log'
         options = ['--config-file', self._file, *more, '--log-file', log]
-        return RestartableProgram(self._folder, name, [installed.program(program), *options])
-
-
-def _registered(senlin: Senlin) -> list[Json]:
-    """Return the services in Senlin's database."""
-    return list(senlin.get('services')['services'])
-
-
-def _responds(senlin: Senlin) -> bool:
-    try:
-        senlin.get('services')
-    except (ConnectFailure, HttpServerError):
-        return False
-    return True
+        return RestartableProgram(self._folder, name, [programs.installed(program), *options])

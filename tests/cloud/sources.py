@@ -1,18 +1,43 @@
 """A cluster in Senlin's database, Nova, Octavia and the workers' decision logs."""
 
-import json
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from openstack.connection import Connection
 
+from tests.cloud.databases import Json, Node
 from tests.cloud.layout import COMPUTES
-from tests.cloud.nodes import Json, Node
 from tests.cloud.whole_cloud import WholeCloud
 
-LOAD_BALANCING = 'senlin.policy.loadbalance'
+
+@dataclass(frozen=True)
+class Change:
+    """An action that has ended, and the nodes that it added and removed."""
+
+    action: Json
+    added: list[Node]
+    removed: list[Node]
+
+
+def ids(nodes: list[Node]) -> set[str]:
+    return {node.id for node in nodes}
+
+
+def zones(nodes: list[Node]) -> Counter[str]:
+    return Counter(node.placement['zone'] for node in nodes)
+
+
+def addresses(servers: Mapping[str, Any]) -> list[str]:
+    """Return the IPv4 address of each of some servers."""
+    return sorted(
+        address['addr']
+        for server in servers.values()
+        for address in server.addresses['private']
+        if address['version'] == 4
+    )
 
 
 class ClusterSources:
@@ -24,14 +49,9 @@ class ClusterSources:
 
     def nodes(self) -> list[Node]:
         """Return the nodes in Senlin's database in the order of their indexes."""
-        return self.cloud.senlin_database.nodes_of(self.id)
-
-    def is_locked(self) -> bool:
-        """Return whether an action has locked the cluster in Senlin's database."""
-        return self.cloud.senlin_database.is_locked(self.id)
+        return self.cloud.engine.database.nodes_of(self.id)
 
     def desired_capacity(self) -> int:
-        """Return the size that users want."""
         return int(self.senlin.get(self.target)['cluster']['desired_capacity'])
 
     def servers(self) -> dict[str, Any]:
@@ -43,12 +63,11 @@ class ClusterSources:
         }
 
     def zones(self) -> Counter[str]:
-        """Return how many servers each zone has in Nova."""
         return Counter(server.availability_zone for server in self.servers().values())
 
     def addresses(self) -> list[str]:
         """Return the IPv4 address of each server in Nova."""
-        return addresses(self.servers().values())
+        return addresses(self.servers())
 
     def members(self, policy: str) -> list[str]:
         """Return the addresses of the members of the policy's pool in Octavia."""
@@ -56,22 +75,24 @@ class ClusterSources:
         return sorted(member.address for member in octavia.members(self.pool(policy)))
 
     def load_balancer(self, policy: str) -> str:
-        """Return the id of the policy's load balancer."""
-        return str(self._objects(policy)['loadbalancer'])
+        return str(self._octavia_ids(policy)['loadbalancer'])
 
     def pool(self, policy: str) -> str:
-        """Return the id of the policy's pool."""
-        return str(self._objects(policy)['pool'])
+        return str(self._octavia_ids(policy)['pool'])
 
-    def _objects(self, policy: str) -> Json:
+    def _octavia_ids(self, policy: str) -> Json:
         """Return the ids of the policy's objects in Octavia by kind."""
         binding = self.senlin.get(f'{self.target}/policies/{policy}')['cluster_policy']
         return dict(binding['data']['LoadBalancingPolicy']['data'])
 
-    def enabled_policies(self) -> dict[str, str]:
-        """Return the types of the policies that are attached and enabled by their ids."""
+    def enabled_policies(self, type_: str = '') -> list[str]:
+        """Return the ids of the policies of a type that are attached and enabled."""
         bindings = self.senlin.get(f'{self.target}/policies?enabled=true')['cluster_policies']
-        return {binding['policy_id']: binding['policy_type'] for binding in bindings}
+        return [
+            binding['policy_id']
+            for binding in bindings
+            if binding['policy_type'].startswith(f'senlin.policy.{type_}')
+        ]
 
     def decisions(self, action: Mapping[str, Any]) -> list[Json]:
         """Return what the workers recorded about an action: the data of their replies, in order."""
@@ -79,12 +100,9 @@ class ClusterSources:
 
     def records(self, action: Mapping[str, Any]) -> list[Json]:
         """Return the lines of the workers' decision logs about an action, in order."""
-        logs = self.cloud.decision_logs()
-        lines = [line for log in logs for line in log.read_text().splitlines()]
-        records = [json.loads(line) for line in lines if action['id'] in line]
         return [
             record
-            for record in sorted(records, key=lambda record: record['at'])
+            for record in self.cloud.decisions(action['id'])
             if record['request'].get('action', {}).get('id') == action['id']
         ]
 
@@ -92,11 +110,3 @@ class ClusterSources:
     def _connections(self) -> dict[str, Connection]:
         """The connections of the owner by region."""
         return {region: self.cloud.connect('demo', region) for region in COMPUTES}
-
-
-def addresses(servers: Any) -> list[str]:
-    """Return the IPv4 address of each of some servers."""
-    shown = (server.addresses['private'] for server in servers)
-    return sorted(
-        address['addr'] for several in shown for address in several if address['version'] == 4
-    )

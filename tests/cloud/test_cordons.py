@@ -4,9 +4,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.cloud import installed
+from tests.cloud import programs
 from tests.cloud.clusters import Cluster
-from tests.cloud.nodes import zones
+from tests.cloud.sources import zones
 
 END = '2999-12-01T06:00:00Z'
 pytestmark = pytest.mark.later
@@ -16,11 +16,11 @@ pytestmark = pytest.mark.later
 def evacuated(cloud, zone):
     """Cordon a zone with evacuation during a block, as an operator does."""
     where = ('--cordon-file', cloud.cordon_file, '--zone', zone)
-    installed.run('placement-policy', 'cordon', 'add', *where, '--until', END, '--evacuate')
+    programs.run('placement-policy', 'cordon', 'add', *where, '--until', END, '--evacuate')
     try:
         yield
     finally:
-        installed.run('placement-policy', 'cordon', 'remove', *where)
+        programs.run('placement-policy', 'cordon', 'remove', *where)
 
 
 def test_evacuated_zone_is_empty_after_three_scale_ins(cloud):

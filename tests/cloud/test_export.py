@@ -2,7 +2,7 @@
 
 from tests.cloud.clusters import Cluster
 from tests.cloud.exported import zones_planned
-from tests.cloud.nodes import zones
+from tests.cloud.sources import zones
 
 
 def test_plan_of_exported_cluster_is_what_the_scale_out_does(cloud):
@@ -13,7 +13,7 @@ def test_plan_of_exported_cluster_is_what_the_scale_out_does(cloud):
     cluster.change('scale_out', count=2)
 
     # In the catalog too; below v1, Senlin's description of its versions leads to v1/v1.
-    url = cloud.senlin_programs.url.removesuffix('/v1')
+    url = cloud.engine.url.removesuffix('/v1')
     planned = zones_planned(cloud, 'clustering', url, '--senlin', cluster.id)
     change = cluster.change('scale_out', count=1)
 

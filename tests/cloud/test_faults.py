@@ -1,13 +1,11 @@
 """Faults of the services that an action needs."""
 
-from contextlib import contextmanager
-
 import pytest
 
 from tests.cloud import computes
 from tests.cloud.clusters import Cluster
 from tests.cloud.layout import COMPUTES
-from tests.cloud.nodes import zones
+from tests.cloud.sources import zones
 from tests.integration.faults import slow
 
 NO_WORKER = (
@@ -64,7 +62,7 @@ def test_deleted_trust_fails_action_until_senlin_forgets_it(cloud, cluster):
     try:
         refused = cluster.fail('scale_out', count=1)
     finally:
-        cloud.senlin_database.forget_trusts()
+        cloud.engine.database.forget_trusts()
     grown = cluster.change('scale_out', count=1)
 
     assert NO_TRUST in refused.action['status_reason']
@@ -78,7 +76,7 @@ def test_zone_whose_compute_is_down_is_avoided_after_first_failure(cloud):
     cluster, zone = Cluster(cloud), COMPUTES['RegionOne'][DOWN]
     cluster.attach('zone_placement', '1.1', zones=[{'name': zone}, {'name': OTHER_ZONE}])
 
-    with down(cloud, DOWN):
+    with computes.down(cloud.connect('admin'), [DOWN]):
         first = cluster.fail('scale_out', count=2)
         second = cluster.change('scale_out', count=2)
 
@@ -94,22 +92,6 @@ def size_of(cluster):
     return len(cluster.nodes()), cluster.desired_capacity()
 
 
-@contextmanager
-def down(cloud, host):
-    """Report a compute as down during a block, as an operator does after a crash.
-
-    The fake driver of Nova refuses to start again after a kill.
-    """
-    compute = cloud.connect('admin').compute
-    [service] = compute.services(host=host)
-    compute.update_service_forced_down(service, forced=True)
-    try:
-        yield
-    finally:
-        compute.update_service_forced_down(service, forced=False)
-
-
 def forget_logins(cloud):
-    """Let the worker log in to Keystone again."""
     cloud.run_only()
     cloud.run_only('worker1')

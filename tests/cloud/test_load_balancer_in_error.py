@@ -1,7 +1,7 @@
 """A load balancer whose provisioning status is ERROR."""
 
-from tests.cloud import sql
 from tests.cloud.clusters import Cluster
+from tests.cloud.databases import Database
 
 SET_STATUS = 'UPDATE load_balancer SET provisioning_status = %s WHERE id = %s'
 
@@ -30,4 +30,4 @@ def test_member_is_added_after_repair_of_load_balancer_in_error(cloud):
 
 def set_status(cloud, load_balancer, status):
     """Change the status of a load balancer; the no-op driver of Octavia has no failover."""
-    sql.select(cloud.folder, 'octavia', SET_STATUS, status, load_balancer)
+    Database(cloud.folder, 'octavia').execute(SET_STATUS, status, load_balancer)

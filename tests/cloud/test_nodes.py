@@ -4,7 +4,7 @@ Each test changes the same cluster, whatever the others have left of it.
 """
 
 from tests.cloud import agreement
-from tests.cloud.managed import MAX_SIZE, WEIGHTS
+from tests.cloud.clusters import MAX_SIZE, WEIGHTS
 
 
 def test_added_node_becomes_member(managed):

@@ -1,7 +1,7 @@
 """Protected nodes in the whole cloud."""
 
 from tests.cloud.clusters import Cluster
-from tests.cloud.nodes import ids
+from tests.cloud.sources import ids
 
 PROTECTED = {'protected': '{"until": "9999-12-01", "reason": "batch job"}'}
 REFUSED = 'Protected nodes must not be deleted: {} is protected until 9999-12-01 (batch job)'

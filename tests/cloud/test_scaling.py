@@ -8,8 +8,8 @@ import pytest
 from keystoneauth1.exceptions import BadRequest
 
 from tests.cloud import agreement
-from tests.cloud.managed import MAX_SIZE, WEIGHTS
-from tests.cloud.nodes import zones
+from tests.cloud.clusters import MAX_SIZE, WEIGHTS
+from tests.cloud.sources import zones
 
 
 def test_attach_to_running_cluster_adopts_its_nodes(managed):

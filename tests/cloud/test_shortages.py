@@ -7,10 +7,10 @@ from collections import Counter
 import pytest
 import yaml
 
-from tests.cloud import computes, installed
+from tests.cloud import computes, programs
 from tests.cloud.clusters import Cluster
 from tests.cloud.layout import COMPUTES
-from tests.cloud.nodes import ids, zones
+from tests.cloud.sources import ids, zones
 
 FULL, OTHER = 'az2', 'az3'
 HOSTS = [host for host, zone in COMPUTES['RegionOne'].items() if zone == FULL]
@@ -73,7 +73,7 @@ def rebalance_plan(cluster, action, file):
     """
     [record] = cluster.records(action)
     logs = cluster.cloud.decision_logs()
-    printed = installed.run('placement-policy', 'replay', '--request', record['request_id'], *logs)
+    printed = programs.run('placement-policy', 'replay', '--request', record['request_id'], *logs)
     request = yaml.safe_load(printed)
     left = ids(cluster.nodes())
     nodes = request['cluster']['nodes']
@@ -81,12 +81,11 @@ def rebalance_plan(cluster, action, file):
     request['credentials'] = {'trust_id': cluster.cloud.trust_of('demo')}
     file.write_text(yaml.safe_dump(request))
     workers = ('--transport', cluster.cloud.workers_url)
-    plan = installed.run('placement-policy', 'rebalance', *workers, '-f', 'json', file)
+    plan = programs.run('placement-policy', 'rebalance', *workers, '-f', 'json', file)
     return dict(json.loads(plan))
 
 
 def carry_out(cluster, step):
-    """Carry out a step of a rebalance: create its nodes by a scale-out, and delete its victims."""
     grown = cluster.change('scale_out', count=len(step['create']))
     assert zones(grown.added) == Counter(place['zone'] for place in step['create'])
     victims = [node['id'] for node in step['delete']]

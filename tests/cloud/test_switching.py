@@ -1,20 +1,19 @@
 """The plugin is switched on and off while clusters exist."""
 
 from tests.cloud.clusters import Cluster
-from tests.cloud.nodes import zones
+from tests.cloud.sources import zones
 
 
 def test_cluster_outlives_switching_the_plugin(cloud):
     """Policies that Senlin has attached by itself go on with the plugin, and without it again."""
     with cloud.with_second_senlin(with_plugin=False) as second:
-        programs, admin = second.senlin_programs, second.senlin_admin
         cluster = Cluster(second, 1)
         cluster.attach_zones(az1=100, az2=100, az3=100)
         balancing = cluster.attach_load_balancing()
 
-        programs.restart_engines(admin, with_plugin=True)
+        second.engine.restart_engines(with_plugin=True)
         grown = cluster.change('scale_out', count=2)
-        programs.restart_engines(admin, with_plugin=False)
+        second.engine.restart_engines(with_plugin=False)
         shrunk = cluster.change('scale_in', count=1)
         members, load_balancer = cluster.members(balancing), cluster.load_balancer(balancing)
         cluster.senlin.delete(cluster.target)

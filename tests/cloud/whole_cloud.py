@@ -1,6 +1,6 @@
 """A whole cloud: Senlin with the plugin, workers, and every service that they call."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
 from typing import Self
@@ -11,7 +11,6 @@ from tests.cloud import layout
 from tests.cloud.compute_cloud import ComputeCloud
 from tests.cloud.senlin_api import Senlin
 from tests.cloud.senlin_programs import SenlinPrograms
-from tests.integration import seeding
 from tests.integration.proxy import Proxy
 from tests.waiting import wait_for
 
@@ -19,41 +18,17 @@ from tests.waiting import wait_for
 class WholeCloud(ComputeCloud):
     """Two regions with computes, a worker, and Senlin."""
 
+    engine: SenlinPrograms
+
     def __init__(self) -> None:
-        """Start the brokers and the services without waiting for them."""
         super().__init__(layout.whole_cloud, layout.COMPUTES, layout.VIRTUAL_HOSTS)
         self.octavia = Proxy(self.services['octavia'].url)
-        self._add_senlin(layout.SENLIN)
+        self.in_catalog['octavia'] = self.octavia
+        self.engine = SenlinPrograms(self, layout.SENLIN)
 
-    def _add_senlin(self, name: str) -> None:
-        programs = SenlinPrograms(self.processes, self.broker.url, self.workers_url, name)
-        self.senlin_programs, self.senlin_database = programs, programs.database
-        self.senlin, self.senlin_admin = (
-            Senlin(programs.url, self.session(user), programs.database)
-            for user in ('demo', 'admin')
-        )
-
-    @override
-    def in_catalog(self) -> Mapping[str, seeding.HasUrl]:
-        return {**self.services, 'octavia': self.octavia}
-
-    @override
-    def prepare_engine(self) -> None:
-        self.senlin_programs.create_database()
-
-    @override
-    def start_engine(self) -> None:
-        self.senlin_programs.start()
-
-    @override
-    def wait_for_engine(self) -> None:
-        self.senlin_programs.wait_until_ready(self.senlin_admin)
-        # creates the user's trust, of which concurrent first requests would create several
-        self.senlin.get('clusters')
-
-    @override
-    def close_engine(self) -> None:
-        self.senlin_programs.close()
+    @property
+    def senlin(self) -> Senlin:
+        return self.engine.senlin
 
     @contextmanager
     def with_second_senlin(self, with_plugin: bool) -> Iterator[Self]:
@@ -62,15 +37,15 @@ class WholeCloud(ComputeCloud):
         The engines of that Senlin can be killed while tests use the first one.
         """
         seen = copy(self)
-        seen._add_senlin(layout.SECOND_SENLIN)
-        seen.senlin_programs.configure(with_plugin)
-        seen.prepare_engine()
-        seen.start_engine()
+        seen.engine = SenlinPrograms(self, layout.SECOND_SENLIN)
+        seen.engine.configure(with_plugin)
+        seen.engine.create_database()
+        seen.engine.start()
         try:
-            seen.wait_for_engine()
+            seen.engine.wait_until_ready()
             yield seen
         finally:
-            seen.close_engine()
+            seen.engine.close()
 
     @override
     def close(self) -> None:
@@ -81,10 +56,9 @@ class WholeCloud(ComputeCloud):
     def decides(self) -> bool:
         """Whether the engines have the plugin and a worker runs."""
         runs = any(worker.runs for worker in self.workers.values())
-        return self.senlin_programs.has_plugin and runs
+        return self.engine.has_plugin and runs
 
     def load_balancers(self) -> set[str]:
-        """Return the ids of the load balancers."""
         return {balancer.id for balancer in self.connect('demo').load_balancer.load_balancers()}
 
     def delete_server(self, server: str, region: str = 'RegionOne') -> None:
@@ -93,7 +67,6 @@ class WholeCloud(ComputeCloud):
         wait_for(lambda: server not in self.servers(region))
 
     def trust_of(self, user: str) -> str:
-        """Return the id of the trust that a user has given to Senlin."""
         identity, session = self.connect(user).identity, self.session(user)
         [trust] = identity.trusts(trustor_user_id=session.get_user_id())
         return str(trust.id)

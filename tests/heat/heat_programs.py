@@ -1,46 +1,62 @@
-"""The programs of Heat, of the environment that runs the tests."""
+"""The programs of Heat, of the environment that runs the tests, and its REST API."""
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import requests
 from keystoneauth1.exceptions import ConnectFailure, HttpServerError
-from openstack.connection import Connection
+from keystoneauth1.session import Session
+from typing_extensions import override
 
 from placement_worker.engines.heat import plugin
-from tests.cloud import installed
-from tests.cloud.program import RestartableProgram
-from tests.heat.heat_api import Heat
-from tests.heat.layout import HEAT
+from tests.cloud import programs
+from tests.cloud.compute_cloud import ComputeCloud
+from tests.cloud.programs import EnginePrograms, RestartableProgram
 from tests.integration import seeding
-from tests.integration.service_processes import Processes
 from tests.ports import free_ports
 from tests.waiting import wait_for
 
 HERE = Path(__file__).parent
+HEAT = 'heat'
 ENGINES = ('engine1', 'engine2')
 API, CFN = APIS = ('heat-api', 'heat-api-cfn')
 RESPONSE_S = 60
 DOMAIN, DOMAIN_ADMIN = 'heat', 'heat_domain_admin'
 
 
-class HeatPrograms:
+class Heat:
+    """The API for one user."""
+
+    def __init__(self, url: str, session: Session) -> None:
+        self._url, self._session = url, session
+
+    def get(self, path: str) -> Any:
+        return self.request('GET', path).json()
+
+    def request(self, method: str, path: str, **body: Any) -> Any:
+        url = f'{self._url}/{self._session.get_project_id()}{path}'
+        return self._session.request(url, method, json=body or None)
+
+
+class HeatPrograms(EnginePrograms):
     """The APIs for users and for alarms, and two engines."""
 
-    def __init__(self, processes: Processes, broker_url: str, workers_url: str) -> None:
-        """Write the configuration; names of virtual hosts are appended to `broker_url`."""
-        self._processes, self._broker_url, self._workers_url = processes, broker_url, workers_url
+    def __init__(self, cloud: ComputeCloud) -> None:
+        self._cloud, self._processes = cloud, cloud.processes
         self._ports = dict(zip(APIS, free_ports(len(APIS)), strict=True))
         self.url = f'{self._origin(API)}/v1'
-        self.apis = [self._api(name) for name in APIS]
+        self.services = [self._api(name) for name in APIS]
         self.engines = {name: self._engine(name) for name in ENGINES}
 
+    @override
     def create_database(self) -> None:
-        installed.run('heat-manage', '--config-file', self._file('engine1'), 'db_sync')
+        programs.run('heat-manage', '--config-file', self._file('engine1'), 'db_sync')
 
-    def add_users(self, admin: Connection) -> None:
-        """Create the domain of the users who may send signals."""
-        identity = admin.identity
+    @override
+    def start(self) -> None:
+        """Create the domain of the users who may send signals, and start the programs."""
+        identity = self._cloud.connect('admin').identity
         domain = identity.create_domain(name=DOMAIN)
         user = identity.create_user(
             name=DOMAIN_ADMIN, password=seeding.PASSWORD, domain_id=domain.id
@@ -48,17 +64,12 @@ class HeatPrograms:
         role = identity.find_role('admin', ignore_missing=False)
         identity.assign_domain_role_to_user(domain, user, role)
         identity.create_role(name='heat_stack_user')
+        super().start()
 
-    def start(self) -> None:
-        for program in [*self.apis, *self.engines.values()]:
-            program.start()
-
-    def close(self) -> None:
-        for program in [*self.apis, *self.engines.values()]:
-            program.kill()
-
-    def wait_until_ready(self, heat: Heat) -> None:
+    @override
+    def wait_until_ready(self) -> None:
         """Return when the APIs respond and each engine has reported to the database."""
+        heat = Heat(self.url, self._cloud.session('admin'))
 
         def is_ready() -> bool:
             try:
@@ -66,14 +77,13 @@ class HeatPrograms:
                 requests.get(self._origin(CFN), timeout=RESPONSE_S)
             except (ConnectFailure, HttpServerError, requests.ConnectionError):
                 return False
-            return {service['host'] for service in services if service['status'] == 'up'} == set(
-                ENGINES
-            )
+            up = {service['host'] for service in services if service['status'] == 'up'}
+            return up == set(ENGINES)
 
         wait_for(is_ready)
 
     def _engine(self, name: str) -> RestartableProgram:
-        arguments = [installed.program('heat-engine'), '--config-file', self._configure(name)]
+        arguments = [programs.installed('heat-engine'), '--config-file', self._configure(name)]
         return RestartableProgram(self._processes.folder, name, arguments)
 
     def _api(self, name: str) -> RestartableProgram:
@@ -90,16 +100,15 @@ class HeatPrograms:
     def _configure(self, name: str) -> Path:
         credentials = self._processes.credentials(HEAT)
         lines = credentials.splitlines()
-        keystone_url = self._processes.services['keystone'].url
         text = self._processes.template(
             HERE / 'etc' / 'heat.conf',
             name=name,
             prefix=sys.prefix,
-            transport_url=self._broker_url + HEAT,
-            workers_url=self._workers_url,
+            transport_url=self._cloud.broker.url + HEAT,
+            workers_url=self._cloud.workers_url,
             plugin_dirs=plugin.__path__[0],
             cfn_url=self._origin(CFN),
-            keystone_url=keystone_url,
+            keystone_url=self._cloud.services['keystone'].url,
             database=self._processes.database(HEAT),
             credentials=credentials,
             trustee='\n'.join(line for line in lines if not line.startswith('project')),

@@ -1,9 +1,8 @@
 """Stacks with one group, as Heat, Nova and the workers' decision logs show them."""
 
-import json
 import uuid
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,7 +56,6 @@ class Stack:
         self.heat.request('PUT', self.path, **self.template.body())
 
     def wait_for_update(self, expected: str = 'UPDATE_COMPLETE') -> None:
-        """Return when the update that was sent last has ended with the expected status."""
         until(lambda: self.show()['updated_time'] != self._last_update)
         self.wait_for(expected)
 
@@ -65,11 +63,9 @@ class Stack:
         self.heat.request('POST', f'{self.path}/resources/{resource}/signal', **details)
 
     def open_gate(self) -> None:
-        """Let the stack go on behind the gate of its template."""
         self.signal(GATE, status='SUCCESS')
 
     def break_gate(self) -> None:
-        """Let the stack fail at the gate of its template."""
         self.signal(GATE, status='FAILURE')
 
     def alarm_url(self, policy: str) -> str:
@@ -102,14 +98,11 @@ class Stack:
 
     def _is_scaled(self, size: int) -> bool:
         statuses = [row['resource_status'] for row in self.rows()]
-        is_complete = all(status.endswith('_COMPLETE') for status in statuses)
-        return len(statuses) == size and is_complete and not self._is_changing()
-
-    def _is_changing(self) -> bool:
+        if len(statuses) != size or not all(status.endswith('_COMPLETE') for status in statuses):
+            return False
         metadata = self.heat.get(f'{self.path}/resources/group/metadata')['metadata']
-        nested = self.heat.get(f'/stacks/{self._nested_id()}')['stack']
-        is_nested_changing = nested['stack_status'].endswith('IN_PROGRESS')
-        return bool(metadata.get('scaling_in_progress')) or is_nested_changing
+        nested = self.heat.get(f'/stacks/{self._nested_id()}')['stack']['stack_status']
+        return not metadata.get('scaling_in_progress') and not nested.endswith('IN_PROGRESS')
 
     def show(self) -> Json:
         return dict(self.heat.get(self.path)['stack'])
@@ -131,7 +124,6 @@ class Stack:
         ]
 
     def completed_signals(self, policy: str) -> int:
-        """Return how many signals to a policy have ended without a failure."""
         statuses = [event['resource_status'] for event in self.events(policy)]
         return statuses.count('SIGNAL_COMPLETE')
 
@@ -148,7 +140,6 @@ class Stack:
         }
 
     def mark_unhealthy(self, member: str) -> None:
-        """Mark a member as failed, as a health check does."""
         body = {'mark_unhealthy': True, 'resource_status_reason': 'lost'}
         self.heat.request('PATCH', f'{self._nested_path()}/resources/{member}', **body)
 
@@ -179,13 +170,11 @@ class Stack:
         return Counter(member.zone for member in self.members())
 
     def decisions(self) -> list[Json]:
-        """Return what the workers recorded about the group, in order."""
-        logs = self.cloud.decision_logs()
-        records = [json.loads(line) for log in logs for line in log.read_text().splitlines()]
+        name = f'{self.name}/group'
         return [
             record
-            for record in sorted(records, key=lambda record: record['at'])
-            if (record['request'].get('cluster') or {}).get('name') == f'{self.name}/group'
+            for record in self.cloud.decisions(name)
+            if (record['request'].get('cluster') or {}).get('name') == name
         ]
 
 
@@ -199,7 +188,3 @@ def create_together(stacks: list[Stack], size: int) -> None:
         stack.send_create(size)
     for stack in stacks:
         stack.wait_for('CREATE_COMPLETE')
-
-
-def zones_by_name(members: list[Member]) -> Mapping[str, str]:
-    return {member.name: member.zone for member in members}

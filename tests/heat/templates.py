@@ -18,11 +18,9 @@ GATE = 'gate'
 STACK_MIN = 5
 
 
-def placement(*zones: str, criteria: str = 'OLDEST_FIRST') -> Json:
-    return {
-        'zones': [{'name': zone} for zone in zones or ZONES],
-        'deletion': {'criteria': criteria},
-    }
+def placement(*zones: str) -> Json:
+    listed = [{'name': zone} for zone in zones or ZONES]
+    return {'zones': listed, 'deletion': {'criteria': 'OLDEST_FIRST'}}
 
 
 def server(**properties: Any) -> Json:
@@ -33,7 +31,6 @@ class Template:
     """A template that a test can change: `properties` are those of the group."""
 
     def __init__(self, type_: str, properties: Json) -> None:
-        """Set the type of the group, and properties that differ from the defaults."""
         own = {'placement': placement()} if type_ == PLACED else {}
         self.properties: Json = {
             'min_size': 0, 'max_size': 10, 'resource': SERVER, **own, **properties,
@@ -81,7 +78,6 @@ def _policy(change: int) -> Json:
 
 
 def _gate(**more: Any) -> Json:
-    """Return a resource that waits for a signal to another one."""
     properties = {'handle': {'get_resource': GATE}, 'timeout': STACK_MIN * 60}
     return {
         GATE: {

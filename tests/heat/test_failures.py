@@ -1,14 +1,10 @@
 """Members fail, and zones have no room."""
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
-
 import pytest
 from keystoneauth1.exceptions import BadRequest
-from openstack.connection import Connection
 
 from tests.cloud import computes
-from tests.cloud.parallel import at_once
+from tests.cloud.background import at_once
 from tests.heat.stacks import Stack, create_together, until
 from tests.heat.templates import ZONES
 
@@ -18,7 +14,6 @@ REFUSED = 'is already in scaling'
 HANDLED = 'grow alarm, adjusting group'
 # How often two signals are sent at most; a group has room for as many members.
 TRIES = 4
-Outage = Callable[[Connection, Sequence[str]], AbstractContextManager[None]]
 
 
 @pytest.mark.parametrize('outage', [computes.full, computes.down])
@@ -102,11 +97,15 @@ def signal_twice(cloud, group):
     The broker gives consecutive requests to different engines, unless the engines themselves send
     a request in between.
     """
-    before = cloud.engine_logs()
+    engines = cloud.engine.engines.values()
+    before = [engine.log.read_text() for engine in engines]
     completed = group.completed_signals('grow')
 
     def new_logs():
-        return [log.removeprefix(before[name]) for name, log in cloud.engine_logs().items()]
+        return [
+            engine.log.read_text().removeprefix(log)
+            for engine, log in zip(engines, before, strict=True)
+        ]
 
     def ended():
         refused = sum(log.count(REFUSED) for log in new_logs())

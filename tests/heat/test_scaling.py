@@ -18,7 +18,6 @@ def groups(cloud):
 
 
 def scale_together(groups, policy, size):
-    """Send a signal to both groups, and wait until they have the size."""
     for group in groups.values():
         group.signal(policy)
     for group in groups.values():
@@ -33,7 +32,7 @@ def test_create_spreads_members_over_zones(groups):
 @pytest.mark.parametrize(('kind', 'before'), [('placed', [1, 1, 1]), ('plain', [0, 0, 0, 3])])
 def test_plan_of_exported_group_has_its_zones(cloud, groups, kind, before):
     """A group of either type can be planned; Heat's API has the zones of placed members alone."""
-    url = f'{cloud.heat_programs.url}/{cloud.session("demo").get_project_id()}'
+    url = f'{cloud.engine.url}/{cloud.session("demo").get_project_id()}'
     stack = groups[kind].name
 
     planned = zones_planned(cloud, 'orchestration', url, '--heat', stack, 'group')

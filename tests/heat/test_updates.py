@@ -1,10 +1,8 @@
 """A stack is updated: members keep their zones, whatever changes."""
 
-from typing import Any
-
 import pytest
 
-from tests.heat.stacks import Member, Stack, create_together, zones_by_name
+from tests.heat.stacks import Stack, create_together
 from tests.heat.templates import placement, server
 
 SIZE = 3
@@ -15,43 +13,34 @@ IN_PLACE = {'in-place': (0, 1), 'in-place-in-service': (3, 1)}
 UPDATES = {**REPLACEMENTS, **IN_PLACE}
 
 
-class RollingUpdate:
-    """A group before and after a rolling update."""
-
-    def __init__(self, name, group):
-        self.name, self.group = name, group
-        self.before: list[Member] = []
-
-    def send(self):
-        """Begin the update, after which the metadata of each server names it."""
-        self.before = self.group.members()
-        changes: dict[str, Any] = {'metadata': {'release': self.name}}
-        if self.name in REPLACEMENTS:
-            changes['user_data'] = 'of another release'
-        minimum, batch = UPDATES[self.name]
-        self.group.send_update(
-            resource=server(**changes),
-            rolling_updates={'min_in_service': minimum, 'max_batch_size': batch},
-        )
-
-
 @pytest.fixture(scope='module')
 def updates(cloud):
-    """Completed rolling updates of groups, made at the same time."""
-    groups = [Stack(cloud) for _ in UPDATES]
-    create_together(groups, SIZE)
-    made = {name: RollingUpdate(name, group) for name, group in zip(UPDATES, groups, strict=True)}
-    for update in made.values():
-        update.send()
-    for update in made.values():
-        update.group.wait_for_update()
-    return made
+    """Groups after rolling updates, which were made at the same time, and their members before.
+
+    The metadata of each server name the update.
+    """
+    groups = {name: Stack(cloud) for name in UPDATES}
+    create_together(list(groups.values()), SIZE)
+    before = {name: group.members() for name, group in groups.items()}
+    for name, (minimum, batch) in UPDATES.items():
+        changes = {'user_data': 'of another release'} if name in REPLACEMENTS else {}
+        groups[name].send_update(
+            resource=server(metadata={'release': name}, **changes),
+            rolling_updates={'min_in_service': minimum, 'max_batch_size': batch},
+        )
+    for group in groups.values():
+        group.wait_for_update()
+    return {name: (group, before[name]) for name, group in groups.items()}
+
+
+def zone_of(members):
+    return {member.name: member.zone for member in members}
 
 
 @pytest.mark.parametrize('name', UPDATES)
 def test_rolling_update_leaves_no_outdated_member(updates, name):
     """A group has its size again, and only members with the current definition."""
-    group = updates[name].group
+    group, _ = updates[name]
 
     assert len(group.members()) == SIZE
     assert group.releases() == {name}
@@ -60,33 +49,35 @@ def test_rolling_update_leaves_no_outdated_member(updates, name):
 @pytest.mark.parametrize('name', UPDATES)
 def test_rolling_update_keeps_zones(updates, name):
     """No member moves, and the zones are balanced at the end."""
-    before, group = zones_by_name(updates[name].before), updates[name].group
-    after = zones_by_name(group.members())
+    group, members = updates[name]
+    before, after = zone_of(members), zone_of(group.members())
 
     common = before.keys() & after.keys()
     assert common
-    assert {member: before[member] for member in common} == {
-        member: after[member] for member in common
-    }
+    assert all(before[member] == after[member] for member in common)
     assert set(group.zones().values()) == {1}
 
 
 @pytest.mark.parametrize('name', REPLACEMENTS)
 def test_rolling_update_by_replacement_creates_servers(updates, name):
     """Each member has another server."""
-    servers = {member.server for member in updates[name].before}
+    group, before = updates[name]
 
-    assert servers.isdisjoint(member.server for member in updates[name].group.members())
+    assert {member.server for member in before}.isdisjoint(
+        member.server for member in group.members()
+    )
 
 
 def test_rolling_update_in_place_keeps_servers(updates):
     """Each member has the same server."""
-    assert updates['in-place'].group.members() == updates['in-place'].before
+    group, before = updates['in-place']
+
+    assert group.members() == before
 
 
 def test_update_without_change_asks_nothing_and_change_of_zones_moves_no_member(updates):
     """An update changes no member without need, and other zones apply to new members only."""
-    group = updates['in-place'].group
+    group, _ = updates['in-place']
     before, decisions = group.members(), group.decisions()
 
     group.update()

@@ -12,6 +12,7 @@ from typing_extensions import override
 
 from tests.integration import layout, seeding
 from tests.integration.deployment import Deployment
+from tests.integration.service import Request
 
 FIRST_ADDRESS = 256  # of servers; Neutron assigns the addresses below
 
@@ -77,6 +78,12 @@ class Cloud(Deployment):
         ]
         card = {'id': self.networks['private'], 'label': 'private', 'addresses': addresses}
         return {'name': f'web{serial}', 'zone': zone, 'networks': [card]}
+
+    @contextmanager
+    def lookups(self) -> Iterator[tuple[list[Request], list[Request]]]:
+        """Provide the requests of the block to Keystone and to the Nova of RegionOne."""
+        with self.services['keystone'].watch() as keystone, self.nova('RegionOne').watch() as nova:
+            yield keystone, nova
 
     def url(self, service_type: str, region: str = 'RegionOne') -> str:
         """Return the URL of a service in the catalog."""

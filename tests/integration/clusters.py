@@ -37,6 +37,11 @@ class Cluster:
             'data': self.data,
         }
 
+    @property
+    def binding(self) -> Json:
+        """The request to attach or detach the policy."""
+        return {'cluster': self.cluster, 'policy': self.policy, 'credentials': self.credentials}
+
     def grow(self, count: int) -> list[str]:
         """Add nodes that the engine has created; return their ids."""
         new = trusts.as_nodes(self.openstack.add_servers(count))
@@ -53,6 +58,35 @@ class Cluster:
 
     def detach(self) -> Json:
         return self._bind(self.endpoints.policy_detach)
+
+    def end(self) -> None:
+        """Detach the policy, which leaves nothing."""
+        succeeded(self.detach())
+        assert not any(self.remaining().values())
+
+    def remaining(self) -> Json:
+        """Return the load balancer objects of the cluster: kind -> objects."""
+        octavia = self.openstack.connect('demo').load_balancer
+        kinds = {
+            'loadbalancers': octavia.load_balancers,
+            'listeners': octavia.listeners,
+            'pools': octavia.pools,
+            'healthmonitors': octavia.health_monitors,
+        }
+        tag = f'placement-worker:cluster={self.name}'
+        found = {
+            kind: [part for part in listed() if tag in (part.tags or ())]
+            for kind, listed in kinds.items()
+        }
+        members = [member for pool in found['pools'] for member in octavia.members(pool.id)]
+        return {**found, 'members': members}
+
+    def counts(self) -> list[int]:
+        """Return the numbers of load balancers, listeners, pools, monitors and members."""
+        return [len(objects) for objects in self.remaining().values()]
+
+    def member_ids(self) -> set[str]:
+        return {member.id for member in self.remaining()['members']}
 
     def adopt(self, node: Json) -> str:
         """Add a node that the engine has created; return its id."""
@@ -93,14 +127,18 @@ class Cluster:
         """Remove nodes that the engine has deleted."""
         self.nodes = [node for node in self.nodes if node['id'] not in ids]
 
+    def shrink(self, count: int) -> Json:
+        """Check a scale-in and remove its victims; return the reply."""
+        reply = succeeded(self.check('BEFORE', 'CLUSTER_SCALE_IN', inputs={'count': count}))
+        self.remove(reply['action']['data']['deletion']['candidates'])
+        return reply
+
     @property
     def pool(self) -> str:
         return self.policy['data']['LoadBalancingPolicy']['data']['pool']
 
     def _bind(self, method: Callable[[object], Json]) -> Json:
-        reply = method(
-            {'cluster': self.cluster, 'policy': self.policy, 'credentials': self.credentials}
-        )
+        reply = method(self.binding)
         self.policy = {**self.policy, 'data': reply['policy']['data']}
         self.data = reply['cluster']['data'] if reply['cluster'] else self.data
         self._write_back(reply['nodes'])
@@ -125,22 +163,11 @@ def lb_policy(version: str = '1.3', **properties: Any) -> Json:
     }
 
 
-def remaining(openstack: Cloud, tag: str = '') -> Json:
-    """Return the load balancer objects of the project, or of one cluster: kind -> objects."""
-    octavia = openstack.connect('demo').load_balancer
-    kinds = {
-        'loadbalancers': octavia.load_balancers,
-        'listeners': octavia.listeners,
-        'pools': octavia.pools,
-        'healthmonitors': octavia.health_monitors,
-    }
-    wanted = f'placement-worker:cluster={tag}'
-    found = {
-        kind: [part for part in listed() if not tag or wanted in (part.tags or ())]
-        for kind, listed in kinds.items()
-    }
-    found['members'] = [member for pool in found['pools'] for member in octavia.members(pool.id)]
-    return found
+def succeeded(reply: Json) -> Json:
+    """Return a reply that reports success."""
+    result = reply['action']['data'] if 'action' in reply else reply
+    assert result['status'] == 'OK', result['reason']
+    return reply
 
 
 def updates(seen: list[Request]) -> list[Request]:

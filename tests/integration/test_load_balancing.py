@@ -1,7 +1,18 @@
 """Pools of Octavia follow clusters of servers in Nova."""
 
-from tests.integration.clusters import lb_policy, remaining, updates
+import time
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from placement_worker.cloud.ports import bound_request_id
+from tests.integration import trusts
+from tests.integration.clusters import lb_policy, succeeded, updates
 from tests.integration.service import matching
+
+TOGETHER_S = 60
+STOCK = 200  # servers that become nodes; more than a worker handles in a minute
 
 
 def test_load_balancer_follows_cluster_from_attach_to_detach(openstack, cluster):
@@ -9,57 +20,41 @@ def test_load_balancer_follows_cluster_from_attach_to_detach(openstack, cluster)
     web = cluster(20)
 
     with openstack.services['octavia'].watch() as seen:
-        attached = web.attach()
+        succeeded(web.attach())
 
-    assert attached['status'] == 'OK', attached['reason']
-    made = remaining(openstack, web.name)
-    assert {kind: len(objects) for kind, objects in made.items()} == {
-        'loadbalancers': 1,
-        'listeners': 1,
-        'pools': 1,
-        'healthmonitors': 1,
-        'members': 20,
-    }
+    made = web.remaining()
+    assert web.counts() == [1, 1, 1, 1, 20]
     assert {part.provisioning_status for objects in made.values() for part in objects} == {'ACTIVE'}
-    assert {member.id for member in made['members']} == {
-        node['data']['lb_member'] for node in web.nodes
-    }
+    assert web.member_ids() == {node['data']['lb_member'] for node in web.nodes}
     assert len(updates(seen)) <= 3
-    assert (
-        web.data['loadbalancers']['balance']['vip_address'] == made['loadbalancers'][0].vip_address
-    )
+    (vip_address,) = {balancer.vip_address for balancer in made['loadbalancers']}
+    assert web.data['loadbalancers']['balance']['vip_address'] == vip_address
 
     new = web.grow(50)
     with openstack.services['octavia'].watch() as seen:
-        grown = web.added(new)
+        grown = succeeded(web.added(new))
 
-    assert grown['action']['data']['status'] == 'OK', grown['action']['data']['reason']
-    assert len(remaining(openstack, web.name)['members']) == 70
+    assert len(web.member_ids()) == 70
     assert len(updates(seen)) == 1
     details = grown['decisions'][0]['details']
     assert (len(details['added']), details['updates'], details['failed']) == (50, 1, {})
 
-    before = remaining(openstack, web.name)
+    before = web.remaining()
     with openstack.services['octavia'].watch() as seen:
         planned = web.check('BEFORE', 'CLUSTER_SCALE_IN', inputs={'count': 20}, dry_run=True)
     assert updates(seen) == []
-    assert remaining(openstack, web.name) == before
+    assert web.remaining() == before
     with openstack.services['octavia'].watch() as seen:
-        shrunk = web.check('BEFORE', 'CLUSTER_SCALE_IN', inputs={'count': 20})
+        shrunk = web.shrink(20)
 
-    gone = shrunk['action']['data']['deletion']['candidates']
-    assert planned['action']['data']['deletion']['candidates'] == gone
+    assert planned['action']['data']['deletion'] == shrunk['action']['data']['deletion']
     assert planned['decisions'][0]['details']['updates'] == 1
     assert len(updates(seen)) <= 1
-    staying = {node['data']['lb_member'] for node in web.nodes if node['id'] not in gone}
-    assert {member.id for member in remaining(openstack, web.name)['members']} == staying
-    assert len(staying) == 50
+    assert web.member_ids() == {node['data']['lb_member'] for node in web.nodes}
+    assert len(web.nodes) == 50
 
-    web.remove(gone)
-    detached = web.detach()
+    web.end()
 
-    assert detached['status'] == 'OK', detached['reason']
-    assert not any(remaining(openstack, web.name).values())
     assert not any('lb_member' in node['data'] for node in web.nodes)
     assert (web.policy['data'], web.data) == ({}, {})
 
@@ -84,14 +79,12 @@ def test_existing_pool_keeps_foreign_members(openstack, cluster):
         health_monitor=None,
     )
 
-    assert web.attach()['status'] == 'OK'
+    succeeded(web.attach())
     assert len(list(octavia.members(pool.id))) == 5
     assert web.policy['data']['LoadBalancingPolicy']['data']['preexisting'] is True
-    shrunk = web.check('BEFORE', 'CLUSTER_SCALE_IN', inputs={'count': 2})
-    assert shrunk['action']['data']['status'] == 'OK'
-    web.remove(shrunk['action']['data']['deletion']['candidates'])
+    web.shrink(2)
     assert len(list(octavia.members(pool.id))) == 3
-    assert web.detach()['status'] == 'OK'
+    succeeded(web.detach())
 
     [kept] = octavia.members(pool.id)
     assert (kept.id, kept.weight, kept.backup) == (foreign.id, 0, True)
@@ -102,33 +95,72 @@ def test_floor_of_a_pool_without_a_monitor_spares_victims(openstack, cluster):
     """Octavia reports NO_MONITOR, which counts as online; one request reads all statuses."""
     web = cluster(4)
     web.policy = lb_policy('1.4', health_monitor=None, min_online='75%')
-    assert web.attach()['status'] == 'OK'
-    statuses = {member.operating_status for member in remaining(openstack, web.name)['members']}
+    succeeded(web.attach())
+    statuses = {member.operating_status for member in web.remaining()['members']}
     assert statuses == {'NO_MONITOR'}
 
     with openstack.services['octavia'].watch() as seen:
         planned = web.check('BEFORE', 'CLUSTER_SCALE_IN', inputs={'count': 3}, dry_run=True)
-    checked = web.check('BEFORE', 'CLUSTER_SCALE_IN', inputs={'count': 3})
+    checked = web.shrink(3)
 
     assert len(matching(seen, 'GET', '/members')) == 1
     assert planned['action']['data'] == checked['action']['data']
-    assert checked['action']['data']['deletion']['count'] == 1
-    assert len(remaining(openstack, web.name)['members']) == 3
-    assert web.detach()['status'] == 'OK'
+    assert len(web.nodes) == len(web.member_ids()) == 3
+    web.end()
 
 
-def test_floor_of_a_pool_whose_members_are_offline_spares_no_victim(openstack, cluster):
+def test_floor_of_a_pool_whose_members_are_offline_spares_no_victim(cluster):
     """Members that no health monitor has found healthy are OFFLINE, and may leave."""
     web = cluster(3)
     web.policy = lb_policy('1.4', min_online='100%')
-    assert web.attach()['status'] == 'OK'
-    statuses = {member.operating_status for member in remaining(openstack, web.name)['members']}
+    succeeded(web.attach())
+    statuses = {member.operating_status for member in web.remaining()['members']}
     assert statuses == {'OFFLINE'}
 
-    checked = web.check('BEFORE', 'CLUSTER_SCALE_IN', inputs={'count': 2})
+    details = web.shrink(2)['decisions'][0]['details']
 
-    details = checked['decisions'][0]['details']
     assert (details['members'], details['online'], details['required_online']) == (3, 0, 3)
-    assert checked['action']['data']['deletion']['count'] == 2
-    assert len(remaining(openstack, web.name)['members']) == 1
-    assert web.detach()['status'] == 'OK'
+    assert len(web.nodes) == len(web.member_ids()) == 1
+    web.end()
+
+
+def test_octavia_logs_the_request_id_of_the_caller(openstack, cluster):
+    """The log of Octavia contains the request id of the caller."""
+    web, request_id = cluster(1), f'req-{uuid.uuid4()}'
+
+    with bound_request_id(request_id):
+        succeeded(web.attach())
+
+    assert request_id in openstack.log('octavia')
+    web.end()
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures('row_locks')
+def test_two_workers_at_one_pool_leave_expected_members(openstack, cluster):
+    """Two workers that change one pool for a minute lose no member and leave none behind."""
+    web = cluster(2)
+    succeeded(web.attach())
+    stocks = [trusts.as_nodes(openstack.add_servers(STOCK)) for _ in range(2)]
+    ends = time.monotonic() + TOGETHER_S
+
+    def work(stock):
+        """Create single nodes, delete every third one, and return the expected members."""
+        mine = web.twin()
+        nodes: list[str] = []
+        while stock and time.monotonic() < ends:
+            nodes.append(mine.adopt(stock.pop()))
+            succeeded(mine.check('AFTER', 'NODE_CREATE', node=mine.node(nodes[-1])))
+            if len(nodes) % 3 == 0:
+                gone = nodes.pop(0)
+                succeeded(mine.check('BEFORE', 'NODE_DELETE', node=mine.node(gone)))
+                mine.remove([gone])
+        return {mine.node(node_id)['data']['lb_member'] for node_id in nodes}
+
+    with ThreadPoolExecutor(2) as workers:
+        kept = list(workers.map(work, stocks))
+
+    expected = {node['data']['lb_member'] for node in web.nodes}.union(*kept)
+    assert min(map(len, kept)) >= 2
+    assert web.member_ids() == expected
+    web.end()

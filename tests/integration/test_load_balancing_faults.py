@@ -5,9 +5,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from placement_worker.cloud.intercepted.interceptor import InterceptedClouds
 from placement_worker.handlers.service import Endpoints
 from tests.integration import faults
-from tests.integration.clusters import remaining
+from tests.integration.clusters import succeeded
 from tests.integration.proxy import Fault
 
 COPIES = 5  # a test with the embedded cloud runs 20
@@ -45,51 +46,33 @@ def test_transient_fault_at_each_request_is_retried(openstack, cluster, proxy, f
     for method, target in rules:
         octavia.inject(fault, method, target)
 
-    attached = web.attach()
-    assert attached['status'] == 'OK', attached['reason']
-    assert [len(objects) for objects in remaining(openstack, web.name).values()] == [1, 1, 1, 1, 3]
+    succeeded(web.attach())
+    assert web.counts() == [1, 1, 1, 1, 3]
     octavia.inject(fault, 'PUT', 'members')
-    grown = web.added(web.grow(2))
-    assert grown['action']['data']['status'] == 'OK', grown['action']['data']['reason']
-    assert len(remaining(openstack, web.name)['members']) == 5
+    succeeded(web.added(web.grow(2)))
+    assert len(web.member_ids()) == 5
     for count in (1, 2):
         octavia.inject(fault, 'PUT', 'members')
-        shrunk = web.check('BEFORE', 'CLUSTER_SCALE_IN', inputs={'count': count})
-        assert shrunk['action']['data']['status'] == 'OK', shrunk['action']['data']['reason']
-        web.remove(shrunk['action']['data']['deletion']['candidates'])
-    assert len(remaining(openstack, web.name)['members']) == 2
-    detached = web.detach()
-    assert detached['status'] == 'OK', detached['reason']
-    assert not any(remaining(openstack, web.name).values())
+        web.shrink(count)
+    assert len(web.member_ids()) == 2
+    web.end()
 
 
 @pytest.mark.long
-def test_attach_without_nested_creation_creates_parts_separately(openstack, cluster, proxy):
-    """With a provider that refuses nested creation, the parts are created one by one."""
-    unsupported = refused(501, 'Provider does not support a requested option')
-    proxy('load-balancer').inject(unsupported, 'POST', 'loadbalancers')
-    web = cluster(2)
-
-    assert web.attach()['status'] == 'OK'
-
-    assert [len(objects) for objects in remaining(openstack, web.name).values()] == [1, 1, 1, 1, 2]
-    assert web.detach()['status'] == 'OK'
-    assert not any(remaining(openstack, web.name).values())
-
-
-@pytest.mark.long
-def test_changes_without_batch_updates_are_made_one_by_one(openstack, cluster, proxy):
-    """With a provider that refuses batch updates, members are changed one by one."""
+def test_provider_without_nested_creation_and_batches_gets_one_change_at_a_time(cluster, proxy):
+    """The parts are created one by one, and members are changed one by one."""
     octavia = proxy('load-balancer')
+    octavia.inject(refused(501, 'Provider does not support it'), 'POST', 'loadbalancers')
     octavia.inject(refused(501, 'not supported'), 'PUT', 'members', times=float('inf'))
     web = cluster(3)
 
-    assert web.attach()['status'] == 'OK'
-    shrunk = web.check('BEFORE', 'CLUSTER_SCALE_IN', inputs={'count': 2})
+    succeeded(web.attach())
+    assert web.counts() == [1, 1, 1, 1, 3]
+    shrunk = web.shrink(2)
 
     assert shrunk['decisions'][0]['details']['updates'] == 2
-    assert len(remaining(openstack, web.name)['members']) == 1
-    assert web.detach()['status'] == 'OK'
+    assert web.counts() == [1, 1, 1, 1, 1]
+    web.end()
 
 
 @pytest.mark.parametrize(
@@ -109,7 +92,7 @@ def test_attach_refused_by_octavia_leaves_nothing(
     assert reply['status'] == 'ERROR'
     assert f'Octavia responded with status {status}: ' in reply['reason']
     assert 'Quota has been met' in reply['reason']
-    assert not any(remaining(openstack, web.name).values())
+    assert not any(web.counts())
     assert reply['nodes'] == {}
 
 
@@ -117,54 +100,27 @@ class Killed(BaseException):
     """A crash of the worker."""
 
 
-class CrashingOctavia:
-    """An API of Octavia at whose call the worker crashes, before or after the effect."""
-
-    def __init__(self, api, at, after):
-        self._api, self._at, self._after = api, at, after
-
-    def __getattr__(self, name):
-        method = getattr(self._api, name)
-
-        def call(*args, **kwargs):
-            if name == self._at and not self._after:
-                raise Killed
-            response = method(*args, **kwargs)
-            if name == self._at:
-                raise Killed
-            return response
-
-        return call
-
-
-class CrashingClouds:
-    """Clouds with such an API of Octavia."""
-
-    def __init__(self, clouds, at, after):
-        self._clouds, self._at, self._after = clouds, at, after
-
-    def acting_for(self, credentials, project):
-        cloud = self._clouds.acting_for(credentials, project)
-        octavia = cloud.octavia
-        cloud.octavia = lambda region: CrashingOctavia(octavia(region), self._at, self._after)
-        return cloud
-
-
 @pytest.mark.parametrize('after', [False, True], ids=['before', 'after'])
 @pytest.mark.parametrize('at', ['create', 'update_members'])
 def test_attach_after_crash_adopts_existing_objects(openstack, cluster, endpoints, at, after):
     """After a crash during an attachment, the next attempt adopts the objects that exist."""
     web = cluster(2)
-    web.endpoints = Endpoints(CrashingClouds(endpoints._clouds, at, after), endpoints._registry)
+
+    def crash(call, make):
+        response = make() if after or call.method != f'octavia.{at}' else None
+        if call.method == f'octavia.{at}':
+            raise Killed
+        return response
+
+    web.endpoints = Endpoints(InterceptedClouds(endpoints._clouds, crash), endpoints._registry)
     with pytest.raises(Killed):
         web.attach()
     web.endpoints = endpoints
 
-    assert web.attach()['status'] == 'OK'
+    succeeded(web.attach())
 
-    assert [len(objects) for objects in remaining(openstack, web.name).values()] == [1, 1, 1, 1, 2]
-    assert web.detach()['status'] == 'OK'
-    assert not any(remaining(openstack, web.name).values())
+    assert web.counts() == [1, 1, 1, 1, 2]
+    web.end()
 
 
 @pytest.mark.long
@@ -174,10 +130,9 @@ def test_concurrent_copies_of_attachment_create_one_load_balancer(openstack, clu
     with ThreadPoolExecutor(2) as workers:
         for _ in range(COPIES):
             web = cluster(2)
-            asked = {'cluster': web.cluster, 'policy': web.policy, 'credentials': web.credentials}
-            replies = list(workers.map(web.endpoints.policy_attach, [asked, asked]))
+            replies = list(workers.map(web.endpoints.policy_attach, [web.binding] * 2))
 
-            there = {balancer.id for balancer in remaining(openstack, web.name)['loadbalancers']}
+            there = {balancer.id for balancer in web.remaining()['loadbalancers']}
             named = {
                 reply['policy']['data']['LoadBalancingPolicy']['data']['loadbalancer']
                 for reply in replies
@@ -188,5 +143,4 @@ def test_concurrent_copies_of_attachment_create_one_load_balancer(openstack, clu
             assert named or all(reply['status'] == 'ERROR' for reply in replies)
             for reply in replies:
                 web.policy = {**web.policy, 'data': reply['policy']['data'] or web.policy['data']}
-            assert web.detach()['status'] == 'OK'
-            assert not any(remaining(openstack, web.name).values())
+            web.end()

@@ -2,7 +2,6 @@
 
 import os
 import select
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -41,8 +40,9 @@ def test_programs_of_killed_test_run_are_terminated(tmp_path):
     with subprocess.Popen(
         arguments, cwd=ROOT, stdout=subprocess.PIPE, pass_fds=[writing], text=True
     ) as run:
-        assert first_line(run) == 'started\n'
-
-        run.send_signal(signal.SIGKILL)
+        try:
+            assert first_line(run) == 'started\n'
+        finally:
+            run.kill()  # the block waits for its end, also after a failure
 
     wait_for_end(reading, writing)

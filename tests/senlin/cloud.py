@@ -82,7 +82,6 @@ def tags(pool_id):
 
 
 def pool_of_others(address):
-    """Create a load balancer `front` with one member, and return the id of its pool."""
     octavia = Inventory.parse(inventory(), 'test').octavia(None)
     lb = octavia.create('loadbalancer', {'name': 'front', 'vip_subnet_id': 'sub1'})
     http = {'loadbalancer_id': lb['id'], 'protocol': 'HTTP', 'protocol_port': 80}

@@ -57,7 +57,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope='session')
 def senlin_conf(folder: Path, broker_url: str) -> Path:
-    """Write Senlin's configuration, and create its database with its own program."""
     file = folder / 'senlin.conf'
     file.write_text(
         SENLIN_CONF.format(url=broker_url, folder=folder, program='senlin', topic=TOPIC)

@@ -44,8 +44,11 @@ def add_stack_profile():
     return Profile.create(context(), 'stack', spec)
 
 
-def add_cluster(*zones, profile=None, places=(), status=consts.NS_ACTIVE, **sizes):
-    """Add a cluster with a created node in each zone; `places` has maps of region and zone."""
+def add_cluster(*zones, profile=None, places=(), status=consts.NS_ACTIVE, policies=None, **sizes):
+    """Add a cluster with a created node in each zone and policies, whose specs are given by name.
+
+    `places` has maps of region and zone.
+    """
     profile = profile or add_profile()
     placements = [{'zone': zone} for zone in zones] + list(places)
     ours = context()
@@ -56,7 +59,9 @@ def add_cluster(*zones, profile=None, places=(), status=consts.NS_ACTIVE, **size
     cluster.store(ours)
     for placement in placements:
         add_node(cluster, profile, placement, status)
-    return Cluster.load(ours, cluster.id)
+    cluster = Cluster.load(ours, cluster.id)
+    bound(cluster, **policies or {})
+    return cluster
 
 
 def add_node(cluster, profile, placement=None, status=consts.NS_ACTIVE):
@@ -74,27 +79,30 @@ def add_node(cluster, profile, placement=None, status=consts.NS_ACTIVE):
     return node
 
 
-def attach(cluster, name, spec, **binding):
-    """Attach a policy as the engine does; return the policy and the result."""
+def add_policy(name, spec):
     policy = Policy(name, spec, user=USER, project=PROJECT, domain='')
     policy.store(context())
+    return policy
+
+
+def attach(cluster, name, spec, **binding):
+    policy = add_policy(name, spec)
     done, reason = cluster.attach_policy(context(), policy.id, binding)
     if done:
         cluster.store(context())
     return policy, done, reason
 
 
-def bound(cluster, *policies):
+def bound(cluster, **specs):
     """Attach policies successfully, and return them by name."""
     made = {}
-    for name, spec in policies:
+    for name, spec in specs.items():
         made[name], done, reason = attach(cluster, name, spec)
         assert done, reason
     return made
 
 
 def add_action(target, name, cause=consts.CAUSE_RPC, **inputs):
-    """Add an action that the engine has started."""
     cluster_id = target.id if isinstance(target, Cluster) else target.cluster_id
     more = {'name': 'test', 'cluster_id': cluster_id, 'cause': cause, 'inputs': inputs}
     action_id = Action.create(context(), target.id, name, force=True, **more)
@@ -113,6 +121,20 @@ def checked(action, target='BEFORE'):
 
 def check(target, name, phase='BEFORE', **inputs):
     return checked(add_action(target, name, **inputs), phase)
+
+
+def rejection(target, name, **inputs):
+    """Return the reason of a check that ends in ERROR."""
+    data = check(target, name, **inputs)
+    assert data['status'] == 'ERROR'
+    return data['reason']
+
+
+def refusal(cluster, name, spec):
+    """Return the reason for which a policy is not attached."""
+    _, done, reason = attach(cluster, name, spec)
+    assert not done
+    return reason
 
 
 def node_of(node_id):

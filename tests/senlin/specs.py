@@ -6,16 +6,30 @@ def spec(kind, version='1.0', **properties):
 
 
 def zones(*names, **weights):
-    return spec('zone_placement', zones=[*({'name': name} for name in names), *weighted(weights)])
+    weighted = [{'name': name, 'weight': weight} for name, weight in weights.items()]
+    return spec('zone_placement', zones=[*({'name': name} for name in names), *weighted])
 
 
-def regions(*names, **weights):
-    listed = [*({'name': name} for name in names), *weighted(weights)]
-    return spec('region_placement', regions=listed)
+def regions(*names):
+    return spec('region_placement', regions=[{'name': name} for name in names])
 
 
 def deletion(**properties):
     return spec('deletion', '1.1', **properties)
+
+
+def spreading(placement, **spread):
+    """Return a spec of a placement policy in version 1.1, which spreads the nodes."""
+    properties = {**placement['properties'], 'spread': spread}
+    return {**placement, 'version': '1.1', 'properties': properties}
+
+
+def protecting(mode):
+    return {**deletion(protection=mode), 'version': '1.2'}
+
+
+def floored(min_online):
+    return {**load_balancing(min_online=min_online), 'version': '1.4'}
 
 
 def affinity():
@@ -54,7 +68,3 @@ def example_load_balancing():
         },
         lb_status_timeout=300,
     )  # fmt: skip
-
-
-def weighted(weights):
-    return [{'name': name, 'weight': weight} for name, weight in weights.items()]

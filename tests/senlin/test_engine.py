@@ -14,7 +14,6 @@ from senlin.engine.actions.base import Action
 from senlin.engine.cluster import Cluster
 from senlin.objects import action as actions
 from senlin.objects import node as nodes
-from senlin.policies.base import Policy
 
 from tests.senlin import cloud, engine
 from tests.senlin.specs import deletion, example_load_balancing, load_balancing, zones
@@ -56,11 +55,8 @@ def ended(target, name, **inputs):
     action_id = Action.create(engine.context(), target.id, name, inputs=inputs, **more)
     dispatcher.start_action()
 
-    def last():
-        action = actions.Action.get(engine.context(), action_id)
-        return action if action.status in ENDED else None
-
-    return wait_for(last)
+    wait_for(lambda: actions.Action.get(engine.context(), action_id).status in ENDED)
+    return actions.Action.get(engine.context(), action_id)
 
 
 def succeeded(target, name, **inputs):
@@ -69,15 +65,11 @@ def succeeded(target, name, **inputs):
     return action
 
 
-def policy(name, spec):
-    made = Policy(name, spec, user=engine.USER, project=engine.PROJECT, domain='')
-    made.store(engine.context())
-    return made
-
-
-def attach(cluster, *policies):
-    for attached in policies:
-        succeeded(cluster, consts.CLUSTER_ATTACH_POLICY, policy_id=attached.id, enabled=True)
+def attach(cluster, **specs):
+    policies = [engine.add_policy(name, spec) for name, spec in specs.items()]
+    for policy in policies:
+        succeeded(cluster, consts.CLUSTER_ATTACH_POLICY, policy_id=policy.id, enabled=True)
+    return policies
 
 
 def members(cluster):
@@ -96,9 +88,12 @@ def pool(cluster, balancing):
 def test_cluster_is_scaled_and_deleted_by_the_engine(engine_log):
     """A cluster with policies of the worker scales and is deleted through the real engine."""
     cluster = engine.add_cluster('az1')
-    balancing = policy('lb', load_balancing())
-    placing = policy('zones', zones(az1=100, az2=200))
-    attach(cluster, placing, policy('victims', deletion(criteria='OLDEST_FIRST')), balancing)
+    *_, balancing = attach(
+        cluster,
+        zones=zones(az1=100, az2=200),
+        victims=deletion(criteria='OLDEST_FIRST'),
+        lb=load_balancing(),
+    )
 
     grown = succeeded(cluster, consts.CLUSTER_SCALE_OUT, count=5)
 
@@ -134,7 +129,7 @@ def balanced_without_the_plugin(by_itself, spec):
     """Attach a load balancing policy by Senlin itself; return the cluster and the policy."""
     with by_itself():
         cluster = engine.add_cluster('az1', 'az1')
-        return cluster, engine.bound(cluster, ('lb', spec))['lb']
+        return cluster, engine.bound(cluster, lb=spec)['lb']
 
 
 def test_a_cluster_that_senlin_balanced_by_itself_scales_and_is_detached(engine_log, by_itself):
@@ -200,23 +195,10 @@ def test_engine_logs_the_policies_of_the_worker_at_start(engine_log):
     assert line in engine_log.read_text()
 
 
-def test_resize_follows_the_plan_of_the_worker(engine_log):
-    """The engine creates nodes in the zones of the plan."""
-    cluster = engine.add_cluster('az1', 'az1', 'az1')
-    attach(cluster, policy('zones', zones('az1', 'az2')), policy('victims', deletion()))
-
-    succeeded(cluster, consts.CLUSTER_RESIZE, adjustment_type='EXACT_CAPACITY', number=6)
-    between = zones_of(cluster)
-    succeeded(cluster, consts.CLUSTER_RESIZE, adjustment_type='CHANGE_IN_PERCENTAGE', number=-50)
-
-    assert between == {'az1': 3, 'az2': 3}
-    assert sorted(zones_of(cluster).values()) == [1, 2]
-
-
 def test_action_with_a_rejected_check_fails_and_changes_nothing(engine_log):
     """An action whose check is rejected fails with its reason and creates no node."""
     cluster = engine.add_cluster('az1')
-    attach(cluster, policy('zones', zones('down')))
+    attach(cluster, zones=zones('down'))
 
     action = ended(cluster, consts.CLUSTER_SCALE_OUT, count=1)
 

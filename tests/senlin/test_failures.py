@@ -7,13 +7,13 @@ import msgspec
 import pytest
 from oslo_config import cfg
 from senlin.common import consts
-from senlin.objects import cluster as clusters
+from senlin.engine.cluster import Cluster
 
 from placement_worker.engines.senlin import requests
 from tests.broker import Broker
 from tests.freezing import frozen
 from tests.senlin import engine
-from tests.senlin.specs import deletion, load_balancing, zones
+from tests.senlin.specs import deletion, floored, load_balancing, spreading, zones
 
 pytestmark = pytest.mark.usefixtures('worker')
 # The timeout of checks without a reply: enough to publish on a loaded machine.
@@ -22,7 +22,6 @@ REPLY_S = 10
 
 @contextmanager
 def settings(**values):
-    """Override options of [placement_worker] in senlin.conf."""
     for name, value in values.items():
         cfg.CONF.set_override(name, value, 'placement_worker')
     try:
@@ -38,9 +37,8 @@ def scaled(cluster, phase='BEFORE'):
 
 @pytest.fixture
 def placed():
-    cluster = engine.add_cluster('az1')
-    engine.bound(cluster, ('zones', zones('az1', 'az2')), ('victims', deletion()))
-    return cluster
+    policies = {'zones': zones('az1', 'az2'), 'victims': deletion()}
+    return engine.add_cluster('az1', policies=policies)
 
 
 NO_QUEUE = (
@@ -75,13 +73,11 @@ def test_check_that_cannot_be_sent_ends_in_error_without_the_password(placed, op
 def test_check_without_a_reply_in_time_ends_in_error(placed, worker):
     """A check ends in ERROR after its timeout, and later checks succeed again."""
     with settings(timeout_s=REPLY_S), frozen(worker.process.pid, *worker.children()):
-        data = engine.check(placed, consts.CLUSTER_SCALE_IN, count=1)
+        reason = engine.rejection(placed, consts.CLUSTER_SCALE_IN, count=1)
 
-    assert data['status'] == 'ERROR'
-    assert data['reason'] == (
+    assert reason == (
         f"Failed policy 'zones', 'victims': No worker replied on topic {worker.topic} within "
-        f'{REPLY_S} s: '
-        'no worker runs, or all threads are occupied'
+        f'{REPLY_S} s: no worker runs, or all threads are occupied'
     )
     assert scaled(placed)['status'] == 'OK'
 
@@ -105,8 +101,7 @@ def test_check_at_a_frozen_broker_ends_in_error(placed, worker):
 
 def test_check_after_an_action_without_a_reply_ends_in_error():
     """A check of the phase AFTER that gets no reply ends in ERROR."""
-    cluster = engine.add_cluster('az1')
-    engine.bound(cluster, ('lb', load_balancing()))
+    cluster = engine.add_cluster('az1', policies={'lb': load_balancing()})
     action = engine.add_action(cluster, consts.CLUSTER_SCALE_OUT, action_result='OK')
     action.data['creation'] = {'nodes': [cluster.nodes[0].id]}
 
@@ -122,12 +117,10 @@ def test_attach_without_a_worker_binds_no_policy():
     cluster = engine.add_cluster('az1')
 
     with settings(slow_topic='unused'):
-        _, done, reason = engine.attach(cluster, 'zones', zones('az1'))
+        reason = engine.refusal(cluster, 'zones', zones('az1'))
 
-    assert not done
     assert reason == f"Failed policy 'zones': {NO_QUEUE}"
-    assert clusters.Cluster.get(engine.context(), cluster.id).id
-    assert [policy.name for policy in cluster.policies] == []
+    assert Cluster.load(engine.context(), cluster.id).policies == []
 
 
 def test_detach_without_a_worker_keeps_the_binding(placed):
@@ -142,29 +135,30 @@ def test_detach_without_a_worker_keeps_the_binding(placed):
     assert engine.data_of(placed, policy) == {}
 
 
-def test_attach_of_an_invalid_spec_reports_the_path():
-    """A policy with an invalid spec is not bound; the reason has the path in the spec."""
-    cluster = engine.add_cluster('az1')
-
-    _, done, reason = engine.attach(cluster, 'zones', zones(az1=0))
-
-    assert not done
-    assert reason == (
-        "Failed policy 'zones': Expected `int` >= 1, got `0` - "
-        'at `$.policy.spec.properties.zones[0].weight`'
-    )
+@pytest.mark.parametrize(
+    ('spec', 'reason'),
+    [
+        (
+            zones(az1=0),
+            "Failed policy 'added': Expected `int` >= 1, got `0` - at "
+            '`$.policy.spec.properties.zones[0].weight`',
+        ),
+        (spreading(zones('az1'), max_skew=-1), 'Expected `int` >= 1, got `-1`'),
+        (floored('half'), 'Expected a `min_online` such as `2` or `75%`, up to `100%`, got `half`'),
+    ],
+    ids=['weight', 'skew', 'floor'],
+)
+def test_attach_of_an_invalid_spec_reports_the_path(spec, reason):
+    """The worker refuses what Senlin's schema cannot check, with its path, and nothing is bound."""
+    assert reason in engine.refusal(engine.add_cluster('az1'), 'added', spec)
 
 
 def test_check_with_an_invalid_spec_reports_the_path(by_itself):
     """A check with an invalid spec ends in ERROR; the reason has the path in the spec."""
-    cluster = engine.add_cluster('az1')
     with by_itself():  # Senlin's own schema accepts it
-        engine.bound(cluster, ('zones', zones(az1=0)))
+        cluster = engine.add_cluster('az1', policies={'zones': zones(az1=0)})
 
-    data = scaled(cluster)
-
-    assert data['status'] == 'ERROR'
-    assert data['reason'] == (
+    assert engine.rejection(cluster, consts.CLUSTER_SCALE_OUT, count=1) == (
         "Failed policy 'zones': Expected `int` >= 1, got `0` - "
         'at `$.policies[0].spec.properties.zones[0].weight`'
     )
@@ -174,10 +168,8 @@ def test_attach_to_an_unsupported_profile_type_binds_no_policy():
     """A policy is not bound to a cluster whose profile type it does not support."""
     cluster = engine.add_cluster(profile=engine.add_stack_profile())
 
-    _, done, reason = engine.attach(cluster, 'zones', zones('az1'))
-
-    expected = "Failed policy 'zones': Policy not applicable on profile type: os.heat.stack-1.0"
-    assert (done, reason) == (False, expected)
+    reason = "Failed policy 'zones': Policy not applicable on profile type: os.heat.stack-1.0"
+    assert engine.refusal(cluster, 'zones', zones('az1')) == reason
 
 
 def test_senlin_without_a_broker_of_the_worker_decides_by_itself(placed, by_itself):

@@ -1,7 +1,5 @@
 """The regions in which Senlin creates, checks and deletes servers."""
 
-from types import SimpleNamespace
-
 import pytest
 from senlin.objects import node as nodes
 
@@ -11,12 +9,10 @@ ELSEWHERE = {'region_name': 'RegionTwo', 'zone': 'az1'}
 
 
 def region_of(node):
-    """Return the region in which the server of a node was requested."""
     return cloud.requests()[node.physical_id]['region_name']
 
 
 def created_elsewhere():
-    """Return a node that was planned for another region."""
     return engine.add_node(engine.add_cluster(), engine.add_profile(), ELSEWHERE)
 
 
@@ -35,17 +31,6 @@ def test_server_is_created_and_deleted_in_region_of_node(senlin_here, placement,
 
     assert (created, checked, deleted) == (region, True, True)
     assert node.physical_id not in cloud.requests()
-
-
-def test_server_is_created_again_in_region_of_node(senlin_here):
-    """A node that is recovered by a new server gets it in the same region."""
-    node = created_elsewhere()
-    before = node.physical_id
-
-    node.do_recover(engine.context(), SimpleNamespace(inputs={'operation': 'RECREATE'}))
-
-    assert node.physical_id != before
-    assert region_of(node) == 'RegionTwo'
 
 
 def test_region_of_server_is_kept_without_plugin(senlin_here, by_itself):

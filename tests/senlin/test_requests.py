@@ -51,9 +51,8 @@ def test_policy_binding_is_a_copy(policy):
 def test_cluster_has_the_protection_of_its_nodes_without_other_metadata():
     """Of the metadata that users set on a node, a request has the key `protected` alone."""
     cluster = engine.add_cluster('az1', 'az1', 'az1')
-    for node, metadata in zip(
-        cluster.nodes, ({'protected': 'true', 'pw': 'x'}, {'pw': 'x'}), strict=False
-    ):
+    protected, plain, _ = cluster.nodes
+    for node, metadata in (protected, {'protected': 'true', 'pw': 'x'}), (plain, {'pw': 'x'}):
         nodes.Node.update(engine.context(), node.id, {'metadata': metadata})
 
     sent = requests.cluster_of(engine.context(), cluster.id).nodes

@@ -15,14 +15,18 @@ The file is YAML or JSON::
 """
 
 from collections.abc import Collection, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import msgspec
 from msgspec import Struct, field
 
 from placement_worker import errors
-from placement_worker.cloud.embedded import octavia_simulator
-from placement_worker.cloud.embedded.octavia_simulator import FileStore, MemoryStore
+from placement_worker.cloud.embedded.octavia_simulator import (
+    FileStore,
+    MemoryStore,
+    OctaviaSimulator,
+    Settings,
+)
 from placement_worker.cloud.ports import Network, Octavia, Subnet
 from placement_worker.contract import codec
 from placement_worker.contract.model import Address, Credentials, ServerDetails
@@ -66,7 +70,7 @@ class Inventory(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     server_map: dict[str, Server] = field(name='servers', default_factory=dict)
     networks: dict[str, NetworkEntry] = field(default_factory=dict)
     subnets: dict[str, SubnetEntry] = field(default_factory=dict)
-    load_balancer: octavia_simulator.Settings = octavia_simulator.Settings()
+    load_balancer: Settings = Settings()
 
     def __post_init__(self) -> None:
         path = self.load_balancer.state
@@ -135,9 +139,8 @@ class Inventory(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     def octavia(self, region: str | None) -> Octavia:
         name = region or self.load_balancer_region
         subnets = {entry.id: entry.cidr for entry in self.subnets.values()}
-        return octavia_simulator.OctaviaSimulator(
-            self.load_balancer, self.__dict__['_store'], subnets, name
-        )
+        simulator = OctaviaSimulator(self.load_balancer, self.__dict__['_store'], subnets, name)
+        return cast('Octavia', simulator)
 
     @property
     def described_regions(self) -> Mapping[str, Region]:

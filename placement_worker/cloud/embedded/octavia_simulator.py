@@ -17,19 +17,20 @@ description of the cloud can inject faults::
 
 import contextlib
 import fcntl
+import functools
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Protocol, TypeVar
+from typing import Annotated, Any, Literal, Protocol, TypeVar, get_args
 
 import msgspec
 from msgspec import Meta, Struct
 from typing_extensions import override
 
 from placement_worker.cloud.embedded.state_machine import StateMachine
-from placement_worker.cloud.ports import ApiError, Kind, Octavia, Resource, collection, in_octavia
+from placement_worker.cloud.ports import ApiError, ObjectKind, collection, in_octavia
 
 T = TypeVar('T')
 # Those of octavia_lib/common/constants.py in octavia-lib 3.12.
@@ -38,6 +39,7 @@ Call = Literal[
     'find', 'show', 'create', 'delete', 'members', 'create_member', 'update_members',
     'delete_member', 'any',
 ]  # fmt: skip
+_OF_A_KIND = ('find', 'show', 'create', 'delete')  # the other calls are about members
 _METHODS = {
     'create': 'POST',
     'delete': 'DELETE',
@@ -67,7 +69,7 @@ class Fault(Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     call: Call = 'any'
-    kind: Kind | None = None
+    kind: ObjectKind | None = None
     status: Annotated[int, Meta(ge=0, le=599)] = 500
     done: bool = False
     becomes: Literal['ERROR'] | None = None
@@ -138,7 +140,9 @@ class FileStore(Store):
                 new.replace(self._path)
 
 
-class OctaviaSimulator(Octavia):
+class OctaviaSimulator:
+    """An `Octavia`; the state machine makes its calls, on the region's objects in the store."""
+
     def __init__(
         self,
         settings: Settings = Settings(),  # noqa: B008  # frozen
@@ -158,77 +162,42 @@ class OctaviaSimulator(Octavia):
         self._region = region or ''
         self._now = now
 
-    @override
-    def find(self, kind: Kind, **filters: Any) -> list[Resource]:
-        return self._call(
-            'find', kind, lambda state: [item for item in state.all(kind) if _fits(item, filters)]
-        )
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name not in get_args(Call):
+            raise AttributeError(name)
+        return functools.partial(self._call, name)
 
-    @override
-    def show(self, kind: Kind, object_id: str) -> Resource:
-        offered = {
-            'flavor': self._settings.flavors,
-            'availability_zone': self._settings.availability_zones,
-        }.get(kind)
-        if offered is None:
-            return self._call('show', kind, lambda state: state.get(kind, object_id), object_id)
-        return self._call('show', kind, lambda _: _offered(kind, object_id, offered), object_id)
-
-    @override
-    def create(self, kind: Kind, body: Resource) -> Resource:
-        return self._call('create', kind, lambda state: state.create(kind, body, self._subnets))
-
-    @override
-    def delete(self, kind: Kind, object_id: str, *, cascade: bool = False) -> None:
-        self._call(
-            'delete', kind, lambda state: state.delete(kind, object_id, cascade=cascade), object_id
-        )
-
-    @override
-    def members(self, pool_id: str) -> list[Resource]:
-        probed = self._settings.member_status
-        return self._call('members', None, lambda state: state.members(pool_id, probed), pool_id)
-
-    @override
-    def create_member(self, pool_id: str, member: Resource) -> Resource:
-        return self._call(
-            'create_member', None, lambda state: state.create_member(pool_id, member), pool_id
-        )
-
-    @override
-    def update_members(
-        self, pool_id: str, members: Sequence[Resource], *, additive_only: bool
-    ) -> None:
-        def act(state: StateMachine) -> None:
-            state.update_members(pool_id, members, additive_only=additive_only)
-
-        self._call('update_members', None, act, pool_id)
-
-    @override
-    def delete_member(self, pool_id: str, member_id: str) -> None:
-        ids = pool_id, member_id
-        self._call('delete_member', None, lambda state: state.delete_member(*ids), *ids)
-
-    def _call(
-        self, call: Call, kind: Kind | None, act: Callable[[StateMachine], T], *ids: str
-    ) -> T:
-        """Make a call, or fail if a fault applies to it; members have no kind."""
+    def _call(self, name: str, /, *arguments: Any, **options: Any) -> Any:
+        kind, *ids = arguments if name in _OF_A_KIND else (None, *arguments)
+        settings = self._settings
         with self._store.changing() as state:
             machine = StateMachine(
-                state.setdefault(self._region, {}), self._now(), self._settings.pending_s
+                state.setdefault(self._region, {}),
+                self._now(),
+                settings.pending_s,
+                subnets=self._subnets,
+                offered={
+                    'flavor': settings.flavors,
+                    'availability_zone': settings.availability_zones,
+                },
+                member_status=settings.member_status,
             )
-            fault = self._fault(machine.data.setdefault('faults', {}), call, kind)
+            fault = self._fault(machine.data.setdefault('faults', {}), name, kind)
+            act = functools.partial(getattr(machine, name), *arguments, **options)
             try:
                 return _faulty(fault, machine, act)
             except ApiError as exc:
                 error = exc
-        path = collection(kind, *ids) if kind else '/'.join(('pools', ids[0], 'members', *ids[1:]))
+        object_id, *others = [value for value in ids if isinstance(value, str)] or ['']
+        path = collection(kind or 'pool', object_id) + '/members' * (kind is None)
         # Inside the block this would discard the changes of the call.
         raise ApiError(
-            in_octavia(_METHODS.get(call, 'GET'), path, error), error.status, error.retry_after_s
+            in_octavia(_METHODS.get(name, 'GET'), '/'.join((path, *others)), error),
+            error.status,
+            error.retry_after_s,
         )
 
-    def _fault(self, seen: dict[str, int], call: Call, kind: Kind | None) -> Fault | None:
+    def _fault(self, seen: dict[str, int], call: str, kind: ObjectKind | None) -> Fault | None:
         """Return the first fault that applies, and count the call for each matching fault."""
         chosen = []
         for number, fault in enumerate(self._settings.fail):
@@ -240,29 +209,14 @@ class OctaviaSimulator(Octavia):
         return chosen[0] if chosen else None
 
 
-def _faulty(fault: Fault | None, machine: StateMachine, act: Callable[[StateMachine], T]) -> T:
+def _faulty(fault: Fault | None, machine: StateMachine, act: Callable[[], T]) -> T:
     if fault is None:
-        return act(machine)
+        return act()
     if fault.becomes is not None:
-        result = act(machine)
+        result = act()
         machine.fail_pending_changes()
         return result
     if fault.done:
-        act(machine)
+        act()
     message = fault.message or _MESSAGES.get(fault.status, f'Fault {fault.status}')
     raise ApiError(message, fault.status or None, fault.retry_after_s)
-
-
-def _offered(kind: Kind, name: str, offered: Sequence[str]) -> Resource:
-    if name not in offered:
-        raise ApiError(f'{kind} {name} not found.', 404)
-    return {'id': name, 'name': name}
-
-
-def _fits(resource: Resource, filters: Mapping[str, Any]) -> bool:
-    return all(
-        set(wanted) <= set(resource.get(key) or ())
-        if isinstance(wanted, list)
-        else resource.get(key) == wanted
-        for key, wanted in filters.items()
-    )

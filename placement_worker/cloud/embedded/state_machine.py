@@ -14,20 +14,21 @@ from functools import partial
 from typing import Any
 
 from placement_worker.cloud import spec_rules
-from placement_worker.cloud.ports import ApiError, Kind, Resource
+from placement_worker.cloud.ports import ApiError, ObjectKind, Resource
 
-KINDS: tuple[Kind, ...] = ('loadbalancer', 'listener', 'pool', 'healthmonitor')
+KINDS: tuple[ObjectKind, ...] = ('loadbalancer', 'listener', 'pool', 'healthmonitor')
 _NAMES = {
     'loadbalancer': 'Load Balancer',
     'listener': 'Listener',
     'pool': 'Pool',
     'healthmonitor': 'Health Monitor',
 }
-_LISTED_CHILDREN: tuple[Kind, ...] = ('listener', 'pool')  # those that a load balancer lists
+_LISTED_CHILDREN: tuple[ObjectKind, ...] = ('listener', 'pool')  # those that a load balancer lists
 # The keys of a request body that contain children.
 _CHILD_KEYS = ('listeners', 'pools', 'default_pool', 'members', 'healthmonitor')
 # An id depends only on a serial number, so equal calls give equal ids.
 _ID_NAMESPACE = uuid.UUID('b0a5f5bc-6a33-4f63-9c4b-6a8e2f6d0c11')
+_NOTHING: Mapping[str, Any] = {}
 _VIP_WITHOUT_SUBNET = '198.51.100.1'
 
 
@@ -39,9 +40,26 @@ class StateMachine:
         change it in place.
     """
 
-    def __init__(self, data: dict[str, Any], now: float, pending_s: float) -> None:
-        """Finish the changes that are no longer pending `now` (seconds since 1970)."""
+    def __init__(
+        self,
+        data: dict[str, Any],
+        now: float,
+        pending_s: float,
+        *,
+        subnets: Mapping[str, str | None] | None = None,
+        offered: Mapping[str, Sequence[str]] = _NOTHING,
+        member_status: Mapping[str, str] = _NOTHING,
+    ) -> None:
+        """Finish the changes that are no longer pending `now` (seconds since 1970).
+
+        :param subnets: id -> CIDR of the existing subnets; None accepts any subnet.
+        :param offered: the names of flavors and availability zones, by kind.
+        :param member_status: the results of health monitors: address -> status.
+        """
         self.data = data
+        self._subnets = subnets
+        self._offered = offered
+        self._member_status = member_status
         for part in (*KINDS, 'members'):
             data.setdefault(part, {})
         self._now = now
@@ -51,24 +69,27 @@ class StateMachine:
                 del data['pending'][lb_id]
                 self._finish(lb_id, pending['then'])
 
-    def all(self, kind: Kind) -> list[Resource]:
-        return [self._as_resource(kind, stored) for stored in self._all_stored(kind)]
+    def find(self, kind: ObjectKind, **filters: Any) -> list[Resource]:
+        resources = [self._as_resource(kind, stored) for stored in self._all_stored(kind)]
+        return [resource for resource in resources if _fits(resource, filters)]
 
-    def get(self, kind: Kind, object_id: str) -> Resource:
-        return self._as_resource(kind, self._stored(kind, object_id))
+    def show(self, kind: ObjectKind, object_id: str) -> Resource:
+        if kind not in self._offered:
+            return self._as_resource(kind, self._stored(kind, object_id))
+        if object_id not in self._offered[kind]:
+            raise ApiError(f'{kind} {object_id} not found.', 404)
+        return {'id': object_id, 'name': object_id}
 
-    def create(
-        self, kind: Kind, body: Resource, subnets: Mapping[str, str | None] | None
-    ) -> Resource:
+    def create(self, kind: ObjectKind, body: Resource) -> Resource:
         if kind == 'loadbalancer':
-            return self._create_load_balancer(body, subnets)
+            return self._create_load_balancer(body)
         lb_id = self._load_balancer_id(kind, body)
         self._check_active(lb_id)
         created = self._add(kind, lb_id, body)
         self._change(lb_id)
         return self._as_resource(kind, created)
 
-    def delete(self, kind: Kind, object_id: str, *, cascade: bool) -> None:
+    def delete(self, kind: ObjectKind, object_id: str, *, cascade: bool = False) -> None:
         stored = self._stored(kind, object_id)
         if kind != 'loadbalancer':
             self._change(stored['lb'])
@@ -82,13 +103,9 @@ class StateMachine:
         stored['provisioning_status'] = 'PENDING_DELETE'
         self._pend(object_id, 'DELETED')
 
-    def members(self, pool_id: str, probed: Mapping[str, str]) -> list[Resource]:
-        """Return the members of a pool.
-
-        :param probed: the results of its health monitor, if it has one: address -> status.
-        """
+    def members(self, pool_id: str) -> list[Resource]:
         pool, members = self._pool(pool_id)
-        results = None if pool.get('healthmonitor_id') is None else probed
+        results = None if pool.get('healthmonitor_id') is None else self._member_status
         return [
             {**member, 'operating_status': _operating_status(member, results)}
             for member in members.values()
@@ -136,10 +153,8 @@ class StateMachine:
     def _pool(self, pool_id: str) -> tuple[Resource, dict[str, Resource]]:
         return self._stored('pool', pool_id), self._members(pool_id)
 
-    def _create_load_balancer(
-        self, body: Resource, subnets: Mapping[str, str | None] | None
-    ) -> Resource:
-        subnet_id = body.get('vip_subnet_id')
+    def _create_load_balancer(self, body: Resource) -> Resource:
+        subnet_id, subnets = body.get('vip_subnet_id'), self._subnets
         if subnets is not None and subnet_id is not None and subnet_id not in subnets:
             raise ApiError(f'Subnet {subnet_id} not found.', 400)
         cidr = (subnets or {}).get(subnet_id or '')
@@ -163,7 +178,7 @@ class StateMachine:
                 self._add('pool', stored['id'], {**pool, 'listener_id': added['id']})
         return self._as_resource('loadbalancer', stored)
 
-    def _add(self, kind: Kind, lb_id: str, body: Resource) -> Resource:
+    def _add(self, kind: ObjectKind, lb_id: str, body: Resource) -> Resource:
         if kind == 'listener':
             return self._add_listener(lb_id, body)
         if kind == 'healthmonitor':
@@ -231,24 +246,24 @@ class StateMachine:
     def _serial(self) -> int:
         return int(self.data.get('serial', 0))
 
-    def _stored(self, kind: Kind, object_id: str) -> Resource:
+    def _stored(self, kind: ObjectKind, object_id: str) -> Resource:
         try:
             stored: Resource = self.data[kind][object_id]
         except KeyError:
             raise ApiError(f'{_NAMES.get(kind, kind)} {object_id} not found.', 404) from None
         return stored
 
-    def _all_stored(self, kind: Kind) -> list[Resource]:
+    def _all_stored(self, kind: ObjectKind) -> list[Resource]:
         return list(self.data.get(kind, {}).values())
 
     def _members(self, pool_id: str) -> dict[str, Resource]:
         members: dict[str, Resource] = self.data['members'].setdefault(pool_id, {})
         return members
 
-    def _children(self, kind: Kind, lb_id: str) -> list[Resource]:
+    def _children(self, kind: ObjectKind, lb_id: str) -> list[Resource]:
         return [stored for stored in self._all_stored(kind) if stored['lb'] == lb_id]
 
-    def _put(self, kind: Kind, body: Resource, **more: Any) -> Resource:
+    def _put(self, kind: ObjectKind, body: Resource, **more: Any) -> Resource:
         own = {key: value for key, value in body.items() if key not in _CHILD_KEYS}
         stored = {**own, **more, 'id': self._new_id(), 'provisioning_status': 'PENDING_CREATE'}
         self.data[kind][stored['id']] = stored
@@ -259,7 +274,7 @@ class StateMachine:
         member = members[status['id']] = {**_with_defaults(body), **status}
         return member
 
-    def _load_balancer_id(self, kind: Kind, body: Resource) -> str:
+    def _load_balancer_id(self, kind: ObjectKind, body: Resource) -> str:
         if kind == 'healthmonitor':
             return str(self._stored('pool', body['pool_id'])['lb'])
         if body.get('listener_id'):
@@ -284,7 +299,7 @@ class StateMachine:
             if pool.get('healthmonitor_id') not in self.data['healthmonitor']:
                 pool['healthmonitor_id'] = None
 
-    def _as_resource(self, kind: Kind, stored: Resource) -> Resource:
+    def _as_resource(self, kind: ObjectKind, stored: Resource) -> Resource:
         """Return an object as the API shows it; a load balancer includes ids of its children."""
         resource = {key: value for key, value in stored.items() if key != 'lb'}
         for child in _LISTED_CHILDREN if kind == 'loadbalancer' else ():
@@ -312,6 +327,15 @@ def _raise_refusal(refusal: Callable[..., str | None], *values: str | None) -> N
     reason = refusal(*values) if all(values) else None
     if reason is not None:
         raise ApiError(reason, 400)
+
+
+def _fits(resource: Resource, filters: Mapping[str, Any]) -> bool:
+    return all(
+        set(wanted) <= set(resource.get(key) or ())
+        if isinstance(wanted, list)
+        else resource.get(key) == wanted
+        for key, wanted in filters.items()
+    )
 
 
 def _member_key(member: Mapping[str, Any]) -> tuple[str, int]:

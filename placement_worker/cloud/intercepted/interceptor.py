@@ -5,21 +5,29 @@ each call without its credentials, so nothing that it reports or records contain
 """
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 from typing_extensions import override
 
 from placement_worker.cloud import ports
-from placement_worker.cloud.ports import ApiError, Kind, Network, Resource, Subnet
-from placement_worker.contract.model import Credentials, ServerDetails
+from placement_worker.cloud.ports import ApiError
+from placement_worker.contract.model import Credentials
 from placement_worker.errors import ServiceFailed
 from placement_worker.events.types import CloudCalled, Listener
 
 T = TypeVar('T')
-_LOAD_BALANCER = 'load-balancer'
+# The services that respond to the methods of `ports.Cloud`; its properties need no request.
+_SERVICES = {
+    'zones': 'compute',
+    'regions': 'identity',
+    'servers': 'compute',
+    'subnet': 'network',
+    'network': 'network',
+}
+_PROPERTIES = ('home_region', 'load_balancer_region')
 _OF_SEVERAL_KINDS = ('find', 'show', 'create', 'delete')
 LOG_IN = 'acting_for'  # logs in to Keystone with the trust of a cluster's owner
 
@@ -56,109 +64,54 @@ class InterceptedClouds(ports.Clouds):
     def acting_for(self, credentials: Credentials, project: str | None) -> ports.Cloud:
         call = Call('identity', LOG_IN, LOG_IN, [project])
         cloud = _opened(self._hook, call, lambda: self._clouds.acting_for(credentials, project))
-        return InterceptedCloud(cloud, self._hook)
+        return cast('ports.Cloud', _InterceptedCloud(cloud, self._hook))
 
     @override
     def acting_as_service(self) -> ports.Cloud:
-        return InterceptedCloud(self._clouds.acting_as_service(), self._hook)
+        return cast('ports.Cloud', _InterceptedCloud(self._clouds.acting_as_service(), self._hook))
 
 
-class InterceptedCloud(ports.Cloud):
+class _InterceptedCloud:
+    """A `Cloud`: whatever is read or called on it passes through the hook under its name."""
+
     def __init__(self, cloud: ports.Cloud, hook: Hook) -> None:
         self._cloud = cloud
         self._hook = hook
 
-    @property
-    @override
-    def home_region(self) -> str | None:
-        return self._call(None, 'home_region', lambda: self._cloud.home_region)
+    def __getattr__(self, name: str) -> Any:
+        if name in _PROPERTIES:
+            return self._hook(Call(None, name, name, ()), lambda: getattr(self._cloud, name))
+        return partial(self._call, name)
 
-    @property
-    @override
-    def load_balancer_region(self) -> str | None:
-        return self._call(None, 'load_balancer_region', lambda: self._cloud.load_balancer_region)
-
-    @override
-    def zones(self, region: str | None) -> Mapping[str, bool]:
-        return self._call('compute', 'zones', self._cloud.zones, region)
-
-    @override
-    def regions(self) -> Collection[str]:
-        return self._call('identity', 'regions', self._cloud.regions)
-
-    @override
-    def servers(
-        self, region: str | None, server_ids: Collection[str]
-    ) -> Mapping[str, ServerDetails]:
-        return self._call('compute', 'servers', self._cloud.servers, region, list(server_ids))
-
-    @override
-    def subnet(self, region: str | None, name_or_id: str) -> Subnet | None:
-        return self._call('network', 'subnet', self._cloud.subnet, region, name_or_id)
-
-    @override
-    def network(self, region: str | None, name_or_id: str) -> Network | None:
-        return self._call('network', 'network', self._cloud.network, region, name_or_id)
-
-    @override
     def octavia(self, region: str | None) -> ports.Octavia:
         call = Call(None, 'octavia', 'octavia', [region])
         octavia = _opened(self._hook, call, lambda: self._cloud.octavia(region))
-        return InterceptedOctavia(octavia, region, self._hook)
+        return cast('ports.Octavia', _InterceptedOctavia(octavia, region, self._hook))
 
-    def _call(self, service: str | None, method: str, make: Callable[..., T], *arguments: Any) -> T:
-        return self._hook(Call(service, method, method, arguments), lambda: make(*arguments))
+    def _call(self, name: str, /, *arguments: Any) -> Any:
+        call = Call(_SERVICES[name], name, name, arguments)
+        return self._hook(call, partial(getattr(self._cloud, name), *arguments))
 
 
-class InterceptedOctavia(ports.Octavia):
+class _InterceptedOctavia:
+    """An `Octavia`: each method that is called on it passes through the hook under its name."""
+
     def __init__(self, octavia: ports.Octavia, region: str | None, hook: Hook) -> None:
         self._octavia = octavia
         self._region = region
         self._hook = hook
 
-    @override
-    def find(self, kind: Kind, **filters: Any) -> list[Resource]:
-        return self._call('find', partial(self._octavia.find, kind, **filters), kind, filters)
+    def __getattr__(self, name: str) -> Any:
+        return partial(self._call, name)
 
-    @override
-    def show(self, kind: Kind, object_id: str) -> Resource:
-        return self._call('show', partial(self._octavia.show, kind, object_id), kind, object_id)
-
-    @override
-    def create(self, kind: Kind, body: Resource) -> Resource:
-        return self._call('create', partial(self._octavia.create, kind, body), kind, body)
-
-    @override
-    def delete(self, kind: Kind, object_id: str, *, cascade: bool = False) -> None:
-        make = partial(self._octavia.delete, kind, object_id, cascade=cascade)
-        self._call('delete', make, kind, object_id, cascade)
-
-    @override
-    def members(self, pool_id: str) -> list[Resource]:
-        return self._call('members', partial(self._octavia.members, pool_id), pool_id)
-
-    @override
-    def create_member(self, pool_id: str, member: Resource) -> Resource:
-        make = partial(self._octavia.create_member, pool_id, member)
-        return self._call('create_member', make, pool_id, member)
-
-    @override
-    def update_members(
-        self, pool_id: str, members: Sequence[Resource], *, additive_only: bool
-    ) -> None:
-        make = partial(self._octavia.update_members, pool_id, members, additive_only=additive_only)
-        self._call('update_members', make, pool_id, list(members), additive_only)
-
-    @override
-    def delete_member(self, pool_id: str, member_id: str) -> None:
-        make = partial(self._octavia.delete_member, pool_id, member_id)
-        self._call('delete_member', make, pool_id, member_id)
-
-    def _call(self, method: str, make: Callable[[], T], *arguments: Any) -> T:
+    def _call(self, name: str, /, *arguments: Any, **options: Any) -> Any:
         # A method that serves several kinds is a call per kind for operators.
-        operation = f'{method}_{arguments[0]}' if method in _OF_SEVERAL_KINDS else method
-        region_first = [self._region, *arguments]
-        return self._hook(Call(_LOAD_BALANCER, operation, f'octavia.{method}', region_first), make)
+        operation = f'{name}_{arguments[0]}' if name in _OF_SEVERAL_KINDS else name
+        named = [options] if name == 'find' else options.values()  # a listing has any filters
+        call = Call(
+            'load-balancer', operation, f'octavia.{name}', [self._region, *arguments, *named]
+        )
+        return self._hook(call, partial(getattr(self._octavia, name), *arguments, **options))
 
 
 def _opened(hook: Hook, call: Call, open_: Callable[[], T]) -> T:

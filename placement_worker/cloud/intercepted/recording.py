@@ -67,7 +67,7 @@ class Recording(Hook):
 
     @override
     def __call__(self, call: Call, make: Callable[[], T], /) -> T:
-        arguments = list(call.arguments)
+        arguments = list(map(_ordered, call.arguments))
         try:
             answer = _ordered(make())
         except (Rejected, ApiError) as exc:
@@ -111,12 +111,12 @@ def replayed_clouds(answers: Iterable[Answer]) -> InterceptedClouds:
 
 
 def _key(method: str, arguments: Any) -> str:
-    return json.dumps([method, *arguments], sort_keys=True)
+    return json.dumps([method, *map(_ordered, arguments)], sort_keys=True)
 
 
-def _ordered(answer: T) -> T:
-    """Return a set in the order in which a replay returns it; return anything else unchanged."""
-    return cast('T', sorted(answer)) if isinstance(answer, AbstractSet) else answer
+def _ordered(value: T) -> T:
+    """Return a set in the order of its record; return anything else unchanged."""
+    return cast('T', sorted(value)) if isinstance(value, AbstractSet) else value
 
 
 def _failure(exc: Rejected | ApiError) -> Failure:

@@ -12,13 +12,23 @@ from typing_extensions import override
 
 from placement_worker.cloud.openstack import error_translation
 from placement_worker.cloud.openstack.sessions import Session
-from placement_worker.cloud.ports import ApiError, Kind, Octavia, Resource, collection, in_octavia
+from placement_worker.cloud.ports import (
+    ApiError,
+    ObjectKind,
+    Octavia,
+    Resource,
+    collection,
+    in_octavia,
+)
 from placement_worker.errors import ServiceFailed, ServiceRefused
 
 _UNAUTHORIZED = 401
 _STATUS = 'provisioning_status'
 # Kinds whose name in the methods of openstacksdk differs from the name in the API.
-_SDK_NAMES: dict[Kind, str] = {'loadbalancer': 'load_balancer', 'healthmonitor': 'health_monitor'}
+_SDK_NAMES: dict[ObjectKind, str] = {
+    'loadbalancer': 'load_balancer',
+    'healthmonitor': 'health_monitor',
+}
 _STATELESS = ('flavor', 'availability_zone')
 
 
@@ -32,7 +42,7 @@ class OctaviaApi(Octavia):
         self._url = url  # for error messages
 
     @override
-    def find(self, kind: Kind, **filters: Any) -> list[Resource]:
+    def find(self, kind: ObjectKind, **filters: Any) -> list[Resource]:
         # The listings of openstacksdk drop filters that they do not know, such as loadbalancer_id
         # of a listener, and would return objects of other load balancers.
         path, key = collection(kind), f'{kind}s'
@@ -40,7 +50,9 @@ class OctaviaApi(Octavia):
         params = filters
         with self._proxy('GET', path) as proxy:
             while True:
-                page = _decoded(proxy.get(f'/lbaas/{path}', params=params))
+                response = proxy.get(f'/lbaas/{path}', params=params)
+                exceptions.raise_from_response(response)
+                page = response.json()
                 listed += page[key]
                 links = page.get(f'{key}_links', ())
                 if not page[key] or not any(link['rel'] == 'next' for link in links):
@@ -48,18 +60,18 @@ class OctaviaApi(Octavia):
                 params = {**filters, 'marker': page[key][-1]['id']}
 
     @override
-    def show(self, kind: Kind, object_id: str) -> Resource:
+    def show(self, kind: ObjectKind, object_id: str) -> Resource:
         with self._proxy('GET', collection(kind, object_id)) as proxy:
             resource = getattr(proxy, f'get_{_SDK_NAMES.get(kind, kind)}')(object_id)
             return _plain(resource, 'name' if kind in _STATELESS else _STATUS)
 
     @override
-    def create(self, kind: Kind, body: Resource) -> Resource:
+    def create(self, kind: ObjectKind, body: Resource) -> Resource:
         with self._proxy('POST', collection(kind)) as proxy:
             return _plain(getattr(proxy, f'create_{_SDK_NAMES.get(kind, kind)}')(**body))
 
     @override
-    def delete(self, kind: Kind, object_id: str, *, cascade: bool = False) -> None:
+    def delete(self, kind: ObjectKind, object_id: str, *, cascade: bool = False) -> None:
         options = {'cascade': cascade} if kind == 'loadbalancer' else {}
         with self._proxy('DELETE', collection(kind, object_id)) as proxy:
             getattr(proxy, f'delete_{_SDK_NAMES.get(kind, kind)}')(
@@ -118,11 +130,6 @@ class OctaviaApi(Octavia):
             proxy = Connection(config=region).load_balancer
             self._session.load_balancers[self._region] = proxy
         return proxy
-
-
-def _decoded(response: Any) -> Any:
-    exceptions.raise_from_response(response)
-    return response.json()
 
 
 def _plain(resource: Any, key: str = _STATUS) -> Resource:

@@ -5,12 +5,11 @@ progress, but each one has its own trust and its own time budget. A shared looku
 trust or the time of another check is therefore repeated.
 """
 
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping
 from functools import partial
-from typing import Generic, Protocol, TypeVar
-from uuid import UUID
+from typing import Generic, TypeVar
 
-from msgspec import Struct, field
+from msgspec import Struct
 from typing_extensions import override
 
 from placement_worker.cloud import time_budget
@@ -21,25 +20,16 @@ from placement_worker.contract.model import Credentials, ServerDetails
 from placement_worker.errors import CredentialsRefused, InvalidInput, ServiceFailed, ServiceRefused
 
 T = TypeVar('T')
-R_co = TypeVar('R_co', covariant=True)
 _PAGE = 1000  # servers per page; Nova returns fewer if its max_limit is lower
 
 
-class _Response(Struct, frozen=True, gc=False):
-    """The base of responses: the decoder ignores all fields that a subclass does not declare."""
-
-
-class _ZoneState(_Response, frozen=True):
+class _ZoneState(Struct, frozen=True):
     available: bool  # whether one of its hosts is up
 
 
-class _Zone(_Response, frozen=True, rename='camel'):
+class _Zone(Struct, frozen=True, rename='camel'):
     zone_name: str
     zone_state: _ZoneState
-
-
-class _Zones(_Response, frozen=True):
-    zones: list[_Zone] = field(name='availabilityZoneInfo')
 
 
 class _Server(ServerDetails, frozen=True, kw_only=True):
@@ -51,42 +41,16 @@ class _Server(ServerDetails, frozen=True, kw_only=True):
         return bool(self.availability_zone and self.addresses)
 
 
-class _Link(_Response, frozen=True):
-    rel: str
-
-
-class _Servers(_Response, frozen=True):
-    servers: list[_Server]
-    links: list[_Link] = field(name='servers_links', default_factory=list)
-
-
-class _Region(_Response, frozen=True):
+class _Region(Struct, frozen=True):
     id: str
 
 
-class _Regions(_Response, frozen=True):
-    regions: list[_Region]
-
-
-class _Networks(_Response, frozen=True):
-    rows: list[Network] = field(name='networks')
-
-
-class _Subnet(_Response, frozen=True):
+class _Subnet(Struct, frozen=True):
     id: str
     name: str
     network_id: str
     ip_version: int
     cidr: str | None = None
-
-
-class _Subnets(_Response, frozen=True):
-    rows: list[_Subnet] = field(name='subnets')
-
-
-class _Rows(Protocol[R_co]):
-    @property
-    def rows(self) -> Sequence[R_co]: ...
 
 
 class OpenStackClouds(Clouds):
@@ -195,7 +159,7 @@ class ProjectCloud(Cloud):
 
     @override
     def subnet(self, region: str | None, name_or_id: str) -> Subnet | None:
-        row = self._find(region, 'subnets', _Subnets, name_or_id)
+        row = self._find(region, 'subnets', list[_Subnet], name_or_id)
         network = self.network(region, row.network_id) if row else None
         if row is None or network is None:
             return None
@@ -203,7 +167,7 @@ class ProjectCloud(Cloud):
 
     @override
     def network(self, region: str | None, name_or_id: str) -> Network | None:
-        return self._find(region, 'networks', _Networks, name_or_id)
+        return self._find(region, 'networks', list[Network], name_or_id)
 
     @override
     def octavia(self, region: str | None) -> Octavia:
@@ -249,14 +213,20 @@ class ProjectCloud(Cloud):
     def _list_regions(self) -> frozenset[str]:
         service = Service.lets('Identity', None, 'list regions')
         url = f'{self._session.identity_endpoint}/regions'
-        return frozenset(region.id for region in self._session.read(service, url, _Regions).regions)
+        regions, _ = self._session.read_page(service, url, 'regions', list[_Region])
+        return frozenset(region.id for region in regions)
 
     def _list_zones(self, region: str | None) -> dict[str, bool]:
         base = self._session.endpoint('compute', region)
         if base is None:
             return {}
-        reply = self._session.read(self._compute(region), f'{base}/os-availability-zone', _Zones)
-        return {zone.zone_name: zone.zone_state.available for zone in reply.zones}
+        zones, _ = self._session.read_page(
+            self._compute(region),
+            f'{base}/os-availability-zone',
+            'availabilityZoneInfo',
+            list[_Zone],
+        )
+        return {zone.zone_name: zone.zone_state.available for zone in zones}
 
     def _list_servers(self, region: str | None, wanted: frozenset[str]) -> dict[str, _Server]:
         """List servers, the newest first, up to the page that contains the last wanted one."""
@@ -269,23 +239,23 @@ class ProjectCloud(Cloud):
             params |= {'all_tenants': '1', 'project_id': self._project}
         seen: dict[str, _Server] = {}
         while True:
-            url = f'{base}/servers/detail'
-            page = self._session.read(self._compute(region), url, _Servers, params)
-            news = {server.id: server for server in page.servers if server.id not in seen}
+            servers, has_more = self._session.read_page(
+                self._compute(region), f'{base}/servers/detail', 'servers', list[_Server], params
+            )
+            news = {server.id: server for server in servers if server.id not in seen}
             seen.update(news)
-            has_more = any(link.rel == 'next' for link in page.links)
             if not (news and has_more) or seen.keys() >= wanted:
                 return seen
-            params['marker'] = page.servers[-1].id
+            params['marker'] = servers[-1].id
 
     def _compute(self, region: str | None) -> Service:
         name = self._session.region_name(region)
         return Service.lets('Compute', name, 'list availability zones and servers')
 
     def _find(
-        self, region: str | None, collection: str, rows_type: type[_Rows[T]], name_or_id: str
+        self, region: str | None, collection: str, rows_type: type[list[T]], name_or_id: str
     ) -> T | None:
-        rows: Sequence[T] = []
+        rows: list[T] = []
         name = self._session.region_name(region)
         service = Service.lets('Network', name, 'list networks and subnets')
         with self._lookup_budget.spending():
@@ -293,8 +263,11 @@ class ProjectCloud(Cloud):
             if base is None:
                 return None
             url = f'{base.removesuffix("/v2.0")}/v2.0/{collection}'
-            for key in ('id', 'name') if _is_id(name_or_id) else ('name', 'id'):
-                rows = rows or self._session.read(service, url, rows_type, {key: name_or_id}).rows
+            for key in ('id', 'name'):
+                if not rows:
+                    rows, _ = self._session.read_page(
+                        service, url, collection, rows_type, {key: name_or_id}
+                    )
         if len(rows) > 1:
             raise InvalidInput(
                 f'{len(rows)} {collection} have the name `{name_or_id}`{service.where}: '
@@ -313,11 +286,3 @@ class _Call(Generic[T]):
     def __call__(self) -> T:
         self.was_made = True
         return self._lookup()
-
-
-def _is_id(text: str) -> bool:
-    try:
-        UUID(text)
-    except ValueError:
-        return False
-    return True

@@ -18,16 +18,15 @@ from placement_worker.cloud import time_budget
 from placement_worker.cloud.ports import ApiError
 from placement_worker.cloud.time_budget import (
     TimeBudget,
+    growing_wait,
     is_transient,
-    stop_before_budget_end,
-    wait_growing,
-    wait_retry_after,
+    stop_before_end,
 )
 from placement_worker.errors import OutOfTime, ServiceFailed, ServiceRefused
 from placement_worker.formats.text import counted
 
 T = TypeVar('T')
-_WAIT = wait_retry_after(wait_growing(0.25, 5, random.Random()))  # noqa: S311  # jitter only
+_WAIT = growing_wait(0.25, 5, random.Random())  # noqa: S311  # jitter only
 _NOT_AN_API = (
     'the endpoint in the catalog leads to this service; openstack catalog list shows the endpoints'
 )
@@ -113,8 +112,7 @@ class RetryPolicy:
         retrying = tenacity.Retrying(
             retry=tenacity.retry_if_exception(is_transient),
             wait=_WAIT,
-            stop=tenacity.stop_after_attempt(self.max_attempts)
-            | stop_before_budget_end(TimeBudget(left_s, time.monotonic)),
+            stop=stop_before_end(TimeBudget(left_s, time.monotonic), self.max_attempts),
             sleep=self.sleep,
             reraise=True,
         )

@@ -5,15 +5,15 @@ and many threads notice it at once: they must get one new token together, and no
 the new one. Neither a trust id nor a token may reach a log or an error.
 """
 
+import functools
 import logging
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from http import HTTPStatus
 from typing import Any, TypeVar
 
+import msgspec
 from keystoneauth1 import session as keystone
 from keystoneauth1.access import AccessInfo
 from keystoneauth1.discover import EndpointData
@@ -102,7 +102,7 @@ class Session(keystone.Session):
         :raises ServiceFailed: Keystone issues no token.
         """
         left_s = time_budget.left_s(self._shared.retry_policy.budget_s)
-        call = partial(self._shared.retry_policy.call, self._service, self._log_in)
+        call = functools.partial(self._shared.retry_policy.call, self._service, self._log_in)
         # A login that began before a token was discarded may return that token.
         key = ('token', self.trust_id, self._discarded)
         return self._shared.single_flight.do(key, call, wait_s=left_s)
@@ -153,12 +153,23 @@ class Session(keystone.Session):
         url = (self.plugin.auth_url or '').rstrip('/')
         return url if url.endswith('/v3') else f'{url}/v3'
 
-    def read(
-        self, service: Service, url: str, kind: type[T], params: Mapping[str, str] | None = None
-    ) -> T:
-        """Send a GET request and decode the response; raises as `RetryPolicy.call`."""
+    def read_page(
+        self,
+        service: Service,
+        url: str,
+        key: str,
+        rows: type[T],
+        params: Mapping[str, str] | None = None,
+    ) -> tuple[T, bool]:
+        """Send a GET request, and return the rows of the page and whether another page follows.
 
-        def request() -> T:
+        Raises as `RetryPolicy.call`.
+
+        :param key: that of the rows in the response; the key of the links is `{key}_links`.
+        :param rows: the type of the rows: a list.
+        """
+
+        def request() -> tuple[T, bool]:
             try:
                 response = self.get(
                     url,
@@ -167,7 +178,12 @@ class Session(keystone.Session):
                     headers={'Accept': 'application/json'},
                 )
                 if response.status_code < HTTPStatus.MULTIPLE_CHOICES:
-                    return decoder(kind).decode(response.content)
+                    page = decoder(dict[str, msgspec.Raw]).decode(response.content)
+                    if key not in page:
+                        raise ValueError(f'Object missing required field `{key}`')
+                    links = decoder(list[dict[str, str]]).decode(page.get(f'{key}_links', b'[]'))
+                    has_more = any(link['rel'] == 'next' for link in links)
+                    return decoder(rows).decode(page[key]), has_more
             except error_translation.LIBRARY_ERRORS as exc:
                 raise error_translation.translate(exc, url) from exc
             raise error_translation.from_response(response)
@@ -211,7 +227,7 @@ class Session(keystone.Session):
 
 
 class Sessions:
-    """The sessions of `max_sessions` recently used trusts and of the service user; thread-safe.
+    """The sessions of recently used trusts and of the service user (None); thread-safe.
 
     No connection is open before the first request, so a process may fork meanwhile.
     """
@@ -222,22 +238,14 @@ class Sessions:
         self.single_flight = SingleFlight()
         self.connections = http.session()
         self.discovered: dict[str, Any] = {}
-        self._access = access
-        self._max = max_sessions
+
+        def create(trust_id: str | None) -> Session:
+            return Session(trust_id, access, self)
+
+        self._of_trust = functools.lru_cache(max_sessions)(create)
+        self._of_service_user = functools.cache(create)
         self._lock = threading.Lock()
-        self._cache: OrderedDict[str | None, Session] = OrderedDict()
 
     def session_of(self, trust_id: str | None) -> Session:
-        """Return the session of a trust, or of the service user for None."""
-        with self._lock:
-            session = self._cache.get(trust_id)
-            if session is None:
-                session = self._cache[trust_id] = Session(trust_id, self._access, self)
-                self._drop_oldest()
-            self._cache.move_to_end(trust_id)
-            return session
-
-    def _drop_oldest(self) -> None:
-        trusts = [trust_id for trust_id in self._cache if trust_id is not None]
-        if len(trusts) > self._max:
-            del self._cache[trusts[0]]
+        with self._lock:  # concurrent checks of a new trust share one session
+            return (self._of_trust if trust_id else self._of_service_user)(trust_id)

@@ -12,7 +12,8 @@ from typing import Any
 
 import oslo_messaging
 from heat.common import exception, grouputils, short_id
-from heat.engine import constraints, environment, properties, resource
+from heat.engine import constraints, environment, resource
+from heat.engine.properties import Schema
 from heat.engine.resources.openstack.heat.autoscaling_group import AutoScalingResourceGroup
 from heat.engine.resources.template_resource import TemplateResource
 from heat.objects.stack import Stack
@@ -27,62 +28,54 @@ from placement_worker.engines.heat import plans, worker_choice, worker_client
 from placement_worker.engines.heat.worker_choice import WorkerChooser
 from placement_worker.errors import PlacementWorkerError
 
-PLACEMENT = 'placement'
-ZONES, DELETION = 'zones', 'deletion'
-NAME, WEIGHT = 'name', 'weight'
-CRITERIA = 'criteria'
+PLACEMENT, ZONES, NAME = 'placement', 'zones', 'name'
 OLDEST_FIRST = 'OLDEST_FIRST'
+NOT_EMPTY = constraints.Length(min=1)
 
-_ZONE = properties.Schema(
-    properties.Schema.MAP,
+_ZONE = Schema(
+    Schema.MAP,
     schema={
-        NAME: properties.Schema(
-            properties.Schema.STRING,
-            'Name of an availability zone.',
-            required=True,
-            constraints=[constraints.Length(min=1)],
+        NAME: Schema(
+            Schema.STRING, 'Name of an availability zone.', required=True, constraints=[NOT_EMPTY]
         ),
-        WEIGHT: properties.Schema(
-            properties.Schema.INTEGER,
+        'weight': Schema(
+            Schema.INTEGER,
             'Relative weight of the availability zone.',
             default=100,
             constraints=[constraints.Range(min=1)],
         ),
     },
 )
-_DELETION = properties.Schema(
-    properties.Schema.MAP,
+_DELETION = Schema(
+    Schema.MAP,
     'The choice of the members to remove.',
     schema={
-        CRITERIA: properties.Schema(
-            properties.Schema.STRING,
+        'criteria': Schema(
+            Schema.STRING,
             'Which members leave first. Failed and outdated members leave before them.',
             default=OLDEST_FIRST,
             constraints=[constraints.AllowedValues(['RANDOM', OLDEST_FIRST, 'YOUNGEST_FIRST'])],
         )
     },
-    default={CRITERIA: OLDEST_FIRST},
+    default={'criteria': OLDEST_FIRST},
 )
-
-_PLACEMENT_SCHEMA = properties.Schema(
-    properties.Schema.MAP,
+_PLACEMENT_SCHEMA = Schema(
+    Schema.MAP,
     'Availability zones of the members, and the choice of the members to remove. Existing '
     'members keep their zones.',
     required=True,
     update_allowed=True,
     schema={
-        ZONES: properties.Schema(
-            properties.Schema.LIST,
+        ZONES: Schema(
+            Schema.LIST,
             'Availability zones to choose from.',
             required=True,
             schema=_ZONE,
-            constraints=[constraints.Length(min=1)],
+            constraints=[NOT_EMPTY],
         ),
-        DELETION: _DELETION,
+        'deletion': _DELETION,
     },
 )
-
-
 HOT_VERSION = ('heat_template_version', '2015-04-30')
 FUNCTIONS = ('get_attr', 'get_resource')
 DATA = 'placement_worker'  # the key of the group's data in Heat's database
@@ -143,7 +136,7 @@ class PlacedAutoScalingGroup(AutoScalingResourceGroup):
         num_replace: int = 0,
         template_version: tuple[str, str] = HOT_VERSION,
     ) -> Any:
-        """Return the template of the nested stack; see `Plan`.
+        """Return the template of the nested stack; see `GroupPlan`.
 
         :source: `_create_template` in heat/engine/resources/openstack/heat/instance_group.py, of
             Heat 27, which passes no `customise` to `member_definitions`.
@@ -178,13 +171,8 @@ class PlacedAutoScalingGroup(AutoScalingResourceGroup):
         return nested
 
     def _rows(self) -> list[dict[str, Any]]:
-        identity = self.nested_identifier()
-        if identity is None:
-            return []
-        rows: list[dict[str, Any]] = self.rpc_client().list_stack_resources(
-            self.context, dict(identity)
-        )
-        return rows
+        identity, client = self.nested_identifier(), self.rpc_client()
+        return list(client.list_stack_resources(self.context, dict(identity))) if identity else []
 
     @contextmanager
     def _by_worker(self) -> Iterator[None]:
@@ -244,7 +232,6 @@ class PlacedAutoScalingGroup(AutoScalingResourceGroup):
         )
 
     def _validate_unit(self) -> None:
-        """Check that members can get a zone."""
         name = plans.ZONE_PROPERTY
         definition = self._get_resource_definition()
         if plans.has_zone(definition):
@@ -252,8 +239,7 @@ class PlacedAutoScalingGroup(AutoScalingResourceGroup):
                 message=f'{self.name}: remove {name} from the properties of the resource; the '
                 'zones of the members are in the property placement'
             )
-        nested = self.get_nested_parameters_stack()
-        (unit,) = nested.values()
+        (unit,) = self.get_nested_parameters_stack().values()
         if name not in unit.properties_schema:
             raise exception.StackValidationFailed(
                 message=f'{self.name}: {definition.resource_type} has no property {name}; add a '

@@ -17,7 +17,6 @@ FAILED = 'FAILED'
 # A resource that failed in one of these actions is always created again: `_needs_update` in
 # heat/engine/resource.py, of Heat 27.
 CREATED_AGAIN = ('CREATE', 'CHECK')
-_DEFAULT_WEIGHT = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,17 +89,16 @@ class Chooser(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class GroupPlan:
     """The next content of a group; `zones` has those of all members but the victims."""
 
-    victims: Collection[str]
     created: Sequence[str]
     zones: Mapping[str, str | None]
 
 
 def plan(
     members: Sequence[Member], size: int, chooser: Chooser, new_name: Callable[[], str]
-) -> Plan:
+) -> GroupPlan:
     """Return the plan that brings a group to a size.
 
     Existing members keep their zones, except those that Heat creates again. A group that has the
@@ -113,7 +111,7 @@ def plan(
     to_place = [*(member.name for member in remaining if member.needs_zone), *created]
     zones = chooser.zones(remaining, len(to_place)) if to_place else []
     kept = {member.name: member.zone for member in remaining}
-    return Plan(victims, created, {**kept, **dict(zip(to_place, zones, strict=True))})
+    return GroupPlan(created, {**kept, **dict(zip(to_place, zones, strict=True))})
 
 
 class LocalChooser:
@@ -146,12 +144,10 @@ class LocalChooser:
 
 
 def weights_of(zones: Sequence[Mapping[str, object]]) -> dict[str, int]:
-    return {str(zone['name']): _weight(zone) for zone in zones}
-
-
-def _weight(zone: Mapping[str, object]) -> int:
-    weight = zone.get('weight')
-    return weight if isinstance(weight, int) else _DEFAULT_WEIGHT
+    return {
+        str(zone['name']): weight if isinstance(weight := zone.get('weight'), int) else 100
+        for zone in zones
+    }
 
 
 def renewal_order(

@@ -37,8 +37,6 @@ LOG = logging.getLogger(__name__)
 REGIONS, ZONES = 'senlin.policy.region_placement', 'senlin.policy.zone_placement'
 # The policy types that the worker decides for, each before the types that depend on it.
 ORDER = (REGIONS, ZONES, 'senlin.policy.deletion', LOAD_BALANCING)
-WORKER_TYPES = frozenset(ORDER)
-PLACEMENT = 'placement'
 Method = Callable[[PolicyClient, BindRequest, Mapping[str, str]], BindReply]
 
 
@@ -55,7 +53,7 @@ def check_policies(action: Any, cluster_id: str, target: Phase) -> None:
         action.inputs['last_op'] = bound.last_op
         if not policy.need_check(target, action):
             continue
-        if policy.spec['type'] in WORKER_TYPES:
+        if policy.spec['type'] in ORDER:
             pending.append(
                 requests.policy_binding(policy, priority=bound.priority, data=bound.data)
             )
@@ -90,11 +88,8 @@ def _in_order(context: Any, cluster_id: str) -> list[tuple[Any, Any]]:
     def position(pair: tuple[Any, Any]) -> tuple[int, int]:
         bound, policy = pair
         kind = policy.spec['type']
-        return (
-            (priorities[kind], 1 + ORDER.index(kind))
-            if kind in WORKER_TYPES
-            else (bound.priority, 0)
-        )
+        is_workers = kind in ORDER
+        return (priorities[kind], 1 + ORDER.index(kind)) if is_workers else (bound.priority, 0)
 
     return sorted(pairs, key=position)
 
@@ -114,12 +109,12 @@ def _priorities(pairs: Sequence[tuple[Any, Any]]) -> dict[str, int]:
 
 def _run_in_senlin(policy: Any, action: Any, cluster_id: str, target: Phase) -> bool:
     """Keep the placement of earlier policies, and return whether the policy succeeded."""
-    placement = action.data.get(PLACEMENT)
+    placement = action.data.get('placement')
     decide = policy.pre_op if target == 'BEFORE' else policy.post_op
     decide(cluster_id, action)
-    merged = merge_placement(placement, action.data.get(PLACEMENT))
-    if merged != action.data.get(PLACEMENT):
-        write_action(action, {**action.data, PLACEMENT: merged})
+    merged = merge_placement(placement, action.data.get('placement'))
+    if merged != action.data.get('placement'):
+        write_action(action, {**action.data, 'placement': merged})
     if action.data['status'] != base.CHECK_ERROR:
         return True
     _fail(action, [policy.name], action.data['reason'])
@@ -138,11 +133,6 @@ def _call_worker(action: Any, cluster_id: str, target: Phase, policies: Sequence
         _fail(action, [policy.name for policy in policies], str(exc))
     else:
         _write(action, cluster_id, reply)
-    _log_result(action, cluster_id, target, time.monotonic() - started)
-    return bool(action.data['status'] != base.CHECK_ERROR)
-
-
-def _log_result(action: Any, cluster_id: str, target: str, elapsed_s: float) -> None:
     LOG.info(
         '%s %s %s of cluster %s: %s in %.0f ms: %s',
         action.action,
@@ -150,9 +140,10 @@ def _log_result(action: Any, cluster_id: str, target: str, elapsed_s: float) -> 
         target,
         cluster_id,
         action.data['status'],
-        1000 * elapsed_s,
+        1000 * (time.monotonic() - started),
         action.data['reason'],
     )
+    return bool(action.data['status'] != base.CHECK_ERROR)
 
 
 def _write(action: Any, cluster_id: str, reply: CheckReply) -> None:

@@ -1,6 +1,8 @@
 """The patch points: the methods of Senlin 16 that the plugin replaces.
 
-Each replacement calls Senlin's own method while senlin.conf names no broker.
+This is the entry point in `senlin.endpoints`, which every service of Senlin imports when it
+initializes its environment. While senlin.conf names no broker, each replacement calls Senlin's own
+method, except `_connect`: nodes keep their regions.
 """
 
 import functools
@@ -37,82 +39,72 @@ SERVER_REGION = 'server_region'
 
 
 def install() -> None:
-    """Patch Senlin's methods once; repeated calls have no effect."""
     cfg.CONF.register_opts(worker_client.OPTIONS, GROUP)
-    if getattr(Action.policy_check, '__wrapped__', None) is None:
-        _replace(Action, 'policy_check', _policy_check)
-        for policy in POLICIES:
-            _replace(policy, 'attach', _attach)
-            _replace(policy, 'detach', _detach)
-        _replace(NovaClient, 'wait_for_server', _wait_for_server)
-        _replace(NodeAction, 'do_recover', _do_recover)
-        _replace(ServerProfile, 'do_create', _do_create)
-        for service in SERVICES:
-            _replace(Profile, service, _connect)
+    _replace(Action, 'policy_check', _policy_check)
+    for policy in POLICIES:
+        _replace(policy, 'attach', _attach)
+        _replace(policy, 'detach', _detach)
+    _replace(NovaClient, 'wait_for_server', _wait_for_server)
+    _replace(NodeAction, 'do_recover', _do_recover)
+    _replace(ServerProfile, 'do_create', _do_create)
+    for service in SERVICES:
+        _replace(Profile, service, _connect, always=True)  # nodes keep their regions
     if is_configured():
-        LOG.info(
-            'placement-worker decides for the policies of %s',
-            ', '.join(sorted(checks.WORKER_TYPES)),
-        )
+        LOG.info('placement-worker decides for the policies of %s', ', '.join(sorted(checks.ORDER)))
     else:
         LOG.warning(
             '[placement_worker] transport_url is not set in senlin.conf: Senlin decides by itself'
         )
 
 
-def _replace(owner: Any, name: str, replacement: Callable[..., Any]) -> None:
+def _replace(
+    owner: Any, name: str, replacement: Callable[..., Any], *, always: bool = False
+) -> None:
     """Replace a method; the replacement gets Senlin's own method as its first argument."""
     original = getattr(owner, name)
 
     @functools.wraps(original)
     def replaced(*args: Any, **kwargs: Any) -> Any:
-        return replacement(original, *args, **kwargs)
+        if always or is_configured():
+            return replacement(original, *args, **kwargs)
+        return original(*args, **kwargs)
 
     setattr(owner, name, replaced)
 
 
 def _policy_check(original: Any, action: Any, cluster_id: str, target: Any) -> Any:
-    if is_configured() and target in ('BEFORE', 'AFTER'):
-        return checks.check_policies(action, cluster_id, target)
-    return original(action, cluster_id, target)
+    check = checks.check_policies if target in ('BEFORE', 'AFTER') else original
+    return check(action, cluster_id, target)
 
 
-def _attach(original: Any, policy: Any, cluster: Any, enabled: bool = True) -> Any:
-    if is_configured():
-        return checks.attach_policy(policy, cluster, enabled=enabled)
-    return original(policy, cluster, enabled)
+def _attach(_: Any, policy: Any, cluster: Any, enabled: bool = True) -> tuple[bool, Any]:
+    return checks.attach_policy(policy, cluster, enabled=enabled)
 
 
-def _detach(original: Any, policy: Any, cluster: Any) -> Any:
-    if is_configured():
-        return checks.detach_policy(policy, cluster)
-    return original(policy, cluster)
+def _detach(_: Any, policy: Any, cluster: Any) -> tuple[bool, str]:
+    return checks.detach_policy(policy, cluster)
 
 
 def _do_recover(original: Any, action: Any) -> tuple[Any, str]:
-    """Check the policies also after the recovery of a node that is part of that of its cluster.
+    """Check the policies also after a node recovers as part of CLUSTER_RECOVER.
 
     Senlin 16 checks none then, so the pool would keep the address of the old server.
 
     :source: senlin/engine/actions/cluster_action.py (`do_recover`) and node_action.py (`execute`).
     """
     result, reason = original(action)
-    if result == action.RES_OK and _is_unchecked(action):
+    is_derived = action.cause == consts.CAUSE_DERIVED
+    if result == action.RES_OK and is_derived and action.entity.cluster_id:
         action.policy_check(action.entity.cluster_id, 'AFTER')
         if action.data['status'] == base.CHECK_ERROR:
             return action.RES_ERROR, f'Policy check: {action.data["reason"]}'
     return result, reason
 
 
-def _is_unchecked(action: Any) -> bool:
-    is_derived = action.cause == consts.CAUSE_DERIVED
-    return is_derived and is_configured() and bool(action.entity.cluster_id)
-
-
 def _do_create(original: Any, profile: Any, node: Any) -> Any:
     """Store the planned region of a node, before the creation of its server may fail halfway."""
     region = (node.data.get('placement') or {}).get('region_name')
-    if is_configured() and region:
+    if region:
         node.data[SERVER_REGION] = region
         nodes.Node.update(get_admin_context(), node.id, {'data': node.data})
     return original(profile, node)
@@ -122,23 +114,19 @@ def _connect(original: Any, profile: Any, obj: Any) -> Any:
     """Connect to the region of the node's server.
 
     Senlin connects to the region of the profile, or to its default region, whatever the placement
-    of the node says. Nodes that were created without the plugin have their servers there, so each
-    node keeps its own region.
+    of the node says. Nodes that were created without the plugin have their servers in that region,
+    so each node keeps its own.
     """
-    region = _region(obj)
+    data = getattr(obj, 'data', None)  # an object without data is no node
+    region = data.get(SERVER_REGION) if isinstance(data, Mapping) else None
     if region is None:
         return original(profile, obj)
-    senlins_own = profile.context
-    profile.context = {**senlins_own, 'region_name': region}
+    original_context = profile.context
+    profile.context = {**original_context, 'region_name': region}
     try:
         return original(profile, obj)
     finally:
-        profile.context = senlins_own
-
-
-def _region(obj: Any) -> str | None:
-    data = getattr(obj, 'data', None)  # an object without data is no node
-    return data.get(SERVER_REGION) if isinstance(data, Mapping) else None
+        profile.context = original_context
 
 
 def _wait_for_server(original: Any, client: Any, server: str, *args: Any, **kwargs: Any) -> Any:
@@ -154,7 +142,7 @@ def _wait_for_server(original: Any, client: Any, server: str, *args: Any, **kwar
     try:
         return original(client, server, *args, **kwargs)
     except exception.InternalError as exc:
-        fault = _fault(client, server) if is_configured() else None
+        fault = _fault(client, server)
         if not fault:
             raise
         text = f'{str(exc).rstrip(".")}: {fault}'
@@ -169,3 +157,6 @@ def _fault(client: Any, server_id: str) -> str | None:
         return None
     message = fault.get('message') if isinstance(fault, dict) else None
     return message if isinstance(message, str) else None
+
+
+install()

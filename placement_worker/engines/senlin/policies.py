@@ -13,9 +13,8 @@ from senlin.policies import zone_placement as zones
 
 from placement_worker.engines.senlin.worker_client import is_configured
 
-SINCE = '2026.11'
+SUPPORTED = [{'status': consts.SUPPORTED, 'since': '2026.11'}]
 MODES = constraints.AllowedValues(['best_effort', 'strict'])
-PLACEMENT_VERSION = {'1.1': [{'status': consts.SUPPORTED, 'since': SINCE}]}
 # Placement plans nothing for these actions, but the worker must see the policy: it records the
 # failures of deleted nodes for a policy that reacts to shortages, and only then.
 DELETIONS = [
@@ -82,12 +81,7 @@ class DecidedByWorker:
 
 
 class DeletionPolicy(DecidedByWorker, deletion_policy.DeletionPolicy):  # type: ignore[misc]
-    """Deletion 1.2: Senlin's properties and `protection`, also before nodes are replaced."""
-
-    VERSIONS = {
-        **deletion_policy.DeletionPolicy.VERSIONS,
-        '1.2': [{'status': consts.SUPPORTED, 'since': SINCE}],
-    }
+    VERSIONS = {**deletion_policy.DeletionPolicy.VERSIONS, '1.2': SUPPORTED}
     TARGET = [*deletion_policy.DeletionPolicy.TARGET, ('BEFORE', consts.CLUSTER_REPLACE_NODES)]
     properties_schema = {
         **deletion_policy.DeletionPolicy.properties_schema,
@@ -101,12 +95,7 @@ class DeletionPolicy(DecidedByWorker, deletion_policy.DeletionPolicy):  # type: 
 
 
 class LoadBalancingPolicy(DecidedByWorker, lb_policy.LoadBalancingPolicy):  # type: ignore[misc]
-    """Load balancing 1.4: Senlin's properties and `min_online`."""
-
-    VERSIONS = {
-        **lb_policy.LoadBalancingPolicy.VERSIONS,
-        '1.4': [{'status': consts.SUPPORTED, 'since': SINCE}],
-    }
+    VERSIONS = {**lb_policy.LoadBalancingPolicy.VERSIONS, '1.4': SUPPORTED}
     properties_schema = {
         **lb_policy.LoadBalancingPolicy.properties_schema,
         'min_online': schema.String(
@@ -117,16 +106,12 @@ class LoadBalancingPolicy(DecidedByWorker, lb_policy.LoadBalancingPolicy):  # ty
 
 
 class RegionPlacementPolicy(DecidedByWorker, regions.RegionPlacementPolicy):  # type: ignore[misc]
-    """Region placement 1.1: Senlin's properties and those of `PLACEMENT_PROPERTIES`."""
-
-    VERSIONS = {**regions.RegionPlacementPolicy.VERSIONS, **PLACEMENT_VERSION}
+    VERSIONS = {**regions.RegionPlacementPolicy.VERSIONS, '1.1': SUPPORTED}
     TARGET = [*regions.RegionPlacementPolicy.TARGET, *DELETIONS]
     properties_schema = {**regions.RegionPlacementPolicy.properties_schema, **PLACEMENT_PROPERTIES}
 
 
 class ZonePlacementPolicy(DecidedByWorker, zones.ZonePlacementPolicy):  # type: ignore[misc]
-    """Zone placement 1.1: Senlin's properties and those of `PLACEMENT_PROPERTIES`."""
-
-    VERSIONS = {**zones.ZonePlacementPolicy.VERSIONS, **PLACEMENT_VERSION}
+    VERSIONS = {**zones.ZonePlacementPolicy.VERSIONS, '1.1': SUPPORTED}
     TARGET = [*zones.ZonePlacementPolicy.TARGET, *DELETIONS]
     properties_schema = {**zones.ZonePlacementPolicy.properties_schema, **PLACEMENT_PROPERTIES}

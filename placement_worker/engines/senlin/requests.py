@@ -36,26 +36,19 @@ def check_request(
         action=Action(
             id=action.id,
             action=action.action,
-            cause=_cause(action),
+            # The workers skip derived actions of nodes, because they have decided on that of the
+            # cluster. No policy decides on CLUSTER_RECOVER, so its nodes have checks of their own.
+            cause=consts.CAUSE_RPC if action.action == consts.NODE_RECOVER else action.cause,
             # `last_op` is a datetime of Senlin's scaling policy.
             inputs={key: value for key, value in action.inputs.items() if key != 'last_op'},
             data=action.data,
-            node=_target_node(action, cluster),
+            node=next((node for node in cluster.nodes if node.id == action.target), None),
         ),
         cluster=cluster,
         policies=list(policies),
         explain='none',
         credentials=trust(action.context, cluster),
     )
-
-
-def _cause(action: Any) -> str:
-    """The workers skip derived actions of nodes, because they have decided on that of the cluster.
-
-    No policy decides on CLUSTER_RECOVER, so each of its nodes has a check of its own.
-    """
-    cause: str = consts.CAUSE_RPC if action.action == consts.NODE_RECOVER else action.cause
-    return cause
 
 
 def bind_request(context: Any, cluster_id: str, policy: Binding) -> BindRequest:
@@ -77,11 +70,7 @@ def policy_binding(
         enabled=enabled,
         priority=priority,
         data=dict(data or {}),
-        spec=Spec(
-            type=spec['type'],
-            version=spec['version'],
-            properties=dict(spec.get('properties') or {}),
-        ),
+        spec=Spec(spec['type'], spec['version'], dict(spec.get('properties') or {})),
     )
 
 
@@ -113,15 +102,10 @@ def trust(context: Any, cluster: Cluster) -> Credentials:
     return Credentials(trust_id=credential.cred['openstack']['trust'] if credential else None)
 
 
-def _target_node(action: Any, cluster: Cluster) -> Node | None:
-    if not action.action.startswith('NODE_'):
-        return None
-    return next((node for node in cluster.nodes if node.id == action.target), None)
-
-
 def _node(node: Any, cluster_profile_id: str, known: Mapping[str, Profile]) -> Node:
     created_at = node.profile_created_at  # a string, which `Node.to_dict` omits
     failed = node.status == consts.NS_ERROR
+    metadata = node.metadata or {}
     return Node(
         id=node.id,
         name=node.name,
@@ -135,14 +119,10 @@ def _node(node: Any, cluster_profile_id: str, known: Mapping[str, Profile]) -> N
         profile_created_at=datetime.datetime.fromisoformat(created_at) if created_at else None,
         profile=None if node.profile_id == cluster_profile_id else known.get(node.profile_id),
         data=node.data or {},
-        metadata=_metadata(node.metadata or {}),
+        # Other metadata than the mark of a protected node stay in the engine.
+        metadata=NodeMetadata(metadata['protected']) if 'protected' in metadata else None,
         updated_at=node.updated_at if failed else None,
     )
-
-
-def _metadata(metadata: Mapping[str, Any]) -> NodeMetadata | None:
-    """Return what a user marked as protected; other metadata stay in the engine."""
-    return NodeMetadata(metadata['protected']) if 'protected' in metadata else None
 
 
 def _profiles(context: Any, profile_ids: Iterable[str]) -> dict[str, Profile]:

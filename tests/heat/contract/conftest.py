@@ -10,12 +10,35 @@ from oslo_config import cfg
 
 from placement_worker.engines.heat import plugin
 from placement_worker.engines.heat.plugin.placed_auto_scaling_group import RESOURCE_TYPE
-from tests.heat.contract.nested import NestedStack
 
 PLACEMENT = {'zones': [{'name': 'az1'}, {'name': 'az2'}, {'name': 'az3'}]}
 SERVER = {'type': 'OS::Nova::Server', 'properties': {'flavor': 'm1', 'image': 'cirros'}}
 OTHER = {'type': 'OS::Heat::Value', 'properties': {'value': ['az1']}}
 Make = Callable[..., Any]
+Json = dict[str, Any]
+
+
+class NestedStack:
+    """A stack with members in an order of age; `failed` ones could not be created."""
+
+    def __init__(self, definitions: Mapping[str, Json], failed: tuple[str, ...] = ()) -> None:
+        self._definitions, self._failed = definitions, failed
+
+    def list_stack_resources(self, _context: object, _identity: object) -> list[Json]:
+        return [
+            {
+                'resource_name': name,
+                'resource_action': 'CREATE',
+                'resource_status': 'FAILED' if name in self._failed else 'COMPLETE',
+                'resource_status_reason': 'No valid host was found',
+                'creation_time': f'2026-11-22T20:00:{index:02}Z',
+                'updated_time': f'2026-11-22T20:00:{index:02}Z',
+            }
+            for index, name in enumerate(self._definitions)
+        ]
+
+    def get_template(self, _context: object, _identity: object) -> Json:
+        return {'heat_template_version': '2015-04-30', 'resources': dict(self._definitions)}
 
 
 @pytest.fixture(scope='session')

@@ -14,10 +14,9 @@ from heat.scaling import template as scaling_template
 from placement_worker.engines.heat import plans, worker_client
 from placement_worker.engines.heat.group import PlacedAutoScalingGroup
 from placement_worker.errors import NoWorkerAnswered
-from tests.heat.contract.conftest import PLACEMENT, SERVER
-from tests.heat.contract.nested import NestedStack
+from tests.heat.contract.conftest import PLACEMENT, SERVER, NestedStack
 
-PLAIN = 'OS::Heat::AutoScalingGroup'
+GROUP, PLAIN = AutoScalingResourceGroup, 'OS::Heat::AutoScalingGroup'
 # A value that Heat knows after the creation of another resource.
 UNRESOLVED = {'get_attr': ['other', 'value']}
 
@@ -36,29 +35,25 @@ def zones(members):
 
 
 @pytest.mark.parametrize(
-    ('name', 'parameters'),
+    ('owner', 'name', 'parameters'),
     [
-        ('_create_template', ['self', 'num_instances', 'num_replace', 'template_version']),
-        ('_replace', ['self', 'min_in_service', 'batch_size', 'pause_sec']),
-        ('resize', ['self', 'capacity']),
-        ('handle_create', ['self']),
-        ('_nested_output_defns', ['self', 'resource_names', 'get_attr_fn', 'get_res_fn']),
-        ('_get_resource_definition', ['self']),
-        ('_add_event', ['self', 'action', 'status', 'reason']),
+        (GROUP, '_create_template', 'self, num_instances, num_replace, template_version'),
+        (GROUP, '_replace', 'self, min_in_service, batch_size, pause_sec'),
+        (GROUP, 'resize', 'self, capacity'),
+        (GROUP, 'handle_create', 'self'),
+        (GROUP, '_nested_output_defns', 'self, resource_names, get_attr_fn, get_res_fn'),
+        (GROUP, '_get_resource_definition', 'self'),
+        (GROUP, '_add_event', 'self, action, status, reason'),
+        (
+            scaling_template,
+            'member_definitions',
+            'old_resources, new_definition, num_resources, num_new, get_new_id, customise',
+        ),
     ],
 )
-def test_method_of_heat_has_the_expected_parameters(name, parameters):
-    """The methods that the plugin overrides or calls have the parameters that it relies on."""
-    assert list(inspect.signature(getattr(AutoScalingResourceGroup, name)).parameters) == parameters
-
-
-def test_member_definitions_pass_names_to_customise():
-    """Heat's function takes the hook through which members get their zones."""
-    parameters = list(inspect.signature(scaling_template.member_definitions).parameters)
-
-    assert parameters == [
-        'old_resources', 'new_definition', 'num_resources', 'num_new', 'get_new_id', 'customise',
-    ]  # fmt: skip
+def test_method_of_heat_has_the_expected_parameters(owner, name, parameters):
+    """Functions that the plugin overrides or calls have the parameters that it relies on."""
+    assert ', '.join(inspect.signature(getattr(owner, name)).parameters) == parameters
 
 
 def test_rows_of_heat_have_the_expected_keys():
@@ -95,11 +90,6 @@ def test_template_equals_that_of_heat_but_for_zones(make_group):
     assert ours == heats
 
 
-def test_zone_of_a_member_is_part_of_its_definition(make_group):
-    """New members have a zone each, also in a template that is only checked."""
-    assert zones(content(make_group(), 3)) == ['az1', 'az2', 'az3']
-
-
 def test_checked_template_asks_no_worker(make_group, monkeypatch):
     """Validation and preview build templates without a question to a worker."""
     monkeypatch.setattr(PlacedAutoScalingGroup, '_check', refuse)
@@ -110,13 +100,14 @@ def test_checked_template_asks_no_worker(make_group, monkeypatch):
     assert len(list(group.preview())) == 3
 
 
-def test_old_members_keep_their_zone_and_definition(make_group):
+def test_old_members_keep_their_definition_and_new_ones_get_a_zone(make_group):
     """A member that stays has the same definition as before, so Heat does not touch it."""
     old = {'a': server('az1'), 'b': server('az9')}
 
-    members = content(make_group(NestedStack(old)), 3)
+    members = content(make_group(NestedStack(old)), 4)
 
     assert {name: members[name] for name in old} == old
+    assert zones(members) == ['az1', 'az2', 'az3', 'az9']
 
 
 def test_data_of_the_worker_are_stored_with_the_group(make_group, monkeypatch):
@@ -174,77 +165,68 @@ def test_member_is_changed_only_if_it_is_renewed_or_failed(
     assert content(group, len(old), renewed) == expected
 
 
-@pytest.mark.parametrize(
-    ('resource', 'message'),
-    [
-        (server('az1'), 'remove availability_zone'),
-        ({'type': 'OS::Heat::RandomString'}, 'OS::Heat::RandomString has no'),
-    ],
-    ids=['zone of the user', 'no zones'],
-)
-def test_resource_that_cannot_get_a_zone_is_refused(make_group, resource, message):
-    """A zone of the user would be overwritten, and a type without zones is named."""
-    with pytest.raises(exception.StackValidationFailed, match=message):
-        make_group(resource=resource)._validate_unit()
-
-
 AZ1, UNKNOWN = {'name': 'az1'}, {'deletion': {'criteria': 'OLDEST'}}
 ZONE = {'get_param': 'availability_zone'}
+UNIT = {'type': 'unit.yaml'}
 
 
-def unit(resource, **more):
-    """Return the files of a template that is a member, with the given resource."""
+def unit(value, **more):
+    """Return a template that is a member, with a resource of this value."""
     parameters = {
         'availability_zone': {'type': 'string'},
         'name': {'type': 'string', 'default': ''},
     }
-    text = {
+    resource = {'type': 'OS::Heat::Value', 'properties': {'value': value}}
+    return {
         'heat_template_version': '2021-04-16',
         'parameters': parameters,
         'resources': {'server': resource},
         **more,
     }
-    return {'unit.yaml': json.dumps(text)}
+
+
+CLOUDFORMATION = {
+    'HeatTemplateFormatVersion': '2012-12-12',
+    'Parameters': {'availability_zone': {'Type': 'String'}},
+    'Resources': {
+        'server': {'Type': 'OS::Heat::Value', 'Properties': {'value': {'Ref': 'availability_zone'}}}
+    },
+}
 
 
 @pytest.mark.parametrize(
-    ('used', 'more'),
+    'template',
     [
-        ({'list_join': ['', [{'str_replace': {'template': 'z', 'params': {'z': ZONE}}}]]}, {}),
-        ({'if': ['in_az1', 'a', 'b']}, {'conditions': {'in_az1': {'equals': [ZONE, 'az1']}}}),
+        unit({'list_join': ['', [{'str_replace': {'template': 'z', 'params': {'z': ZONE}}}]]}),
+        unit({'if': ['in', 'a', 'b']}, conditions={'in': {'equals': [ZONE, 'az1']}}),
+        CLOUDFORMATION,
     ],
+    ids=['function', 'condition', 'CloudFormation'],
 )
-def test_template_that_uses_its_zone_is_a_member(make_group, used, more):
-    """The zone may be used by any function, in a resource or in a condition."""
-    files = unit({'type': 'OS::Heat::Value', 'properties': {'value': used}}, **more)
-
-    make_group(resource={'type': 'unit.yaml'}, files=files)._validate_unit()
+def test_template_that_uses_its_zone_is_a_member(make_group, template):
+    """The zone may be used by any function, in a resource or in a condition, or by Ref."""
+    make_group(resource=UNIT, files={'unit.yaml': json.dumps(template)})._validate_unit()
 
 
-def test_template_that_does_not_use_its_zone_is_refused(make_group):
-    """A zone that reaches no resource of the member would have no effect."""
-    files = unit({'type': 'OS::Heat::Value', 'properties': {'value': {'get_param': 'name'}}})
-    group = make_group(resource={'type': 'unit.yaml'}, files=files)
+@pytest.mark.parametrize(
+    ('resource', 'message'),
+    [
+        (server('az1'), 'remove availability_zone'),
+        ({'type': 'OS::Heat::RandomString'}, 'OS::Heat::RandomString has no'),
+        (
+            UNIT,
+            r'group: no resource of unit\.yaml uses its parameter availability_zone, so the '
+            'placement would have no effect',
+        ),
+    ],
+    ids=['zone of the user', 'no zones', 'unused zone'],
+)
+def test_resource_that_cannot_get_a_zone_is_refused(make_group, resource, message):
+    """A zone of the user would be overwritten, and one that nothing uses would have no effect."""
+    files = {'unit.yaml': json.dumps(unit({'get_param': 'name'}))}
 
-    with pytest.raises(
-        exception.StackValidationFailed,
-        match=r'group: no resource of unit\.yaml uses its parameter availability_zone, so the '
-        'placement would have no effect',
-    ):
-        group._validate_unit()
-
-
-def test_template_for_cloudformation_may_be_a_member(make_group):
-    """A template in the format of CloudFormation uses a parameter by Ref."""
-    resource = {'Type': 'OS::Heat::Value', 'Properties': {'value': {'Ref': 'availability_zone'}}}
-    text = {
-        'HeatTemplateFormatVersion': '2012-12-12',
-        'Parameters': {'availability_zone': {'Type': 'String'}},
-        'Resources': {'server': resource},
-    }
-
-    group = make_group(resource={'type': 'unit.yaml'}, files={'unit.yaml': json.dumps(text)})
-    group._validate_unit()
+    with pytest.raises(exception.StackValidationFailed, match=message):
+        make_group(resource=resource, files=files)._validate_unit()
 
 
 @pytest.mark.parametrize(
@@ -297,10 +279,8 @@ def test_placement_from_another_resource_is_validated_at_its_creation(
 ):
     """The zones are unknown before the other resource exists, so no worker is asked about them."""
     monkeypatch.setattr(worker_client, 'call', refuse)
-    files = unit({'type': 'OS::Heat::Value', 'properties': {'value': ZONE}})
-    group = make_group(
-        placement={'zones': zones}, desired_capacity=2, resource={'type': 'unit.yaml'}, files=files
-    )
+    files = {'unit.yaml': json.dumps(unit(ZONE))}
+    group = make_group(placement={'zones': zones}, desired_capacity=2, resource=UNIT, files=files)
 
     group.stack.validate()
 

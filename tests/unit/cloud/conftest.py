@@ -1,4 +1,4 @@
-"""Fake OpenStack services, and clouds that use them."""
+"""Clouds that use fake OpenStack services."""
 
 import pytest
 from keystoneauth1.identity import v3
@@ -6,16 +6,8 @@ from keystoneauth1.identity import v3
 from placement_worker.cloud.openstack.project_cloud import OpenStackClouds
 from placement_worker.cloud.openstack.retry_policy import RetryPolicy
 from placement_worker.cloud.openstack.sessions import Access
-from tests.unit.cloud.fake_services import FakeServices
 
 PASSWORD = 'hunter2'
-
-
-@pytest.fixture
-def services():
-    made = FakeServices()
-    yield made
-    made.close()
 
 
 @pytest.fixture

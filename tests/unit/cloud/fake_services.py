@@ -84,11 +84,7 @@ class FakeServices(ThreadingHTTPServer):
 
 
 def respond(status, body='', **headers):
-    content = body if isinstance(body, (str, bytes)) else json.dumps(body)
-    named = {name.replace('_', '-'): value for name, value in headers.items()}
-    return lambda handler: handler.reply(
-        status, content, {'Content-Type': 'application/json', **named}
-    )
+    return lambda handler: handler.reply(status, body, **headers)
 
 
 def reset(handler):
@@ -138,17 +134,18 @@ class Handler(BaseHTTPRequestHandler):
             return self.log_in()
         if path == '/v3':
             links = [{'rel': 'self', 'href': f'{self.server.url}/v3'}]
-            return self.show({'version': {'id': 'v3.14', 'status': 'stable', 'links': links}})
+            return self.reply(200, {'version': {'id': 'v3.14', 'status': 'stable', 'links': links}})
         if self.server.tokens.get(self.headers.get('X-Auth-Token'), '') not in self.server.trusts:
-            return self.reply(401, '{"error": {"message": "The token is not valid."}}')
+            return self.reply(401, {'error': {'message': 'The token is not valid.'}})
         service, _, rest = path.strip('/').partition('/')
+        if service.startswith('nova-'):
+            return self.serve_nova(service.removeprefix('nova-'), rest, query)
         return getattr(self, f'serve_{service}')(rest, query)
 
     def log_in(self):
         trust_id = self.body['auth'].get('scope', {}).get('OS-TRUST:trust', {}).get('id')
         if trust_id not in self.server.trusts:
-            error = {'message': f'Could not find trust: {trust_id}.'}
-            return self.reply(404, json.dumps({'error': error}))
+            return self.reply(404, {'error': {'message': f'Could not find trust: {trust_id}.'}})
         now = time.time()
         domain = {'domain': {'id': 'default', 'name': 'Default'}}
         token = {
@@ -160,8 +157,7 @@ class Handler(BaseHTTPRequestHandler):
             'catalog': self.catalog(),
             'OS-TRUST:trust': {'id': trust_id},
         }
-        headers = {'X-Subject-Token': self.server.token(trust_id)}
-        return self.reply(201, json.dumps({'token': token}), headers)
+        return self.reply(201, {'token': token}, X_Subject_Token=self.server.token(trust_id))
 
     def catalog(self):
         paths = {'compute': '/nova-{}', 'network': '/neutron', 'load-balancer': '/octavia'}
@@ -187,48 +183,42 @@ class Handler(BaseHTTPRequestHandler):
 
     def serve_v3(self, path, query):
         assert path == 'regions'
-        self.show({'regions': [{'id': region, 'links': {}} for region in REGIONS]})
+        self.reply(200, {'regions': [{'id': region, 'links': {}} for region in REGIONS]})
 
     def serve_nova(self, region, path, query):
         if path == 'os-availability-zone':
             zones = self.server.zones[region].items()
             rows = [{'zoneName': name, 'zoneState': {'available': up}} for name, up in zones]
-            return self.show({'availabilityZoneInfo': rows})
+            return self.reply(200, {'availabilityZoneInfo': rows})
         assert path == 'servers/detail'
         servers, size = self.server.servers, min(int(query['limit']), 2)
         ids = [server['id'] for server in servers]
         end = (ids.index(query['marker']) + 1 if 'marker' in query else 0) + size
         links = [{'rel': 'next', 'href': 'http://elsewhere/'}]
         more = {'servers_links': links} if end < len(servers) else {}
-        return self.show({'servers': servers[end - size : end], **more})
+        return self.reply(200, {'servers': servers[end - size : end], **more})
 
     def serve_neutron(self, path, query):
         what = path.rpartition('/')[2]
         [(key, value)] = query.items()
-        self.show({what: [row for row in getattr(self.server, what) if row[key] == value]})
+        self.reply(200, {what: [row for row in getattr(self.server, what) if row[key] == value]})
 
     def serve_octavia(self, path, query):
         key = path.rpartition('/')[2]
         body = {key: [], f'{key}_links': []} if self.command == 'GET' else self.body
-        self.reply(200 if self.command == 'GET' else 202, json.dumps(body))
+        self.reply(200 if self.command == 'GET' else 202, body)
 
-    def show(self, body):
-        self.reply(200, json.dumps(body))
-
-    def reply(self, status, content, headers=None):
-        content = content.encode() if isinstance(content, str) else content
+    def reply(self, status, body, **headers):
+        """Send a body, as JSON unless it is text, and headers, whose names have _ instead of -."""
+        text = body if isinstance(body, (str, bytes)) else json.dumps(body)
+        content = text.encode() if isinstance(text, str) else text
         with suppress(OSError):
             self.send_response_only(status)
-            for name, value in {'Content-Type': 'application/json', **(headers or {})}.items():
-                self.send_header(name, value)
+            for name, value in {'Content_Type': 'application/json', **headers}.items():
+                self.send_header(name.replace('_', '-'), value)
             self.send_header('Content-Length', str(len(content)))
             self.end_headers()
             self.wfile.write(content)
-
-    def __getattr__(self, name):
-        if name.startswith('serve_nova-'):
-            return lambda path, query: self.serve_nova(name.partition('-')[2], path, query)
-        raise AttributeError(name)
 
     def log_message(self, *_):
         """Print nothing."""

@@ -1,22 +1,16 @@
-"""The members of a pool: whose they are, and what an attempt to add them led to."""
+"""The members of a pool: what an attempt to add them led to, and their keys."""
 
 import pytest
 
 from placement_worker.cloud.ports import ApiError
 from placement_worker.errors import RequestExpired
-from placement_worker.octavia.load_balancers import TAG_PREFIX
 from placement_worker.octavia.pools import NODE_TAG, Member, PoolMembers, key_of
 
 TAGS = ['mine']
 
 
-def listed(*members, nodes=None, is_own=False):
-    """Return the members of a pool; the nodes are n1 and n2, with the members of their data."""
-    return PoolMembers(members, TAGS, nodes or {'n1': (), 'n2': ()}, is_own)
-
-
-def member(member_id, address, node_id=None, status='ACTIVE', tags=()):
-    tags = [*TAGS, NODE_TAG + node_id] if node_id else list(tags)
+def member(member_id, address, node_id=None, status='ACTIVE'):
+    tags = [*TAGS, NODE_TAG + node_id] if node_id else []
     return {
         'id': member_id,
         'address': address,
@@ -31,42 +25,16 @@ def wanted(count):
     return [Member(f'n{number}', f'n{number}', f'10.0.0.{number}', 80) for number in numbers]
 
 
-@pytest.mark.parametrize(
-    ('is_own', 'managed', 'left_behind'),
-    [
-        (False, {'m1', 'm2', 'm3', 'gone'}, {'gone'}),
-        (True, {'m1', 'm2', 'm3', 'gone', 'senlin'}, {'gone', 'senlin'}),
-    ],
-)
-def test_members_belong_to_nodes_by_tag_and_record_never_to_others(is_own, managed, left_behind):
-    """A member belongs to the node of its tag or record; one without tags only in an own pool."""
-    members = listed(
-        member('m1', '10.0.0.1', 'n1'),
-        member('m2', '10.0.0.2', 'n1'),
-        member('m3', '10.0.0.3', tags=['x']),
-        member('gone', '10.0.0.4', 'n9'),
-        member('senlin', '10.0.0.5'),
-        member('x', '10.0.0.6', tags=['x']),
-        member('y', '10.0.0.7', tags=[f'{TAG_PREFIX}policy=other']),
-        nodes={'n1': ['long-gone'], 'n2': ['m2', 'm3', 'y']},
-        is_own=is_own,
-    )
-
-    assert members.claims == {'m1': ['n1'], 'm2': ['n1', 'n2'], 'm3': ['n2']}
-    assert members.by_node == {'n1': ['m1', 'm2'], 'n2': ['m2', 'm3']}
-    assert members.managed == managed
-    assert set(members.left_behind.values()) == left_behind
-
-
 def test_additions_sort_members_by_owner_status_and_failure():
     """After an attempt to add, members are new, foreign, or failed with their causes."""
-    members = listed(
+    listed = [
         member('m1', '10.0.0.1', 'n1'),
         member('m2', '10.0.0.2', 'n2', 'PENDING_UPDATE'),
         member('x', '10.0.0.3'),
         member('m4', '10.0.0.4', 'n4', 'ERROR'),
         member('m7', '10.0.0.7', 'n1'),
-    )
+    ]
+    members = PoolMembers(listed, TAGS, {'n1': (), 'n2': ()})
     busy = ApiError('busy', 503)
 
     result = members.additions(wanted(7), {('10.0.0.5', 80): busy, ('10.0.0.1', 80): busy})

@@ -44,7 +44,7 @@ def calls():
         (lambda cloud: cloud.load_balancer_region, None, 'load_balancer_region', [], 'R1'),
         (lambda cloud: cloud.zones('R1'), 'compute', 'zones', ['R1'], {'a': True}),
         (lambda cloud: cloud.regions(), 'identity', 'regions', [], frozenset({'R1'})),
-        (lambda cloud: cloud.servers(None, ('s1',)), 'compute', 'servers', [None, ['s1']], {}),
+        (lambda cloud: cloud.servers(None, ['s1']), 'compute', 'servers', [None, ['s1']], {}),
         (lambda cloud: cloud.subnet(None, 'sub'), 'network', 'subnet', [None, 'sub'], None),
         (lambda cloud: cloud.network(None, 'net'), 'network', 'network', [None, 'net'], None),
     ],
@@ -66,7 +66,7 @@ def test_calls_to_octavia_pass_through_the_hook_with_region_and_kind(calls):
     pool = api.create('pool', {'loadbalancer_id': lb['id'], **POOL})
     member = api.create_member(pool['id'], MEMBER)
     members = api.members(pool['id'])
-    api.update_members(pool['id'], (MEMBER,), additive_only=True)
+    api.update_members(pool['id'], [MEMBER], additive_only=True)
     api.delete_member(pool['id'], member['id'])
     shown = api.show('pool', pool['id'])
     found = api.find('pool', name='x')

@@ -2,8 +2,6 @@
 
 import ssl
 import subprocess
-import threading
-from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
@@ -17,32 +15,22 @@ def cloud(clouds):
     return clouds.acting_for(TRUST, 'project-a')
 
 
-class EchoHandler(BaseHTTPRequestHandler):
-    def do_GET(self):
-        self.send_response(200)
-        self.send_header('X-OpenStack-Request-ID', SERVICE_ID)
-        self.end_headers()
-        self.wfile.write((self.headers['X-OpenStack-Request-ID'] or 'none').encode())
-
-    def log_message(self, *_):
-        """Print nothing."""
-
-
 @pytest.fixture
-def ask():
+def ask(services):
     """Send a request to a service; return the request id that it received."""
-    server = HTTPServer(('127.0.0.1', 0), EchoHandler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
     sessions = Sessions(Access(lambda trust_id: None, None, [], {}), RetryPolicy(), 1)
-    url = f'http://127.0.0.1:{server.server_address[1]}/v2/lbaas/pools?name=secret'
+    url = f'{services.url}/v2/lbaas/pools?name=secret'
 
-    yield lambda **more: sessions.session_of('trust').get(url, authenticated=False, **more).text
+    def echo(handler):
+        received = handler.headers['X-OpenStack-Request-ID'] or 'none'
+        handler.reply(200, received, X_OpenStack_Request_ID=SERVICE_ID)
 
+    def send(**more):
+        services.fail('/pools', echo)
+        return sessions.session_of('trust').get(url, authenticated=False, **more).text
+
+    yield send
     sessions.connections.close()
-    server.shutdown()
-    thread.join()
-    server.server_close()
 
 
 @pytest.fixture

@@ -34,7 +34,8 @@ def test_lookup_at_slow_service_ends_with_budget(make_clouds, services, monkeypa
         monkeypatch.setenv('http_proxy', services.url)
         monkeypatch.setenv('no_proxy', '')
     services.fail(ZONES if path == 'proxy' else path, *[slow] * 9)
-    reason = r'(Identity|Compute) service unavailable after 1 attempt .* not respond in time'
+    # On a loaded machine, a connection can take the whole budget.
+    reason = '(Identity|Compute) service .*(not respond in time|no time left for lookups)'
 
     with ends_with_budget(), pytest.raises(ServiceFailed, match=reason):
         make_clouds(budget_s=BUDGET_S).acting_for(TRUST, 'project-a').zones(None)
@@ -60,14 +61,14 @@ def slowed(call, seconds):
 def post_slowly(services, budget_s):
     """Send a request whose response arrives byte by byte; return the duration in seconds."""
     services.fail('/octavia/pools', drip(b'HTTP/1.1 202 Accepted\r\nContent-Length: 200\r\n\r\n'))
-    started = time.monotonic()
-    with (
-        http.session() as session,
-        time_budget.until(started + budget_s),
-        pytest.raises(requests.exceptions.ReadTimeout),
-    ):
-        session.post(f'{services.url}/octavia/pools', json={}, timeout=60)
-    return time.monotonic() - started
+    with http.session() as session:  # which a loaded machine creates slowly
+        started = time.monotonic()
+        with (
+            time_budget.until(started + budget_s),
+            pytest.raises(requests.exceptions.Timeout),  # a connection can take the whole budget
+        ):
+            session.post(f'{services.url}/octavia/pools', json={}, timeout=60)
+        return time.monotonic() - started
 
 
 def test_deadline_before_connection_sends_no_request(services, monkeypatch):
