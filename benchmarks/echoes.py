@@ -44,13 +44,13 @@ def serve(url: str, topic: str) -> None:
 
 
 @contextlib.contextmanager
-def client(url: str, topic: str) -> Iterator[Callable[[Any], Any]]:
-    """Yield a function that sends a request to the echo and returns the reply."""
+def client(url: str, exchange: str, topic: str, method: str) -> Iterator[Callable[[Any], Any]]:
+    """Yield a function that sends a request to a server with the stock client."""
     connection = connect(cfg.CONF, transport_url(cfg.CONF, url))
-    target = oslo_messaging.Target(exchange=EXCHANGE, topic=topic)
+    target = oslo_messaging.Target(exchange=exchange, topic=topic)
     stock = oslo_messaging.get_rpc_client(connection, target, timeout=TIMEOUT_S)
     try:
-        yield lambda request: stock.call({}, 'echo', request=request)
+        yield lambda request: stock.call({}, method, request=request)
     finally:
         connection.cleanup()
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import stored_actions
 import yaml
-from engine import act
+from engine import TRUST, act
 
 from placement_worker.client.rpc_client import PolicyClient
 from placement_worker.contract.model import ReplyTo
@@ -34,7 +34,7 @@ if __name__ == '__main__':
     if new:
         request = yaml.safe_load(Path('examples/how-to/cluster.yaml').read_text())
         request['action'] = {'id': new[0], 'action': new[1], 'inputs': {'count': int(new[2])}}
-        stored_actions.add(request)
+        stored_actions.add(request | {'credentials': TRUST})
     client, cast = PolicyClient(url), set[str]()
     with client.serve_replies(REPLY_TO.exchange, REPLY_TO.topic, stored_actions.on_reply):
         while open_actions := stored_actions.open_actions():

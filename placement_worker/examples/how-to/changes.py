@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from engine import ask, new_node, scale
+from attach import bind
+from engine import TRUST, ask, new_node, scale
 
 from placement_worker.client.rpc_client import PolicyClient
 from placement_worker.contract.caller import Caller
@@ -18,7 +19,8 @@ def replace(worker: Caller, action_id: str, cluster: Any, policies: Any, new: An
     ask(worker, 'BEFORE', action, cluster, policies)  # removes the members of the old nodes
     cluster['nodes'] = [new.get(node['id'], node) for node in cluster['nodes']]
     inputs['action_result'] = 'OK'
-    ask(worker, 'AFTER', action, cluster, policies)  # adds members for the new nodes
+    if any(node['created_at'] for node in new.values()):
+        ask(worker, 'AFTER', action, cluster, policies)  # adds members for the new nodes
 
 
 def recover(worker: Caller, action_id: str, cluster: Any, policies: Any, node: Any) -> None:
@@ -35,14 +37,10 @@ def show(change: str, cluster: Any) -> None:
 
 
 if __name__ == '__main__':
-    url, *files = sys.argv[1:]
-    stored, bound = [yaml.safe_load(Path(file).read_text()) for file in files]
-    worker, cluster, policy = PolicyClient(url), stored['cluster'], stored['policy']
-    reply = worker.policy_attach({'cluster': cluster, 'policy': policy})
-    assert reply.status == 'OK', reply.reason
-    policy['data'], policies = reply.policy.data, [*bound['policies'], policy]
-    for node in cluster['nodes']:
-        node['data'] = reply.nodes[node['id']].data
+    stored, bound = [yaml.safe_load(Path(file).read_text()) for file in sys.argv[2:]]
+    worker, cluster, policy = PolicyClient(sys.argv[1]), stored['cluster'], stored['policy']
+    bind(worker.policy_attach, cluster, policy, TRUST)
+    policies = [*bound['policies'], policy]
     scale(worker, {'id': 'grow-1', 'action': 'CLUSTER_SCALE_OUT', 'inputs': {}}, cluster, policies)
     show('grown by 1', cluster)
     n7 = new_node('n7', {'zone': 'az1'}, cluster['nodes']) | {'physical_id': 'server-7'}
@@ -53,7 +51,6 @@ if __name__ == '__main__':
     recover(worker, 'recover-1', cluster, policies, n3)
     show('recovered n3', cluster)
     inputs = {'adjustment_type': 'EXACT_CAPACITY', 'number': 3}
-    resize = {'id': 'resize-1', 'action': 'CLUSTER_RESIZE', 'inputs': inputs}
-    scale(worker, resize, cluster, policies)
+    scale(worker, {'id': 'size-1', 'action': 'CLUSTER_RESIZE', 'inputs': inputs}, cluster, policies)
     show('resized to 3', cluster)
-    worker.policy_detach({'cluster': cluster, 'policy': policy})
+    bind(worker.policy_detach, cluster, policy, TRUST)

@@ -11,6 +11,8 @@ import yaml
 from placement_worker.client.rpc_client import PolicyClient
 from placement_worker.contract.caller import Caller
 
+TRUST = {'trust_id': 'my-trust'}  # a real engine: the trust of the owner of the cluster
+
 
 def store(reply: Any, action: Any, cluster: Any) -> None:
     """Store the changes of a reply (a real engine: in its database)."""
@@ -22,8 +24,8 @@ def store(reply: Any, action: Any, cluster: Any) -> None:
 
 def ask(worker: Caller, phase: str, action: Any, cluster: Any, policies: Any) -> None:
     """Ask the worker, and store the changes of its reply."""
-    asked = {'target': phase, 'action': action, 'cluster': cluster, 'policies': policies}
-    store(worker.policy_check(asked), action, cluster)
+    asked = {'action': action, 'cluster': cluster, 'policies': policies, 'credentials': TRUST}
+    store(worker.policy_check(asked | {'target': phase}), action, cluster)
     if action['data']['status'] == 'ERROR':
         raise SystemExit(f'{phase}: {action["data"]["reason"]}')
 
@@ -56,8 +58,7 @@ def scale(worker: Caller, action: Any, cluster: Any, policies: Any) -> None:
 
 if __name__ == '__main__':
     url, action_id, name, count = sys.argv[1:]
-    stored = yaml.safe_load(Path('examples/how-to/cluster.yaml').read_text())
+    cluster, policies = yaml.safe_load(Path('examples/how-to/cluster.yaml').read_text()).values()
     action = {'id': action_id, 'action': name, 'inputs': {'count': int(count)}}
-    scale(PolicyClient(url), action, stored['cluster'], stored['policies'])
-    for node in stored['cluster']['nodes']:
-        print(node['id'], node['data']['placement']['zone'])
+    scale(PolicyClient(url), action, cluster, policies)
+    print(*(f'{n["id"]} {n["data"]["placement"]["zone"]}' for n in cluster['nodes']), sep='\n')

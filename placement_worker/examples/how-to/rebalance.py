@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import yaml
-from engine import act, ask, scale
+from engine import TRUST, act, ask, scale
 
 from placement_worker.client.rpc_client import PolicyClient
 from placement_worker.contract.caller import Caller
@@ -31,7 +31,7 @@ def delete(worker: Caller, action_id: str, step: RebalanceStep, stored: Any) -> 
 
 def rebalance(worker: Caller, plan_id: str, stored: Any) -> None:
     """Carry out a plan step by step; a failure ends it."""
-    plan = worker.policy_rebalance(stored)
+    plan = worker.policy_rebalance(stored | {'credentials': TRUST})
     if plan.status == 'ERROR':
         raise SystemExit(plan.reason)
     for number, step in enumerate(plan.steps, 1):

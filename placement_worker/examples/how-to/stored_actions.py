@@ -45,20 +45,20 @@ def move(state: str, new: str, request: Any, reason: str, attempt: int = 1) -> N
 
 
 def ask_again(state: str, request: Any, reason: str) -> None:
-    """Begin another attempt of a check that has decided nothing, or fail after the last one."""
+    """Begin another attempt of a check without a complete decision, or fail after the last one."""
     attempt = request['attempt'] + 1
     move(state, state if attempt <= ATTEMPTS else 'FAILED', request, reason, attempt)
 
 
 def on_reply(request_id: str, reply: CheckReply | Exception) -> None:
     """Store the changes of a reply; a repeated or late reply finds no check of its id."""
-    pending = [one for one in open_actions() if check_id(*one) == request_id]
-    for state, request in pending:
+    for state, request in [one for one in open_actions() if check_id(*one) == request_id]:
         if isinstance(reply, Exception):
             move(state, 'FAILED', request, f'{type(reply).__name__}: {reply}')
-        elif (data := reply.action.data)['reason'] == EXPIRED:
+            continue
+        store(reply, request['action'], request['cluster'])
+        if (data := reply.action.data)['reason'] == EXPIRED:
             ask_again(state, request, EXPIRED)
         else:
-            store(reply, request['action'], request['cluster'])
             new = NEXT[state] if data['status'] == 'OK' else 'FAILED'
             move(state, new, request, data['reason'])

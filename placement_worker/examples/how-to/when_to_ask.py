@@ -10,6 +10,7 @@ from placement_worker.client.rpc_client import PolicyClient
 from placement_worker.contract.model import PolicyType, Spec
 
 HOOKED = 'Derived Action with Lifecycle Hook'
+DELETING = ('CLUSTER_DEL_NODES', 'CLUSTER_REPLACE_NODES', 'NODE_DELETE')
 
 
 def phases(action: str, cause: str, policies: list[Any], types: list[PolicyType]) -> list[str]:
@@ -20,6 +21,8 @@ def phases(action: str, cause: str, policies: list[Any], types: list[PolicyType]
     bound = {Spec(spec['type'], spec['version']).type_name for spec in specs}
     triggers = [trigger for one in types if one.name in bound for trigger in one.triggers]
     deciding = {trigger.phase for trigger in triggers if trigger.action == action}
+    if action in DELETING and any(name.endswith('_placement-1.1') for name in bound):
+        deciding.add('BEFORE')  # records the failures of the deleted nodes
     return sorted(deciding - ({'AFTER'} if cause == HOOKED else set()), reverse=True)
 
 
