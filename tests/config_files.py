@@ -19,7 +19,6 @@ class Options(cfg.ConfigOpts):
 
 
 def default_options() -> Options:
-    """Return the options of the worker with their defaults."""
     conf = Options()
     options.register(conf)
     conf([])

@@ -9,7 +9,7 @@ import pytest
 
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cmd import threading_backend
-from placement_worker.handlers.service import Endpoints
+from placement_worker.handlers.service import Endpoints, WorkerSettings
 from placement_worker.policies.plugin_checks import is_built_in
 from placement_worker.policies.registry import Registry
 from tests.failure_logs import pytest_runtest_makereport
@@ -18,14 +18,28 @@ __all__ = ['pytest_runtest_makereport']
 
 threading_backend.choose()
 
-# No example is timed: on a busy machine any of them may take longer than a fixed deadline.
-hypothesis.settings.register_profile('untimed', deadline=None)
+# No example is timed, nor its generation: on a busy machine any may take longer than a fixed limit.
+untimed = hypothesis.settings(
+    deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.register_profile('untimed', untimed)
 # --hypothesis-profile few: for another run, with other libraries or another Python. Tests that need
 # more examples than others take a multiple of `settings.default.max_examples`.
-hypothesis.settings.register_profile('few', deadline=None, max_examples=10)
+hypothesis.settings.register_profile('few', untimed, max_examples=10)
 hypothesis.settings.load_profile('untimed')
 
 Check = Callable[..., Any]
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Trace no test with random examples: coverage takes twice their time, and an example that
+    reaches a branch by chance would hide that no other test reaches it.
+    """
+    if config.pluginmanager.hasplugin('_cov'):
+        for item in items:
+            if item.get_closest_marker('hypothesis'):
+                item.add_marker('no_cover')
 
 
 @pytest.fixture(scope='session')
@@ -35,17 +49,20 @@ def registry() -> Registry:
     return Registry((name, policy) for name, policy in installed if is_built_in(policy))
 
 
-@pytest.fixture
+@pytest.fixture(scope='session')
 def check(registry: Registry) -> Check:
     """Return a function that decides a request over the given zones and regions."""
 
-    def decide(request: Any, zones: Any = (), regions: Any = (), **more: Any) -> Any:
+    def decide(
+        request: Any, zones: Any = (), regions: Any = (), settings: Any = None, **more: Any
+    ) -> Any:
         cloud = {
             'zones': zones if isinstance(zones, dict) else dict.fromkeys(zones, True),
             'regions': regions if isinstance(regions, dict) else list(regions),
             **more,
         }
-        return Endpoints(Inventory.parse(cloud, 'test'), registry).policy_check(request)
+        inventory = Inventory.parse(cloud, 'test')
+        return Endpoints(inventory, registry, settings or WorkerSettings()).policy_check(request)
 
     return decide
 

@@ -4,17 +4,13 @@ import itertools
 
 
 class Events:
-    """Listener that keeps the events that it receives."""
-
     def __init__(self):
         self.received = []
 
     def handle(self, event):
-        """Keep an event."""
         self.received.append(event)
 
     def of(self, *types):
-        """Return the events of these types."""
         return [event for event in self.received if isinstance(event, types)]
 
 

@@ -136,7 +136,6 @@ def request(
 
 
 def changed(original: Json, change: Callable[[Json], object]) -> Json:
-    """Return a changed copy."""
     copied = copy.deepcopy(original)
     change(copied)
     return copied

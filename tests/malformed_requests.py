@@ -20,8 +20,6 @@ from tests.factories import (
 
 
 class Malformed(NamedTuple):
-    """One row of the table."""
-
     name: str
     sent: Any
     error: str
@@ -58,10 +56,6 @@ def _set(path: str, value: Any) -> Callable[[Any], None]:
     return _change(path, lambda target, last: operator.setitem(target, last, value))
 
 
-def _drop(path: str) -> Callable[[Any], None]:
-    return _change(path, operator.delitem)
-
-
 def _row(name: str, change: Callable[[Any], None], error: str, message: str) -> Malformed:
     return Malformed(name, changed(GOOD, change), error, message)
 
@@ -71,7 +65,7 @@ def _typed(path: str, value: Any, message: str) -> Malformed:
 
 
 def _missing(path: str, message: str) -> Malformed:
-    return _row(f'no {path}', _drop(path), REQUEST, message)
+    return _row(f'no {path}', _change(path, operator.delitem), REQUEST, message)
 
 
 def _spec(policy: int, name: str, properties: Any, message: str) -> Malformed:

@@ -1,6 +1,7 @@
 """Ports of loopback for servers that tests start, stop and start again."""
 
 import atexit
+import itertools
 import random
 import socket
 
@@ -10,18 +11,9 @@ RANGE = range(10_000, 32_000)
 
 
 def free_ports(count: int) -> list[int]:
-    """Return free ports that other test runs on this machine do not get while this process runs.
-
-    :raises RuntimeError: no port is free.
-    """
-    return [_free_port() for _ in range(count)]
-
-
-def _free_port() -> int:
-    for port in random.sample(RANGE, len(RANGE)):
-        if _reserve(port):
-            return port
-    raise RuntimeError(f'All ports from {RANGE[0]} to {RANGE[-1]} are in use')
+    """Return free ports that other test runs on this machine do not get while this process runs."""
+    shuffled = random.sample(RANGE, len(RANGE))
+    return list(itertools.islice(filter(_reserve, shuffled), count))
 
 
 def _reserve(port: int) -> bool:

@@ -29,7 +29,6 @@ class Program:
     files: Sequence[int] = ()
 
     def start(self) -> subprocess.Popen[bytes]:
-        """Start the program in a session of its own."""
         with open(self.output, 'ab') as output:
             return subprocess.Popen(
                 self.arguments,
@@ -42,8 +41,6 @@ class Program:
 
 
 class Reaper:
-    """A reaper process and its programs."""
-
     def __init__(
         self,
         folder: Path,

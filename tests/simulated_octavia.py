@@ -1,6 +1,5 @@
 """An embedded cloud with load balancers, on a clock that only sleeping advances."""
 
-import copy
 import datetime
 import functools
 from collections.abc import Callable, Sequence
@@ -200,6 +199,14 @@ class Lab:
             )
         return lb, pool
 
+    def copied(self) -> 'Lab':
+        """Return a lab in the same state, whose calls are not listed yet."""
+        lab = replace(self, clock=Clock(), store=MemoryStore(), calls=[])
+        lab.clock.now = self.clock.now
+        with self.store.changing() as state, lab.store.changing() as copied:
+            copied.update(_copied(state))
+        return lab
+
     def existing(self, *addresses: str) -> Json:
         """Create a foreign load balancer; return the properties of a policy that uses it."""
         return {'loadbalancer': 'front', 'pool': {'id': self.foreign(*addresses)[1]}}
@@ -207,8 +214,8 @@ class Lab:
     def settled(self) -> Json:
         """Return all objects after the pending changes: kind -> objects."""
         with self.store.changing() as state:
-            machine = StateMachine(copy.deepcopy(state.get(REGION, {})), self.clock() + 10**6, 0)
-        objects = {kind: machine.all(kind) for kind in KINDS}
+            machine = StateMachine(_copied(state.get(REGION, {})), self.clock() + 10**6, 0)
+        objects = {kind: machine.find(kind) for kind in KINDS}
         return {
             **objects,
             'member': [
@@ -229,6 +236,11 @@ class Lab:
 
     def is_empty(self) -> bool:
         return not any(self.settled().values())
+
+
+def _copied(state: Json) -> Json:
+    copied: Json = msgspec.json.decode(msgspec.json.encode(state))  # faster than copy.deepcopy
+    return copied
 
 
 def patched(members: Sequence[Json], reply: Json) -> list[Json]:

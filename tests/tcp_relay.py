@@ -9,14 +9,14 @@ class Relay:
     """A relay to a port of loopback that forwards or drops the data of its connections."""
 
     def __init__(self, upstream_port: int) -> None:
-        """Listen on a free port of loopback."""
         self._upstream_port = upstream_port
         self._listener = socket.create_server(('127.0.0.1', 0))
         self.port: int = self._listener.getsockname()[1]
+        self._accepting = threading.Thread(target=self._accept)
         self._half_open = threading.Event()  # replaced with each generation of connections
         self._sockets: list[socket.socket] = []
-        self._threads: list[threading.Thread] = []
-        self._run(self._accept)
+        self._pumps: list[threading.Thread] = []
+        self._accepting.start()
 
     def silence(self) -> None:
         """Stop forwarding on all present connections, and keep both of their sockets open.
@@ -27,19 +27,15 @@ class Relay:
         silenced.set()
 
     def close(self) -> None:
-        """Close all connections."""
-        for opened in (self._listener, *self._sockets):
+        self._listener.shutdown(socket.SHUT_RDWR)  # wakes the thread that reads it
+        self._accepting.join()  # no connection is added from here on
+        for opened in self._sockets:
             with contextlib.suppress(OSError):
-                opened.shutdown(socket.SHUT_RDWR)  # wakes the thread that reads it
-        for thread in self._threads:
-            thread.join()
+                opened.shutdown(socket.SHUT_RDWR)
+        for pump in self._pumps:
+            pump.join()
         for opened in (self._listener, *self._sockets):
             opened.close()
-
-    def _run(self, act: object, *arguments: object) -> None:
-        thread = threading.Thread(target=act, args=arguments)  # type: ignore[arg-type]
-        self._threads.append(thread)
-        thread.start()
 
     def _accept(self) -> None:
         with contextlib.suppress(OSError):
@@ -52,11 +48,13 @@ class Relay:
         try:
             upstream = socket.create_connection(('127.0.0.1', self._upstream_port))
         except OSError:  # the broker is unreachable
-            client.shutdown(socket.SHUT_RDWR)
+            client.close()
             return
         self._sockets.append(upstream)
         for source, sink in ((client, upstream), (upstream, client)):
-            self._run(self._pump, source, sink, self._half_open)
+            pump = threading.Thread(target=self._pump, args=(source, sink, self._half_open))
+            self._pumps.append(pump)
+            pump.start()
 
     @staticmethod
     def _pump(source: socket.socket, sink: socket.socket, half_open: threading.Event) -> None:

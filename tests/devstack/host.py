@@ -22,8 +22,6 @@ RUN_TIMEOUT_S = 600  # a full installation, on a busy machine
 
 
 class Run(NamedTuple):
-    """How a script ended, and what it said."""
-
     status: int
     stdout: str
     stderr: str
@@ -56,6 +54,7 @@ class Host:
             'DEVSTACK_PLUGINS': ','.join(plugins),
             'DEVSTACK_VENV': str(self.venv),
             'PYTHON': sys.executable,
+            'PIP_COMPILE': '0',  # the first import compiles a module
             'STACK_USER': getpass.getuser(),
             'DEST': str(self.dest),
             'ETC': str(self.etc),
@@ -77,7 +76,6 @@ class Host:
         }
 
     def put(self, name: str, program: str) -> None:
-        """A program of this machine."""
         (self.bin / name).write_text(program)
         (self.bin / name).chmod(0o755)
 

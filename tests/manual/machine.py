@@ -52,7 +52,6 @@ class Machine:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def start(self) -> Self:
-        """Wait until the overlays are mounted."""
         refusal = self._wait()
         if refusal is not None:
             raise RuntimeError(refusal)

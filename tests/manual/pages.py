@@ -11,7 +11,7 @@ SOURCE = ROOT / 'doc' / 'source'
 HOW_TO = sorted((SOURCE / 'how-to').glob('*.rst'))
 PAGES = [ROOT / 'README.rst', *sorted(SOURCE.glob('*.rst')), *HOW_TO]
 PROGRAMS = re.compile(
-    r'apt-get|chmod|chown|curl|env|helm|install|journalctl|kill|kubectl|ln|mv|openstack|pip|placement-(policy|worker-status)|promtool|python3?'
+    r'apt-get|chmod|chown|curl|env|helm|install|journalctl|kill|kubectl|ln|mv|openstack|oslo-config-validator|pip|placement-(policy|worker-status)|promtool|python3?'
     r'|rabbitmq(ctl|-diagnostics|-queues)|rm|rsync|sed|sudo|systemctl|systemd-analyze|test|tox|useradd|userdel'
 )
 DIRECTIVE = re.compile(r'( *)\.\. code-block:: (\w+)$')
@@ -74,7 +74,6 @@ def indentation(line: str) -> int:
 
 
 def blocks(page: Path) -> list[Block]:
-    """Return the literal blocks of a page in order."""
     return list(_blocks(page.name, page.read_text().splitlines()))
 
 

@@ -9,11 +9,11 @@ import os
 import signal
 import socket
 import subprocess
-import time
 
 import pytest
 
 from tests.broker import Broker
+from tests.functional.conftest import has_ended
 from tests.manual import ways, workspace
 from tests.manual.pages import ROOT, blocks
 from tests.ports import free_ports
@@ -29,8 +29,6 @@ START_TIMEOUT_S = 180
 
 
 class Newcomer:
-    """A new user who types commands in the folder of a clone."""
-
     def __init__(self, clone, broker):
         workspace.clone(clone)
         self.clone, self.broker_url, self.broker_port = clone, broker.url, broker.port
@@ -42,6 +40,7 @@ class Newcomer:
             'HOME': str(clone.parent),
             'LANG': 'C.UTF-8',
             'PIP_NO_INPUT': '1',
+            'PIP_COMPILE': '0',  # the first import compiles a module
         }
 
     def write(self, block):
@@ -72,11 +71,8 @@ class Newcomer:
                 stderr=output,
                 process_group=0,
             )
-        deadline = time.monotonic() + START_TIMEOUT_S
-        while 'Serving' not in log.read_text():
-            assert self.worker.poll() is None, log.read_text()
-            assert time.monotonic() < deadline, log.read_text()
-            time.sleep(0.1)
+        wait_for(lambda: 'Serving' in log.read_text() or has_ended(self.worker), START_TIMEOUT_S)
+        assert not has_ended(self.worker), log.read_text()
 
     def press_ctrl_c(self):
         """Send SIGINT to the process group, as a terminal does."""
@@ -86,15 +82,12 @@ class Newcomer:
 
 @pytest.fixture
 def newcomer(tmp_path):
-    broker = Broker()
-    try:
+    with contextlib.closing(Broker()) as broker:
         newcomer = Newcomer(tmp_path / 'clone', broker.start())
         yield newcomer
-        if newcomer.worker and newcomer.worker.poll() is None:
+        if newcomer.worker and not has_ended(newcomer.worker):
             os.killpg(newcomer.worker.pid, signal.SIGKILL)
             newcomer.worker.wait()
-    finally:
-        broker.close()
 
 
 def test_tutorial_typed_in_order_prints_the_shown_output(newcomer):
@@ -129,7 +122,6 @@ def test_first_line_of_the_readme_leads_to_a_decision(newcomer):
 
 
 def accepts(port):
-    """Return whether a program listens on a port."""
     with socket.socket() as probe:
         return probe.connect_ex(('127.0.0.1', port)) == 0
 
@@ -151,11 +143,11 @@ def test_second_broker_of_the_tutorial_runs_next_to_another_and_is_stopped(newco
 
     reaper = Reaper(gone, [Program(['bash', '-c', here], str(log))], env)
     try:
-        deadline = time.monotonic() + START_TIMEOUT_S
-        while 'completed' not in (log.read_text() if log.exists() else ''):
-            assert reaper.runs, log.read_text()
-            assert time.monotonic() < deadline, log.read_text()
-            time.sleep(0.1)
+        wait_for(
+            lambda: not reaper.runs or (log.exists() and 'completed' in log.read_text()),
+            START_TIMEOUT_S,
+        )
+        assert reaper.runs, log.read_text()
         with contextlib.closing(socket.create_connection(('127.0.0.1', port), 1)) as probe:
             probe.sendall(b'AMQP\0\0\x09\x01')
             assert probe.recv(1)

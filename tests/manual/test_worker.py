@@ -5,12 +5,14 @@ import os
 import re
 import subprocess
 import sys
+from contextlib import closing
 
 import pytest
 import yaml
 
 from placement_worker.contract.rpc import PARKING_SUFFIX, SLOW_TOPIC, TOPIC
 from placement_worker.late_ack import parking
+from placement_worker.late_ack.request import enveloped
 from tests.broker import Broker
 from tests.functional.conftest import Worker, amqp
 from tests.manual import ways, workspace
@@ -33,11 +35,8 @@ HOST, PARKED = 'testhost', '0123456789ab'
 
 @pytest.fixture(scope='module')
 def broker():
-    broker = Broker()
-    try:
+    with closing(Broker()) as broker:
         yield broker.start()
-    finally:
-        broker.close()
 
 
 @pytest.fixture(scope='module')
@@ -72,7 +71,6 @@ def worker(broker, tmp_path_factory):
 
 
 def fitted(command, worker):
-    """Return the command with the broker and the topics of this worker."""
     folder = worker.config.parent
     given = {
         r'/etc/placement-worker/(placement-worker|operator)\.conf': str(worker.config),
@@ -97,20 +95,12 @@ def park(worker):
     )
     request['target'] = 'AFTER'
     message = {'method': 'policy_check', 'args': {'request': request}, 'version': '1.0'}
-    headers = {
-        parking.PARKED_ID: PARKED,
-        parking.PARKED_AT: '2026-01-01',
-        parking.PARKED_FROM: TOPIC,
-    }
-    envelope = {'oslo.version': '2.0', 'oslo.message': json.dumps(message)}
-    with amqp(worker.url) as connection, connection.Producer() as producer:
-        producer.publish(
-            envelope,
-            exchange='',
-            routing_key=TOPIC + PARKING_SUFFIX,
-            headers=headers,
-            mandatory=True,
-        )
+    headers = {parking.PARKED_ID: PARKED, parking.PARKED_AT: 'at', parking.PARKED_FROM: TOPIC}
+    parked = enveloped(message)
+    parked.properties['application_headers'] = headers
+    with amqp(worker.url) as connection:
+        queue = TOPIC + PARKING_SUFFIX
+        connection.default_channel.basic_publish(parked, exchange='', routing_key=queue)
 
 
 @pytest.mark.parametrize('page', ASKING, ids=[page.stem for page in ASKING])

@@ -8,9 +8,6 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-import msgspec
-import yaml
-
 from tests.manual.pages import ROOT, Block
 
 # The exit status of successful commands, if it is not 0.
@@ -37,13 +34,6 @@ def furnish(folder: Path, blocks: list[Block]) -> None:
     for name in ('examples', 'conf'):
         shutil.copytree(ROOT / name, folder / name)
     shutil.copy(ROOT / '.gitignore', folder)
-    requests = [
-        yaml.safe_load((folder / 'examples' / f'scale-{way}.yaml').read_text())
-        for way in ('in', 'out')
-    ]
-    (folder / 'requests.jsonl').write_text(
-        ''.join(f'{msgspec.json.encode(request).decode()}\n' for request in requests)
-    )
     shutil.copy(folder / 'examples' / 'scenarios' / 'zone-outage.yaml', folder / 'scenario.yaml')
     for block in blocks:
         if block.caption and block.kind != 'bash':

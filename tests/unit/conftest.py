@@ -1,4 +1,4 @@
-"""placement-policy, run inside the tests' process."""
+"""placement-policy, run inside the tests' process, and fake OpenStack services."""
 
 import json
 import logging
@@ -8,6 +8,14 @@ from pathlib import Path
 import pytest
 
 from placement_worker.cmd.cli import PlacementPolicy
+from tests.unit.cloud.fake_services import FakeServices
+
+
+@pytest.fixture
+def services():
+    made = FakeServices()
+    yield made
+    made.close()
 
 
 @pytest.fixture

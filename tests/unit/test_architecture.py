@@ -2,26 +2,14 @@
 
 import ast
 import re
-import sys
 from pathlib import Path
 
 import pytest
 
-from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.cloud.ports import OctaviaSettings
 from placement_worker.config import options
-from placement_worker.handlers.service import Endpoints, WorkerSettings
-from placement_worker.policies.registry import Registry
-from tests.factories import bind, connected, load_balancing_policy, nodes, request, zone_policy
-from tests.simulated_octavia import Clock
 
 ROOT = Path(__file__).parents[2]
 DIAGRAM = ROOT / 'doc/source/diagrams/packages.dot'
-NETWORKS = {
-    'networks': {'private': {'id': 'net1'}},
-    'subnets': {'private-subnet': {'id': 'sub1', 'network': 'private', 'cidr': '10.0.0.0/16'}},
-}
-REGISTRY = Registry.installed()
 SHARED = {'contract', 'errors', 'formats'}
 
 
@@ -60,7 +48,6 @@ def imports():
 
 
 def drawn():
-    """Return the arrows of the diagram."""
     arrow = re.compile(r'^ *(\w+) -> (\w+)(?: \[.*\])?;$', re.MULTILINE)
     return set(arrow.findall(DIAGRAM.read_text(encoding='utf-8')))
 
@@ -132,50 +119,3 @@ def test_docstring_of_a_package_names_the_module_to_read_first():
         docstring = ast.get_docstring(ast.parse(path.read_text(encoding='utf-8')))
         if len(modules) > 1:
             assert re.search(r'Read\s`[\w.]+`\sfirst|read it first', docstring), path
-
-
-def files_of(prepare):
-    """Return the files that a second run passes through, since the first run fills caches."""
-    prepare()()
-    act, files = prepare(), set()
-    package = str(ROOT / 'placement_worker')
-
-    def note(frame, event, _argument):
-        if event == 'call' and frame.f_code.co_filename.startswith(package):
-            files.add(frame.f_code.co_filename)
-
-    sys.setprofile(note)
-    try:
-        reply = act()
-    finally:
-        sys.setprofile(None)
-    assert 'ERROR' not in str(reply), reply
-    return files
-
-
-def test_check_runs_through_few_files():
-    """A scale-out with zone placement runs through at most 25 files."""
-    asked = request('CLUSTER_SCALE_OUT', [zone_policy('az1', 'az2')], nodes(az1=2))
-
-    def check():
-        cloud = Inventory.parse({'zones': {'az1': True, 'az2': True}}, 'the test')
-        endpoints = Endpoints(cloud, REGISTRY)
-        return lambda: endpoints.policy_check(asked)
-
-    assert len(files_of(check)) <= 25
-
-
-def test_attachment_runs_through_few_files():
-    """An attachment of a load balancer runs through at most 40 files."""
-    asked = bind(load_balancing_policy(), [connected(number) for number in range(1, 5)])
-
-    def attach():
-        clock = Clock()
-        settings = OctaviaSettings(sleep=clock.sleep, clock=clock)
-        cloud = Inventory.parse(NETWORKS, 'the test')
-        endpoints = Endpoints(
-            cloud, REGISTRY, WorkerSettings(octavia_settings=lambda: settings, clock=clock)
-        )
-        return lambda: endpoints.policy_attach(asked)
-
-    assert len(files_of(attach)) <= 40

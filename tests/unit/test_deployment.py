@@ -20,6 +20,8 @@ ROOT = Path(__file__).parents[2]
 UNIT = ROOT / 'conf' / 'placement-worker.service'
 CHART = ROOT / 'deploy' / 'helm' / 'placement-worker'
 ROLE = ROOT / 'deploy' / 'kolla-ansible' / 'roles' / 'placement-worker'
+MANUAL = (ROOT / 'doc' / 'source' / 'health.rst').read_text()
+STATEFUL_SET = (CHART / 'templates' / 'statefulset.yaml').read_text()
 CONFIGURATION = ['--config-file', '/etc/placement-worker/placement-worker.conf']
 
 
@@ -73,8 +75,7 @@ def test_unit_passes_the_verification_of_systemd(tmp_path):
 
 def test_unit_has_every_line_of_the_manual():
     """The manual quotes the unit correctly."""
-    manual = (ROOT / 'doc' / 'source' / 'health.rst').read_text()
-    block = manual.split('    [Service]\n')[1].split('\n\n')[0]
+    block = MANUAL.split('    [Service]\n')[1].split('\n\n')[0]
     lines = [line.strip() for line in block.splitlines()]
 
     assert 'Type=notify' in lines
@@ -125,21 +126,19 @@ def test_image_checks_the_liveness_file_that_its_worker_writes(instructions, mon
 
 def test_chart_fits_the_image_and_the_package(instructions):
     """The chart runs the user of the image, and its version is that of the package."""
-    workers = (CHART / 'templates' / 'statefulset.yaml').read_text()
     chart = yaml.safe_load((CHART / 'Chart.yaml').read_text())
     user, _, group = instructions['USER'].partition(':')
 
     assert chart['version'] == chart['appVersion'] == metadata.version('placement-worker')
-    assert f'runAsUser: {user}\n' in workers
-    assert f'runAsGroup: {group}\n' in workers
-    assert f'mountPath: {Path(CONFIGURATION[1]).parent},' in workers
+    assert f'runAsUser: {user}\n' in STATEFUL_SET
+    assert f'runAsGroup: {group}\n' in STATEFUL_SET
+    assert f'mountPath: {Path(CONFIGURATION[1]).parent},' in STATEFUL_SET
 
 
 def test_environment_of_the_chart_sets_options_of_the_worker(monkeypatch):
     """The variables open the port of the metrics to Prometheus, and name the cordon file."""
-    workers = (CHART / 'templates' / 'statefulset.yaml').read_text()
     values = ('9736', '0.0.0.0', '/etc/cordons.yaml')  # noqa: S104
-    for name, value in zip(re.findall(r'name: (OS_\w+)', workers), values, strict=True):
+    for name, value in zip(re.findall(r'name: (OS_\w+)', STATEFUL_SET), values, strict=True):
         monkeypatch.setenv(name, value)
 
     conf = of_environment()
@@ -150,12 +149,10 @@ def test_environment_of_the_chart_sets_options_of_the_worker(monkeypatch):
 
 def test_probes_of_the_chart_are_those_of_the_manual():
     """The chart runs the commands that the manual describes."""
-    manual = (ROOT / 'doc' / 'source' / 'health.rst').read_text()
-    workers = (CHART / 'templates' / 'statefulset.yaml').read_text()
 
-    commands = re.findall(r'exec: .*', workers)
+    commands = re.findall(r'exec: .*', STATEFUL_SET)
     assert len(commands) == 3
-    assert commands == re.findall(r'exec: .*', manual)
+    assert commands == re.findall(r'exec: .*', MANUAL)
 
 
 def test_role_fits_the_image_and_the_package(instructions, role):

@@ -1,5 +1,6 @@
-"""The dashboard and the alert rules in conf/: their form, and the metrics that they use."""
+"""The dashboard, the alert rules and the runbook: their form, and the metrics that they use."""
 
+import datetime
 import itertools
 import json
 import re
@@ -10,10 +11,12 @@ from pathlib import Path
 import promql_parser
 import pytest
 import yaml
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, generate_latest
 
+from placement_worker.handlers.request_log import RequestLog
 from placement_worker.metrics.prometheus import CordonCollector, Metrics, WorkerCollector
 from tests.factories import NOW
+from tests.unit.handlers.test_request_log import binding, check
 from tests.unit.metrics.test_prometheus import EVENTS, FakeCordons
 
 CONF = Path(__file__).parents[2] / 'conf'
@@ -40,15 +43,18 @@ EXPRESSIONS = [*QUERIES, *((rule['alert'], rule['expr']) for rule in RULES)]
 ALERTS = [rule['alert'] for rule in RULES]
 
 
-def exposed():
-    """Return the labels of each series of a worker after one event of each type."""
+def filled():
     registry = CollectorRegistry()
     registry.register(WorkerCollector())
     registry.register(CordonCollector(FakeCordons, lambda: NOW))
     metrics = Metrics(['t'], registry)
     for event, *_ in EVENTS:
         metrics.handle(event)
-    samples = [sample for family in registry.collect() for sample in family.samples]
+    return registry
+
+
+def exposed():
+    samples = [sample for family in filled().collect() for sample in family.samples]
     return {
         sample.name: set(sample.labels)
         for sample in samples
@@ -63,7 +69,6 @@ def parsed(expression):
 
 
 def nodes(expression):
-    """Return all parts of a query."""
     found = [expression]
     for name in ('lhs', 'rhs', 'expr', 'param', 'vector_selector'):
         part = getattr(expression, name, None)
@@ -221,3 +226,48 @@ def test_alerts_about_a_share_of_the_requests_need_ten_of_them():
         combined = parsed(rule['expr'])
         assert str(combined.op) == 'and'
         assert (str(combined.rhs.op), combined.rhs.rhs.val) == ('>=', 10)
+
+
+def test_panels_of_the_runbook_are_on_the_dashboard():
+    """An operator finds each panel that the runbook names, by its exact title."""
+    titles = re.findall(r'(?<!\*)\*([^*\s][^*]*)\*', RUNBOOK.read_text())
+    named = {' '.join(title.split()) for title in titles}
+
+    assert named
+    assert named - {panel['title'] for panel in PANELS} == set()
+
+
+def test_commands_in_texts_of_runbook_and_alerts_name_the_file_that_they_read():
+    """A person who copies a command at night gets its result, and no error of its usage."""
+    files = RUNBOOK, CONF / 'prometheus-alerts.yaml'
+    texts = ' '.join(' '.join(file.read_text().split()) for file in files)
+    found = re.findall(r'placement-worker-status (?:liveness|readiness)(.{9})', texts)
+
+    assert set(found) == {' --file /'}
+
+
+def test_command_for_use_without_the_dashboard_shows_the_metrics_of_its_panels():
+    """An operator with a shell alone sees what the requests in flight wait for."""
+    (pattern,) = re.findall(r"/metrics \| grep -E '(.*)'", RUNBOOK.read_text())
+
+    lines = generate_latest(filled()).decode().splitlines()
+
+    shown = {re.split('[{ ]', line)[0] for line in lines if re.search(pattern, line)}
+    prefix = 'placement_worker_'
+    assert shown - {'#'} == {
+        f'{prefix}requests_in_work',
+        *(f'{prefix}{name}_{end}' for end in ('sum', 'count') for name in (
+            'policy_duration_seconds', 'cloud_call_duration_seconds',
+            'load_balancer_conflict_wait_seconds',
+        )),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize('event', [check(status='ERROR', reason='no'), binding('ERROR')])
+def test_pattern_for_failed_checks_matches_their_lines_in_the_log(caplog, event):
+    """After an outage, an operator finds all failed checks and attachments by one command."""
+    (pattern,) = re.findall(r'--output cat --grep "(.*)"', RUNBOOK.read_text())
+
+    RequestLog(lambda: datetime.datetime.now(datetime.UTC)).handle(event)
+
+    assert [re.search(pattern, line) is not None for line in caplog.messages] == [True]

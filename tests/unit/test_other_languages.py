@@ -1,7 +1,10 @@
 """The bytes on the bus that the manual shows are those of oslo.messaging and of a worker."""
 
+import ast
 import json
 import re
+import subprocess
+import sys
 
 import kombu
 import oslo_messaging
@@ -13,12 +16,12 @@ from oslo_messaging.rpc import dispatcher as rpc_dispatcher
 from placement_worker import errors
 from placement_worker.client.transport import connect, transport_url
 from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.contract.rpc import EXCHANGE, TOPIC
+from placement_worker.contract.rpc import EXCHANGE, SLOW_CHECKS, TOPIC
 from placement_worker.handlers.service import Endpoints, WorkerSettings
 from placement_worker.late_ack.listener import LateAckListener
 from placement_worker.late_ack.request import Hooks
 from placement_worker.late_ack.server import LateAckServer
-from placement_worker.messaging.reply_sender import ReplyCasts
+from placement_worker.messaging.reply_sender import ReplySender
 from placement_worker.messaging.rpc_server import AccessPolicy, ContextSerializer, ExposedEndpoints
 from placement_worker.policies.registry import Registry
 from tests.malformed_requests import GOOD
@@ -81,6 +84,18 @@ def test_call_of_oslo_messaging_has_the_bytes_and_the_expiration_of_the_manual(b
     assert message.properties['expiration'] == '1000'
 
 
+def test_command_line_replies_to_the_line_of_the_manual_by_the_next_one():
+    """A program without the bus reads the documented reply to the documented request."""
+    (shown,) = [block.text for block in blocks(PAGE) if block.text.startswith('{"target"')]
+    request, reply = shown.splitlines()
+    cloud = str(ROOT / 'examples' / 'how-to' / 'cloud.yaml')
+    check = [sys.executable, '-m', 'placement_worker', 'check', '--cloud', cloud, '--lines', '-']
+
+    done = subprocess.run(check, input=request, capture_output=True, text=True, check=True)
+
+    assert done.stdout == f'{reply}\n'
+
+
 def test_reply_queue_of_oslo_messaging_has_the_arguments_of_the_manual():
     """The documented arguments are those that the installed oslo.messaging declares."""
     url = transport_url(cfg.CONF, 'rabbit://')
@@ -96,9 +111,7 @@ def test_reply_queue_of_oslo_messaging_has_the_arguments_of_the_manual():
     assert [f'``{key!r}: {value!r}``' in page for key, value in arguments.items()] == [True] * 3
 
 
-class Sent:
-    """Collect the messages of a worker."""
-
+class Sent(ReplySender):
     def __init__(self):
         self.messages = []
 
@@ -113,9 +126,7 @@ def reply():
 
     def replying(request):
         replies = Sent()
-        endpoints = Endpoints(
-            Inventory(), Registry.installed(), WorkerSettings(delivery=ReplyCasts(replies))
-        )
+        endpoints = Endpoints(Inventory(), Registry.installed(), WorkerSettings(delivery=replies))
         dispatcher = rpc_dispatcher.RPCDispatcher(
             [ExposedEndpoints(endpoints)], ContextSerializer(), AccessPolicy
         )
@@ -219,3 +230,24 @@ def test_reply_to_a_cast_has_the_bytes_and_the_destination_of_the_manual(reply):
 
     assert without_ids(body) == without_ids(SHOWN['The body of a reply to a cast'])
     assert destination == ['engine', 'replies']
+
+
+def slow(phase):
+    """Return the actions whose checks of a phase go to the slow topic."""
+    return {action for target, action in SLOW_CHECKS if target == phase}
+
+
+def test_page_and_its_program_list_the_actions_of_the_slow_topic():
+    """Table and program have the actions of each phase that the client sends to the slow topic."""
+    table = PAGE.read_text().partition('Topics and timeouts\n')[2]
+    shown = re.split('policy_check`` AFTER', table.partition('The slow topic needs')[0])
+    program = ROOT / 'placement_worker' / 'examples' / 'engine-client' / 'pika_client.py'
+    sets = {
+        node.targets[0].id: ast.unparse(node.value)
+        for node in ast.parse(program.read_text()).body
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+    }
+
+    for texts in (shown, (sets['SLOW_BEFORE'], sets['SLOW_AFTER'])):
+        named = [set(re.findall(r'(?:CLUSTER|NODE)_\w+', text)) for text in texts]
+        assert named == [slow('BEFORE'), slow('AFTER')]

@@ -57,19 +57,6 @@ def test_sample_shows_the_default_exchange(generated):
     assert line in (ROOT / 'conf' / 'placement-worker.conf.sample').read_text()
 
 
-def test_readme_names_existing_files_only():
-    """A reader finds every example and page that the README names."""
-    text = (ROOT / 'README.rst').read_text()
-    named = {
-        word.strip('`,;:()')
-        for word in text.split()
-        if word.startswith(('examples/', '``examples/', '``conf/', 'conf/', '``doc/source/'))
-    }
-
-    assert len(named) >= 6
-    assert [name for name in named if not (ROOT / name).exists()] == []
-
-
 def test_readme_shows_the_output_of_the_first_command():
     """A reader sees the output that the README shows."""
     text = (ROOT / 'README.rst').read_text()

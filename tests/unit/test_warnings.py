@@ -31,16 +31,12 @@ EMPTIED = 'The action removes all 3 nodes of the cluster'
 
 
 class Cautious(Deletion):
-    """Warns whenever it is asked."""
-
     interface = (2, 0)
 
     def check(self, request, state):
-        """Add a warning to the outcome, twice."""
         return base.Outcome('APPLIED', 'careful', warnings=['Mind the gap'] * 2)
 
     def attach(self, request, state):
-        """Add a warning to the bond."""
         return base.BindingOutcome({}, warnings=['Mind the step'])
 
 

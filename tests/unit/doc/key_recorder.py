@@ -4,10 +4,10 @@ import itertools
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec import structs
 
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.cloud.ports import OctaviaSettings
@@ -146,7 +146,7 @@ class Consulted:
         asked = self._request(phase, action, Recorded(inputs, keys.inputs))
         policy = self._registry.policy(bound.spec, '$')
         conditions = Conditions(self._cloud, OctaviaSettings(), 100, NOW, lambda: math.inf)
-        state = replace(
+        state = structs.replace(
             state_for_check(asked, [Link.of(bound, policy, asked)], conditions),
             action_data=ActionData(Recorded(data, keys.data)),
             binding=bound,

@@ -41,7 +41,6 @@ def errors_in_tables(texts):
 
 @pytest.fixture(scope='module')
 def recorded():
-    """Return the keys that each policy uses in each phase."""
     return key_recorder.recorded()
 
 
@@ -51,7 +50,6 @@ def policies_in(cell):
 
 
 def users(recorded, part, key):
-    """Return the policies that use a key."""
     return {policy for (policy, _, _), keys in recorded.items() if key in getattr(keys, part)}
 
 

@@ -29,7 +29,6 @@ def sections(page):
 
 
 def quoted():
-    """Return the errors that the pages quote, each with its page."""
     return [
         (page.stem, error)
         for page in TASKS

@@ -10,10 +10,28 @@ import yaml
 from typing_extensions import override
 
 from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.contract.model import ActionPatch, CheckReply, CheckRequest, NodePatch
+from placement_worker.contract import actions
+from placement_worker.contract.model import (
+    ActionPatch,
+    BindingPatch,
+    BindReply,
+    CheckReply,
+    CheckRequest,
+    NodePatch,
+)
 from placement_worker.handlers.in_process import InProcessCaller
 from placement_worker.policies.registry import Registry
-from tests.factories import deletion_policy, node, nodes, region_policy, request, zone_policy
+from tests.factories import (
+    NOW,
+    deletion_policy,
+    node,
+    nodes,
+    redistributing,
+    refused,
+    region_policy,
+    request,
+    zone_policy,
+)
 
 PROGRAMS = Path(__file__).parents[3] / 'placement_worker' / 'examples' / 'how-to'
 
@@ -23,7 +41,15 @@ def program(tmp_path, monkeypatch):
     """Return a function that imports a program in an empty folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(PROGRAMS)
-    for name in ('changes', 'engine', 'rebalance'):
+    for name in (
+        'attach',
+        'changes',
+        'engine',
+        'no_room',
+        'rebalance',
+        'stored_actions',
+        'when_to_ask',
+    ):
         monkeypatch.delitem(sys.modules, name, raising=False)
     return importlib.import_module
 
@@ -60,6 +86,50 @@ def test_engine_that_acts_again_creates_the_nodes_that_are_left(program, count):
     assert action['data']['creation']['nodes'] == ['a1-0', 'a1-1']
 
 
+@pytest.fixture
+def no_room(program, monkeypatch):
+    """The program, whose set FULL has the zones without room."""
+    no_room = program('no_room')
+    monkeypatch.setattr(no_room, 'FULL', set())
+    return no_room
+
+
+@pytest.fixture
+def stored():
+    """The cluster and the policies of the pages, with version 1.1 of zone placement."""
+    asked = yaml.safe_load((PROGRAMS / 'cluster.yaml').read_text(encoding='utf-8'))
+    asked['policies'][0]['spec']['version'] = '1.1'
+    return asked['cluster'], asked['policies']
+
+
+def test_program_without_room_in_a_zone_tries_its_alternatives(no_room, stored):
+    """A node that the planned zone has no room for is created in the next best one."""
+    no_room.FULL.add('az3')
+
+    no_room.grow(RecordingCaller(), 'grow-1', *stored)
+
+    assert stored[0]['nodes'][3]['data']['placement'] == {'zone': 'az2'}
+
+
+def test_failed_node_that_is_replaced_twice_leaves_the_evidence_of_each_zone(no_room, stored):
+    """The data of the cluster record each failure, so the third attempt is in the third zone."""
+    no_room.FULL.update(('az1', 'az2', 'az3'))
+    worker, cluster = RecordingCaller(), stored[0]
+
+    no_room.grow(worker, 'grow-1', *stored)
+    failed = cluster['nodes'][3]
+    no_room.replace_failed(worker, 'again-1', *stored, 'grow-1-0')
+    no_room.FULL.remove('az1')
+    no_room.replace_failed(worker, 'again-2', *stored, 'again-1-0')
+
+    assert (failed['status'], failed['data']['placement']) == ('ERROR', {'zone': 'az3'})
+    assert [failure['zone'] for failure in cluster['data']['placement_failures']] == ['az2', 'az3']
+    new = cluster['nodes'][3]
+    assert (new['id'], new['status'], len(cluster['nodes'])) == ('again-2-0', 'ACTIVE', 4)
+    assert new['data']['placement'] == {'zone': 'az1'}
+    assert worker.checks[-1] == ('AFTER', 'CLUSTER_REPLACE_NODES')
+
+
 class RecordingCaller(InProcessCaller):
     """A worker in this process over the cloud of the pages, which records the checks."""
 
@@ -68,34 +138,35 @@ class RecordingCaller(InProcessCaller):
         self.cloud = Inventory.parse(cloud | {'load_balancer': {'pending_s': 0}}, 'the test')
         super().__init__(self.cloud, Registry.installed())
         self.checks = []
+        self.trusts = set()
 
     @override
     def _send(self, method, request, context):
+        self.trusts.add(request.credentials.trust_id)
         if isinstance(request, CheckRequest):
             self.checks.append((request.target, request.action.action))
         return super()._send(method, request, context)
 
 
 def places(cluster):
-    """Return the number of nodes per place."""
     placements = [node['data']['placement'] for node in cluster['nodes']]
     return Counter((placement.get('region_name'), placement['zone']) for placement in placements)
 
 
 def rebalanced(stored, cloud=None):
-    """Carry out a rebalance, and return its worker."""
     worker = RecordingCaller(cloud)
     importlib.import_module('rebalance').rebalance(worker, 'plan-1', stored)
     return worker
 
 
 def test_rebalance_program_asks_for_members_before_it_deletes(program):
-    """Each step asks AFTER its creation, and BEFORE and AFTER its deletion."""
+    """Each step asks AFTER its creation, and BEFORE and AFTER its deletion, with the trust."""
     program('rebalance')
     stored = yaml.safe_load((PROGRAMS.parent / 'rebalance.yaml').read_text(encoding='utf-8'))
 
     worker = rebalanced(stored)
 
+    assert worker.trusts == {'my-trust'}
     assert places(stored['cluster']) == {(None, 'az1'): 3, (None, 'az2'): 3}
     assert 'n1' in [node['id'] for node in stored['cluster']['nodes']]  # it is protected
     assert worker.checks == 2 * [
@@ -200,3 +271,60 @@ def test_recovering_program_replaces_the_member(pool):
     assert pool.stored_addresses() == {'n1': '10.0.0.11', 'n2': '10.0.0.12', 'n3': '10.0.0.18'}
     assert len(pool.addresses()) == 3
     assert 'recovery' not in third['data']
+
+
+@pytest.mark.parametrize('action', sorted(actions.REMOVING))
+@pytest.mark.parametrize('make_policy', [zone_policy, region_policy])
+def test_phases_include_each_check_that_records_a_failure(program, action, make_policy):
+    """The program asks BEFORE each action whose reply records the failure of a deleted node."""
+    policy = redistributing(make_policy('p1', 'p2'))
+    failed = refused(1, 'p1', 'p1')
+    ids = {'n1': 'n9'} if action == actions.CLUSTER_REPLACE_NODES else ['n1']
+    inputs = {'candidates': ids, 'adjustment_type': 'CHANGE_IN_CAPACITY', 'number': -1}
+    of_node = {'node': failed} if action in actions.OF_A_NODE else {'inputs': inputs}
+    cloud = {'regions': {name: {'zones': {'p1': True, 'p2': True}} for name in ('p1', 'p2')}}
+    inventory = Inventory.parse(cloud, 'the test')
+    worker = InProcessCaller(inventory, Registry.installed(), lambda: NOW)
+
+    reply = worker.policy_check(request(action, [policy], [failed, node(2, 'p2', 'p2')], **of_node))
+    phases = program('when_to_ask').phases(
+        action, 'RPC Request', [policy], worker.policy_type_list()
+    )
+
+    assert reply.cluster.data['placement_failures']
+    assert phases == ['BEFORE']
+
+
+def test_program_stores_the_changes_of_a_failed_attachment(program):
+    """The engine keeps the data of a reply with status ERROR, and ends with its reason."""
+    cluster, policy = {'nodes': [node(1)], 'data': {'a': 1}}, {'data': {}}
+    patches = {'n1': NodePatch({'lb_member': 'm1'})}
+    reply = BindReply(
+        status='ERROR',
+        reason='No network',
+        policy=BindingPatch('p1', {'b': 2}),
+        cluster=None,
+        nodes=patches,
+    )
+
+    with pytest.raises(SystemExit, match='No network'):
+        program('attach').bind(lambda _: reply, cluster, policy, {})
+
+    assert (policy['data'], cluster['data']) == ({'b': 2}, {'a': 1})
+    assert cluster['nodes'][0]['data'] == {'lb_member': 'm1'}
+
+
+def test_program_stores_the_changes_of_an_expired_check(program):
+    """The next attempt sends the data of a node whose member has left before the expiry."""
+    stored = {'action': {'id': 'a1'}, 'cluster': {'nodes': [node(1)]}}
+    actions_of_engine = program('stored_actions')
+    actions_of_engine.add(stored)
+    expired = ActionPatch('a1', {'status': 'ERROR', 'reason': 'Request expired'})
+    patches = {'n1': NodePatch({'left': True})}
+    reply = CheckReply(action=expired, cluster=None, nodes=patches, decisions=[], warnings=[])
+
+    actions_of_engine.on_reply('a1-BEFORE-1', reply)
+
+    ((state, request_of_next),) = actions_of_engine.open_actions()
+    assert (state, request_of_next['attempt']) == ('BEFORE', 2)
+    assert request_of_next['cluster']['nodes'][0]['data'] == {'left': True}

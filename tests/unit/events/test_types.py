@@ -33,8 +33,6 @@ def endpoints(registry, events):
 
 
 class Broken:
-    """Listener that fails."""
-
     def handle(self, event):
         raise KeyError('disk full')
 
