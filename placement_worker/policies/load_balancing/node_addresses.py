@@ -9,7 +9,6 @@ network, server or region is to blame.
 import ipaddress
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from placement_worker.cloud.ports import Subnet
 from placement_worker.cloud.snapshot import Snapshot
@@ -35,19 +34,22 @@ class Located:
 Locate = Callable[[Sequence[Node]], Located]
 
 
-@dataclass(frozen=True)
+@dataclass
 class AddressLookup:
     cloud: Snapshot
     pool: Pool
+    # Not functools.cached_property, as in Snapshot: one silent Neutron would block all checks.
+    _subnet: Subnet | None = field(init=False, default=None)
 
-    @cached_property
+    @property
     def subnet(self) -> Subnet:
-        subnet = self.cloud.subnet(self.pool.subnet)
-        if subnet is None:
+        if self._subnet is None:
+            self._subnet = self.cloud.subnet(self.pool.subnet)
+        if self._subnet is None:
             raise InvalidInput(
                 f'Subnet {self.pool.subnet} of `pool.subnet` does not exist in the cloud.'
             )
-        return subnet
+        return self._subnet
 
     def locate(self, nodes: Sequence[Node]) -> Located:
         failed = self._in_other_regions(nodes)

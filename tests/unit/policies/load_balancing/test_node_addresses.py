@@ -1,7 +1,12 @@
 """The addresses of members: in the request, in Nova, or missing."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from unittest.mock import Mock
+
 import pytest
 
+from placement_worker.policies.load_balancing.node_addresses import AddressLookup
 from tests.factories import bind, connected, load_balancing_policy, node, request
 from tests.simulated_octavia import Lab
 
@@ -187,3 +192,18 @@ def test_ipv6_address_in_another_notation_is_the_same_member():
     lab.attached([six], loadbalancer='front', pool={'id': pool, 'subnet': 'six-subnet'})
 
     assert lab.addresses() == ['fd00:0:0:0:0:0:0:5']
+
+
+def test_subnet_lookup_without_a_response_does_not_block_another_check():
+    """While Neutron does not respond to one check, another one finds its subnet."""
+    silent, asked, found = threading.Event(), threading.Event(), Mock()
+    blocked = Mock(subnet=lambda _: (asked.set(), silent.wait(30), found)[-1])
+    with ThreadPoolExecutor() as pool:
+        first = pool.submit(lambda: AddressLookup(blocked, Mock()).subnet)
+        assert asked.wait(30)
+        try:
+            second = pool.submit(lambda: AddressLookup(Mock(subnet=lambda _: found), Mock()).subnet)
+            assert second.result(10) is found
+        finally:
+            silent.set()
+        assert first.result(30) is found
