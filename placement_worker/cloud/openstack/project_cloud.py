@@ -13,6 +13,7 @@ from msgspec import Struct
 from typing_extensions import override
 
 from placement_worker.cloud import time_budget
+from placement_worker.cloud.openstack.octavia_api import OctaviaApi
 from placement_worker.cloud.openstack.retry_policy import LookupBudget, RetryPolicy, Service
 from placement_worker.cloud.openstack.sessions import Access, Session, Sessions
 from placement_worker.cloud.ports import Cloud, Clouds, Network, Octavia, Subnet
@@ -171,13 +172,10 @@ class ProjectCloud(Cloud):
 
     @override
     def octavia(self, region: str | None) -> Octavia:
-        from placement_worker.cloud.openstack.octavia_api import OctaviaApi  # noqa: PLC0415  # 13 MB that placement policies do not need
-
         url = self._session.endpoint('load-balancer', region)
         if url is None:
             raise ServiceFailed(f'The catalog has no load-balancer service in region {region}')
-        name = self._session.region_name(region)
-        return OctaviaApi(self._session, name, self._session.access.interfaces, url)
+        return OctaviaApi(self._session, url)
 
     def _shared_servers(self, region: str | None, wanted: frozenset[str]) -> Mapping[str, _Server]:
         key = ('servers', self._session.region_name(region))

@@ -14,6 +14,7 @@ from http import HTTPStatus
 from typing import Any, TypeVar
 
 import msgspec
+import requests
 from keystoneauth1 import session as keystone
 from keystoneauth1.access import AccessInfo
 from keystoneauth1.discover import EndpointData
@@ -62,10 +63,7 @@ class Access:
 
 
 class Session(keystone.Session):
-    """A session of one trust; all threads share its token.
-
-    :ivar load_balancers: region -> the proxy that `octavia_api` created for it.
-    """
+    """A session of one trust; all threads share its token."""
 
     def __init__(self, trust_id: str | None, access: Access, shared: 'Sessions') -> None:
         self.plugin = access.log_in(trust_id)
@@ -84,7 +82,6 @@ class Session(keystone.Session):
         self._sent = threading.local()
         self._discarded = 0
         self._discard_lock = threading.Lock()
-        self.load_balancers: dict[str | None, Any] = {}
 
     @property
     def project(self) -> str | None:
@@ -171,19 +168,9 @@ class Session(keystone.Session):
 
         def request() -> tuple[T, bool]:
             try:
-                response = self.get(
-                    url,
-                    params=dict(params or {}),
-                    raise_exc=False,
-                    headers={'Accept': 'application/json'},
-                )
+                response = self.get(url, params=dict(params or {}), raise_exc=False)
                 if response.status_code < HTTPStatus.MULTIPLE_CHOICES:
-                    page = decoder(dict[str, msgspec.Raw]).decode(response.content)
-                    if key not in page:
-                        raise ValueError(f'Object missing required field `{key}`')
-                    links = decoder(list[dict[str, str]]).decode(page.get(f'{key}_links', b'[]'))
-                    has_more = any(link['rel'] == 'next' for link in links)
-                    return decoder(rows).decode(page[key]), has_more
+                    return page_of(response, key, rows)
             except error_translation.LIBRARY_ERRORS as exc:
                 raise error_translation.translate(exc, url) from exc
             raise error_translation.from_response(response)
@@ -195,6 +182,7 @@ class Session(keystone.Session):
         kwargs['global_request_id'] = kwargs.get('global_request_id') or current_request_id()
         # openstacksdk 4.7 asks for one retry, which may create an object twice.
         kwargs['connect_retries'] = 0
+        kwargs['headers'] = {'Accept': 'application/json', **(kwargs.get('headers') or {})}
         return super().request(*args, **kwargs)
 
     @override
@@ -224,6 +212,15 @@ class Session(keystone.Session):
     def _redacted(self, text: str) -> str:
         """Mask the trust id, which Keystone repeats if it does not find the trust."""
         return text.replace(self.trust_id, '***') if self.trust_id else text
+
+
+def page_of(response: requests.Response, key: str, rows: type[T]) -> tuple[T, bool]:
+    """Return the rows of a page, and whether another page follows."""
+    page = decoder(dict[str, msgspec.Raw]).decode(response.content)
+    if key not in page:
+        raise ValueError(f'Object missing required field `{key}`')
+    links = decoder(list[dict[str, str]]).decode(page.get(f'{key}_links', b'[]'))
+    return decoder(rows).decode(page[key]), any(link['rel'] == 'next' for link in links)
 
 
 class Sessions:
