@@ -6,10 +6,8 @@ With a single message at a time, a callback that kills the process raises the de
 own reply and of no other.
 """
 
-import contextlib
 import logging
 import threading
-from collections.abc import Callable
 from typing import Any, NoReturn
 
 import msgspec
@@ -22,6 +20,7 @@ from typing_extensions import override
 from placement_worker import errors
 from placement_worker.client import transport
 from placement_worker.contract import codec
+from placement_worker.contract.caller import Callback, Receiver
 from placement_worker.contract.model import CheckReply, Error
 from placement_worker.late_ack.request import Redeliver
 from placement_worker.late_ack.server import LateAckServer, Reject
@@ -30,15 +29,13 @@ LOG = logging.getLogger(__name__)
 DELIVERIES = 10  # of a reply, after which it is dropped
 RETRY_S, RETRY_MAX_S = 1.0, 30.0  # the pause after the first failure, which doubles; the longest
 
-Callback = Callable[[str, CheckReply | errors.PlacementWorkerError], object]
-
 
 class _Arguments(msgspec.Struct):
     request_id: str
     reply: Any
 
 
-class ReplyReceiver(contextlib.AbstractContextManager['ReplyReceiver']):
+class ReplyReceiver(Receiver):
     """Passes the replies of a topic to a callback, one at a time; `PolicyClient` creates it."""
 
     def __init__(
@@ -62,9 +59,6 @@ class ReplyReceiver(contextlib.AbstractContextManager['ReplyReceiver']):
         self._server.start(override_pool_size=1)
 
     @override
-    def __exit__(self, *_: object) -> None:
-        self.stop()
-
     def stop(self) -> None:
         """Wait for the callback in progress, and leave all other replies in the queue.
 

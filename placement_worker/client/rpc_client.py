@@ -17,7 +17,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import oslo_messaging
@@ -29,12 +29,9 @@ from typing_extensions import override
 from placement_worker import errors
 from placement_worker.client import transport
 from placement_worker.client.transport import NOT_PUBLISHED, TOO_LARGE, amqp_cause
-from placement_worker.contract import caller, codec, rpc
-from placement_worker.contract.caller import Context, R
-from placement_worker.contract.model import CheckReply, CheckRequest, ReplyTo
-
-if TYPE_CHECKING:
-    from placement_worker.client.reply_receiver import ReplyReceiver
+from placement_worker.contract import caller, rpc
+from placement_worker.contract.caller import Callback, Context, R, Receiver
+from placement_worker.contract.model import CheckRequest
 
 TIMEOUT_S, SLOW_TIMEOUT_S = 60.0, 600.0
 MAX_TIMEOUT_S = 10**9  # the time at which a request expires must be a date
@@ -56,7 +53,7 @@ class _Route(NamedTuple):
     timeout_s: float
 
 
-class PolicyClient(caller.Caller):
+class PolicyClient(caller.CastingCaller):
     """Call running workers.
 
     The client has a transport of its own and does not change the configuration of the process.
@@ -91,6 +88,7 @@ class PolicyClient(caller.Caller):
         _check_options({'timeout_s': timeout_s, 'slow_timeout_s': slow_timeout_s}, version_cap)
         self._conf = conf
         self._exchange = exchange
+        self._topics = (topic, slow_topic)
         self._server = server
         suffix = f'.{server}' if server else ''
         self._routes = {
@@ -108,73 +106,9 @@ class PolicyClient(caller.Caller):
         )
         self._stock_of: dict[int, _StockClients] = {}
 
-    def cast_check(
-        self,
-        request: CheckRequest | Mapping[str, Any],
-        reply_to: ReplyTo | Mapping[str, str] | None = None,
-        context: Context | None = None,
-    ) -> str:
-        """Request a check without waiting; the worker casts the reply to `reply_to`.
-
-        The cast calls `method(request_id, reply)` there; after an error `reply` is
-        `{"error": {"type", "message"}}`. The timeout of the client bounds the wait for the broker.
-        Set `expires_at` of the request: a cast without it never expires.
-
-        :param request: the check; its own `reply_to` is replaced.
-        :param reply_to: the destination of the reply, with any method; None for no reply.
-        :returns: the `request_id` of the context, or a new one, which returns with the reply.
-        :raises InvalidRequest: a key or the type of a value does not fit the contract, workers
-            refuse `reply_to` in general, or the context is invalid. All other mistakes, for example
-            in the spec of a policy, are the reply.
-        :raises NoWorkerAnswered: no worker has ever run on this broker; other errors as of a call.
-        """
-        to = None if reply_to is None else codec.decode(reply_to, ReplyTo, at='$.reply_to')
-        if to is not None:
-            self._check_reply_names(to.exchange, to.topic, '$.reply_to')
-        prepared = msgspec.structs.replace(super()._prepared(request, CheckRequest), reply_to=to)
-        ids = caller.checked_context(context)
-        request_id = ids.get('request_id') or f'req-{uuid.uuid4()}'
-        self._publish('cast', 'policy_check', prepared, ids, request_id)
-        return request_id
-
-    def serve_replies(
-        self,
-        exchange: str,
-        topic: str,
-        callback: Callable[[str, CheckReply | errors.PlacementWorkerError], object],
-    ) -> 'ReplyReceiver':
-        """Pass the replies to casts to a callback, in a thread, until the receiver is stopped.
-
-        Declare the exchange and the queue, so that replies can wait there. A message is
-        acknowledged after `callback(request_id, reply)` returns. If it raises, the reply is
-        delivered again, after pauses and at most ten times. A reply may be delivered twice.
-
-        :param exchange: the exchange that `ReplyTo` names; not that of the workers.
-        :param topic: the topic that `ReplyTo` names, which is also the name of the queue.
-        :returns: the receiver, also a context manager; `stop` stops it.
-        :raises InvalidRequest: workers refuse to reply to that exchange or topic, or the callback
-            cannot be called.
-        :raises QueueMismatch: the exchange or the queue exists with other options.
-        :raises BrokerRefused: the broker refuses access, or a permission is missing.
-        :raises BrokerUnreachable: no host responds.
-        """
-        # Engines that do not cast need not load the receiver.
-        from placement_worker.client.reply_receiver import ReplyReceiver  # noqa: PLC0415
-
-        caller.check_callback(callback)
-        self._check_reply_names(exchange, topic, '$')
-        return ReplyReceiver(self._conf, transport.shuffled(self._url), exchange, topic, callback)
-
     def close(self) -> None:
         """Close the connections, except those of receivers; calls now raise ClientClosed."""
         self._stock.close()
-
-    def _check_reply_names(self, exchange: str, topic: str, at: str) -> None:
-        codec.decode({'exchange': exchange, 'topic': topic, 'method': 'm'}, ReplyTo, at=at)
-        suffixes = ('', rpc.ISOLATION_SUFFIX, rpc.PARKING_SUFFIX)
-        queues = {route.topic + suffix for route in self._routes.values() for suffix in suffixes}
-        rpc.check_exchange(exchange, self._exchange, f'{at}.exchange')
-        rpc.check_topic(topic, queues, f'{at}.topic')
 
     @property
     def _stock(self) -> '_StockClients':
@@ -197,6 +131,17 @@ class PolicyClient(caller.Caller):
         except errors.PlacementWorkerError as exc:
             exc.add_note(f'request id: {request_id}')
             raise
+
+    @override
+    def _cast(self, request: CheckRequest, context: Context, request_id: str) -> None:
+        self._publish('cast', rpc.POLICY_CHECK.name, request, context, request_id)
+
+    @override
+    def _receiver(self, exchange: str, topic: str, callback: Callback) -> Receiver:
+        # Engines that do not cast need not load the receiver.
+        from placement_worker.client.reply_receiver import ReplyReceiver  # noqa: PLC0415
+
+        return ReplyReceiver(self._conf, transport.shuffled(self._url), exchange, topic, callback)
 
     def _publish(
         self, kind: str, method: str, request: object, context: Context, request_id: str

@@ -1,11 +1,14 @@
 """The methods of the contract as a caller sees them, on the bus or in process."""
 
 import datetime
+import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
 import msgspec
+from typing_extensions import override
 
 from placement_worker.contract import codec, rpc
 from placement_worker.contract.codec import decoder
@@ -20,22 +23,36 @@ from placement_worker.contract.model import (
     RebalanceOptions,
     RebalanceReply,
     RebalanceRequest,
+    ReplyTo,
     Spec,
     TypeRequest,
     ValidateRequest,
 )
 from placement_worker.contract.rpc import A, Method, Q
-from placement_worker.errors import InvalidRequest
+from placement_worker.errors import InvalidRequest, PlacementWorkerError
 from placement_worker.formats.text import did_you_mean, shortened
 
 R = TypeVar('R', CheckRequest, BindRequest, RebalanceRequest)
 Context = Mapping[str, Any]
+# A function that takes the request id of a cast, and its reply or error.
+Callback = Callable[[str, CheckReply | PlacementWorkerError], object]
 
 # The keys of the caller's context that are sent; its passwords and tokens stay in the engine.
 SENT_CONTEXT = ('request_id', 'global_request_id', 'user_id', 'project_id')
 # From this similarity on, an unknown key of a context or request is probably a misspelt one.
 # `requestid` has 0.95, and `resource_uuid`, a key of oslo.context, has 0.61.
 _MISSPELT = 0.8
+
+
+class Receiver(AbstractContextManager['Receiver']):
+    """Passes replies to a callback until `stop`, or until the end of its block."""
+
+    @abstractmethod
+    def stop(self) -> None: ...
+
+    @override
+    def __exit__(self, *_: object) -> None:
+        self.stop()
 
 
 class Caller(ABC):
@@ -117,6 +134,77 @@ class Caller(ABC):
         """Send a request to a worker and return the reply as JSON."""
 
 
+class CastingCaller(Caller):
+    """A caller that also casts checks and receives the replies."""
+
+    _exchange = rpc.EXCHANGE
+    _topics: Sequence[str] = (rpc.TOPIC, rpc.SLOW_TOPIC)
+
+    def cast_check(
+        self,
+        request: CheckRequest | Mapping[str, Any],
+        reply_to: ReplyTo | Mapping[str, str] | None = None,
+        context: Context | None = None,
+    ) -> str:
+        """Request a check without waiting; the worker casts the reply to `reply_to`.
+
+        The cast calls `method(request_id, reply)` there; after an error `reply` is
+        `{"error": {"type", "message"}}`. The timeout of the client bounds the wait for the broker.
+        Set `expires_at` of the request: a cast without it never expires.
+
+        :param request: the check; its own `reply_to` is replaced.
+        :param reply_to: the destination of the reply, with any method; None for no reply.
+        :returns: the `request_id` of the context, or a new one, which returns with the reply.
+        :raises InvalidRequest: a key or the type of a value does not fit the contract, workers
+            refuse `reply_to` in general, or the context is invalid. All other mistakes, for example
+            in the spec of a policy, are the reply.
+        :raises NoWorkerAnswered: no worker has ever run on this broker; other errors as of a call.
+        """
+        to = None if reply_to is None else codec.decode(reply_to, ReplyTo, at='$.reply_to')
+        if to is not None:
+            self._check_reply_names(to, '$.reply_to')
+        # The method of a subclass may let the request expire.
+        prepared = super()._prepared(request, CheckRequest)
+        ids = checked_context(context)
+        request_id = ids.get('request_id') or f'req-{uuid.uuid4()}'
+        self._cast(msgspec.structs.replace(prepared, reply_to=to), ids, request_id)
+        return request_id
+
+    def serve_replies(self, exchange: str, topic: str, callback: Callback) -> Receiver:
+        """Pass the replies to casts to a callback, in a thread, until the receiver is stopped.
+
+        Declare the exchange and the queue, so that replies can wait there. A message is
+        acknowledged after `callback(request_id, reply)` returns. If it raises, the reply is
+        delivered again, after pauses and at most ten times. A reply may be delivered twice.
+
+        :param exchange: the exchange that `ReplyTo` names; not that of the workers.
+        :param topic: the topic that `ReplyTo` names, which is also the name of the queue.
+        :returns: the receiver, also a context manager; `stop` stops it.
+        :raises InvalidRequest: workers refuse to reply to that exchange or topic, or the callback
+            cannot be called.
+        :raises QueueMismatch: the exchange or the queue exists with other options.
+        :raises BrokerRefused: the broker refuses access, or a permission is missing.
+        :raises BrokerUnreachable: no host responds.
+        """
+        _check_callback(callback)
+        place = {'exchange': exchange, 'topic': topic, 'method': 'm'}
+        self._check_reply_names(codec.decode(place, ReplyTo, at='$'), '$')
+        return self._receiver(exchange, topic, callback)
+
+    def _check_reply_names(self, to: ReplyTo, at: str) -> None:
+        suffixes = ('', rpc.ISOLATION_SUFFIX, rpc.PARKING_SUFFIX)
+        queues = {topic + suffix for topic in self._topics for suffix in suffixes}
+        rpc.check_exchange(to.exchange, self._exchange, f'{at}.exchange')
+        rpc.check_topic(to.topic, queues, f'{at}.topic')
+
+    @abstractmethod
+    def _cast(self, request: CheckRequest, context: Context, request_id: str) -> None:
+        """Send a request whose reply goes to its `reply_to`."""
+
+    @abstractmethod
+    def _receiver(self, exchange: str, topic: str, callback: Callback) -> Receiver: ...
+
+
 def _decoded_spec(spec: Spec | Mapping[str, Any]) -> Spec:
     try:
         return codec.decode(spec, Spec)
@@ -150,7 +238,7 @@ def checked_context(context: Context | None) -> Context:
     return context
 
 
-def check_callback(callback: object) -> None:
+def _check_callback(callback: object) -> None:
     """Refuse a callback that cannot be called: each reply would be dropped."""
     if not callable(callback):
         kind = type(callback).__name__

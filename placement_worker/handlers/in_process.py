@@ -6,21 +6,19 @@ fails at once instead of waiting for it.
 
 import datetime
 import logging
-import uuid
 from collections import defaultdict, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Self
 
 import msgspec
 from typing_extensions import override
 
 from placement_worker.cloud.ports import Clouds
-from placement_worker.contract import codec, rpc
-from placement_worker.contract.caller import Caller, Context, check_callback, checked_context
-from placement_worker.contract.model import CheckReply, CheckRequest, ReplyTo
+from placement_worker.contract import rpc
+from placement_worker.contract.caller import Callback, CastingCaller, Context, Receiver
+from placement_worker.contract.model import CheckReply, CheckRequest
 from placement_worker.errors import PlacementWorkerError, WorkerFailed, with_notes
 from placement_worker.handlers.decision_state import CordonsInForce
-from placement_worker.handlers.reply_delivery import Destinations
 from placement_worker.handlers.service import Endpoints, WorkerSettings
 from placement_worker.policies.registry import Registry
 
@@ -28,8 +26,6 @@ LOG = logging.getLogger(__name__)
 
 # The exchange and the topic of replies.
 _Place = tuple[str, str]
-# A function that takes the request id of a cast, and its reply or error.
-Callback = Callable[[str, CheckReply | PlacementWorkerError], object]
 
 
 class _Replies:
@@ -46,9 +42,9 @@ class _Replies:
         self._waiting[place].append((request_id, reply))
         self._pass_on(place)
 
-    def serve(self, place: _Place, callback: Callback) -> 'Receiver':
+    def serve(self, place: _Place, callback: Callback) -> Receiver:
         self._callbacks[place] = callback
-        receiver = Receiver(lambda: self._callbacks.pop(place, None))
+        receiver = _Receiver(lambda: self._callbacks.pop(place, None))
         self._pass_on(place)
         return receiver
 
@@ -65,37 +61,21 @@ class _Replies:
             self._busy.remove(place)
 
 
-class Receiver:
-    """The end of a callback: a context manager that stops at the end of the block."""
-
+class _Receiver(Receiver):
     def __init__(self, stop: Callable[[], object]) -> None:
         self._stop = stop
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
-
+    @override
     def stop(self) -> None:
-        """Pass no more replies; they wait for another callback."""
         self._stop()
 
 
-# The places for replies that a client refuses before it sends a request.
-_DESTINATIONS = Destinations(
-    queues=[
-        topic + suffix
-        for topic in (rpc.TOPIC, rpc.SLOW_TOPIC)
-        for suffix in ('', rpc.ISOLATION_SUFFIX, rpc.PARKING_SUFFIX)
-    ]
-)
-
-
-class InProcessCaller(Caller):
+class InProcessCaller(CastingCaller):
     """A caller with a worker of its own, for commands and tests.
 
-    It has the methods of `PolicyClient`, also those for casts. Only one thread may use it.
+    Only one thread may use it. Unlike `PolicyClient`, `cast_check` calls the callback that serves
+    `reply_to` in this thread before it returns, and raises the errors of the callback. Without a
+    callback, the reply waits for `serve_replies`; to stop a receiver lets replies wait again.
     """
 
     def __init__(
@@ -120,47 +100,22 @@ class InProcessCaller(Caller):
         reply: CheckReply = self._call_endpoint(rpc.POLICY_CHECK.name, request)
         return reply
 
-    def cast_check(
-        self,
-        request: CheckRequest | Mapping[str, Any],
-        reply_to: ReplyTo | Mapping[str, str] | None = None,
-        context: Context | None = None,
-    ) -> str:
-        """Decide a check, and pass its reply or error to the callback that serves `reply_to`.
-
-        Unlike `PolicyClient`, call the callback in this thread before the method returns, and
-        raise its errors here. Without a callback, the reply waits for `serve_replies`.
-
-        :returns: the `request_id` of the context, or a new one if the context has none.
-        :raises InvalidRequest: the request, `reply_to` or the context does not fit the contract.
-        """
-        to = None if reply_to is None else codec.decode(reply_to, ReplyTo, at='$.reply_to')
-        if to is not None:
-            _DESTINATIONS.check(to)
-        prepared = self._prepared(request, CheckRequest)
-        request_id = checked_context(context).get('request_id') or f'req-{uuid.uuid4()}'
-        try:
-            reply: CheckReply | PlacementWorkerError = self.policy_check(prepared, context)
-        except PlacementWorkerError as exc:
-            reply = exc
-        if to is not None:
-            self._replies.add((to.exchange, to.topic), request_id, reply)
-        return request_id
-
-    def serve_replies(self, exchange: str, topic: str, callback: Callback) -> Receiver:
-        """Pass the replies to casts to a callback until the receiver is stopped.
-
-        :raises InvalidRequest: workers refuse to reply to that exchange or topic, or the callback
-            cannot be called.
-        """
-        check_callback(callback)
-        _DESTINATIONS.check(
-            codec.decode({'exchange': exchange, 'topic': topic, 'method': 'any'}, ReplyTo, at='$')
-        )
-        return self._replies.serve((exchange, topic), callback)
-
     def close(self) -> None:
         """Do nothing: the worker has no connection."""
+
+    @override
+    def _cast(self, request: CheckRequest, context: Context, request_id: str) -> None:
+        try:
+            reply: CheckReply | PlacementWorkerError = self.policy_check(request, context)
+        except PlacementWorkerError as exc:
+            reply = exc
+        if request.reply_to is not None:
+            place = request.reply_to.exchange, request.reply_to.topic
+            self._replies.add(place, request_id, reply)
+
+    @override
+    def _receiver(self, exchange: str, topic: str, callback: Callback) -> Receiver:
+        return self._replies.serve((exchange, topic), callback)
 
     @override
     def _send(self, method: str, request: object, context: Context) -> str:

@@ -124,4 +124,3 @@ def test_context_with_the_keys_of_an_engine_is_sent():
 
     assert caller.checked_context(context) is context
     assert caller.checked_context(None) == {}
-    caller.check_callback([].append)
