@@ -8,6 +8,8 @@ import faulthandler
 import re
 import sys
 from importlib import metadata
+from types import SimpleNamespace
+from typing import Any
 
 from oslo_config import cfg
 from oslo_reports import guru_meditation_report
@@ -15,22 +17,6 @@ from typing_extensions import override
 
 # User and password of a URL. oslo.config masks its secret options, but URLs occur elsewhere.
 SECRET = re.compile(r'(?<=://)[^/\s]*@')
-
-
-class Version:
-    """The version of a package in the form that oslo.reports reads."""
-
-    def __init__(self, package: str) -> None:
-        self._package = package
-
-    def vendor_string(self) -> str:
-        return 'OpenStack'
-
-    def product_string(self) -> str:
-        return self._package
-
-    def version_string_with_package(self) -> str:
-        return metadata.version(self._package)
 
 
 class Report(guru_meditation_report.TextGuruMeditation):
@@ -41,8 +27,17 @@ class Report(guru_meditation_report.TextGuruMeditation):
         return SECRET.sub('***@', super().run())
 
 
+def version_of(package: str) -> Any:
+    """Return the version of a package in the form that oslo.reports reads."""
+    return SimpleNamespace(
+        vendor_string=lambda: 'OpenStack',
+        product_string=lambda: package,
+        version_string_with_package=lambda: metadata.version(package),
+    )
+
+
 def setup(conf: cfg.ConfigOpts, program: str) -> None:
     """Report on SIGUSR2, and print stacks at a crash, here and in the processes to fork."""
     if sys.stderr:  # None if its descriptor is closed
         faulthandler.enable()
-    Report.setup_autorun(Version(program), service_name=program, conf=conf)
+    Report.setup_autorun(version_of(program), service_name=program, conf=conf)

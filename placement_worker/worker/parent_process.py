@@ -9,12 +9,12 @@ import gc
 import logging
 import multiprocessing
 import os
-import shutil
 import signal
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
+from functools import partial
 
 import cotyledon
 from cotyledon import oslo_config_glue
@@ -42,7 +42,8 @@ def run(arguments: Sequence[str], conf: cfg.ConfigOpts = cfg.CONF) -> int:
     :returns: the exit status: 0 after a graceful stop, or `CONFIGURATION_FAILED`.
     """
     receive_signals()
-    with logged_end(), _private_folder() as folder:
+    private = partial(tempfile.TemporaryDirectory, ignore_cleanup_errors=True)
+    with logged_end(), private(prefix=f'{startup.PROGRAM}-') as folder:
         try:
             startup.configure(conf, arguments)
             servers = _create_factory(conf, os.path.join(folder, 'load-balancers.json'))
@@ -112,15 +113,6 @@ def _log_start(conf: cfg.ConfigOpts, registry: Registry) -> None:
         conf.worker.host,
         counted(conf.worker.workers, 'process', 'processes'),
     )
-
-
-@contextmanager
-def _private_folder() -> Iterator[str]:
-    folder = tempfile.mkdtemp(prefix=f'{startup.PROGRAM}-')
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 class _StartStopped(BaseException):

@@ -15,7 +15,7 @@ def test_report_has_threads_version_and_options_without_secrets():
     ]
     conf.register_opts(options)
     try:
-        text = guru_meditation.Report(guru_meditation.Version('placement-worker'), None).run()
+        text = guru_meditation.Report(guru_meditation.version_of('placement-worker'), None).run()
     finally:
         conf.reset()
         conf.unregister_opts(options)
