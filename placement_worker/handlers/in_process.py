@@ -24,50 +24,38 @@ from placement_worker.policies.registry import Registry
 
 LOG = logging.getLogger(__name__)
 
-# The exchange and the topic of replies.
-_Place = tuple[str, str]
 
-
-class _Replies:
-    """The replies to casts, in order, until the callback of their place has taken them."""
+class _Replies(Receiver):
+    """The replies to casts at one place, in order, until its callback has taken them."""
 
     def __init__(self) -> None:
-        self._waiting: defaultdict[_Place, deque[tuple[str, CheckReply | PlacementWorkerError]]] = (
-            defaultdict(deque)
-        )
-        self._callbacks: dict[_Place, Callback] = {}
-        self._busy: set[_Place] = set()
+        self._waiting: deque[tuple[str, CheckReply | PlacementWorkerError]] = deque()
+        self._callback: Callback | None = None
+        self._is_busy = False
 
-    def add(self, place: _Place, request_id: str, reply: CheckReply | PlacementWorkerError) -> None:
-        self._waiting[place].append((request_id, reply))
-        self._pass_on(place)
+    def add(self, request_id: str, reply: CheckReply | PlacementWorkerError) -> None:
+        self._waiting.append((request_id, reply))
+        self._pass_on()
 
-    def serve(self, place: _Place, callback: Callback) -> Receiver:
-        self._callbacks[place] = callback
-        receiver = _Receiver(lambda: self._callbacks.pop(place, None))
-        self._pass_on(place)
-        return receiver
-
-    def _pass_on(self, place: _Place) -> None:
-        if place in self._busy:  # a callback casts again; its reply follows after the callback
-            return
-        waiting = self._waiting[place]
-        self._busy.add(place)
-        try:
-            while waiting and (callback := self._callbacks.get(place)):
-                callback(*waiting[0])
-                waiting.popleft()  # a callback that raises gets the reply again
-        finally:
-            self._busy.remove(place)
-
-
-class _Receiver(Receiver):
-    def __init__(self, stop: Callable[[], object]) -> None:
-        self._stop = stop
+    def serve(self, callback: Callback) -> Receiver:
+        self._callback = callback
+        self._pass_on()
+        return self
 
     @override
     def stop(self) -> None:
-        self._stop()
+        self._callback = None
+
+    def _pass_on(self) -> None:
+        if self._is_busy:  # a callback casts again; its reply follows after the callback
+            return
+        self._is_busy = True
+        try:
+            while self._waiting and self._callback:
+                self._callback(*self._waiting[0])
+                self._waiting.popleft()  # a callback that raises gets the reply again
+        finally:
+            self._is_busy = False
 
 
 class InProcessCaller(CastingCaller):
@@ -90,7 +78,7 @@ class InProcessCaller(CastingCaller):
         self._now = now
         self._cordons = cordons
         self._endpoints = Endpoints(clouds, registry, WorkerSettings(now=now, cordons=cordons))
-        self._replies = _Replies()
+        self._replies: defaultdict[tuple[str, str], _Replies] = defaultdict(_Replies)
 
     def over(self, clouds: Clouds) -> Self:
         return type(self)(clouds, self._registry, self._now, self._cordons)
@@ -111,11 +99,11 @@ class InProcessCaller(CastingCaller):
             reply = exc
         if request.reply_to is not None:
             place = request.reply_to.exchange, request.reply_to.topic
-            self._replies.add(place, request_id, reply)
+            self._replies[place].add(request_id, reply)
 
     @override
     def _receiver(self, exchange: str, topic: str, callback: Callback) -> Receiver:
-        return self._replies.serve((exchange, topic), callback)
+        return self._replies[exchange, topic].serve(callback)
 
     @override
     def _send(self, method: str, request: object, context: Context) -> str:
