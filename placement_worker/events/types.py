@@ -1,12 +1,12 @@
 """The events of a worker. Durations are in seconds.
 
-`messaging` reports what happens to a message (`Message...`), whatever the message contains. The
+`messaging` reports what happens to a message (`MessageHandled`), whatever the message contains. The
 packages below it report what happens to the request that the message carries, and know no message.
 A message that holds no valid request therefore has no `CheckStarted`.
 """
 
 import logging
-from typing import Protocol
+from typing import Literal, Protocol
 
 from msgspec import Struct
 from typing_extensions import override
@@ -128,29 +128,16 @@ class LoadBalancerConflicted(Event, frozen=True):
     waited_s: float
 
 
-class MessageTaken(Event, frozen=True):
-    """A thread took a message of a topic: its request, not decoded yet, is in flight."""
+class MessageHandled(Event, frozen=True):
+    """A message of a topic has reached a state.
 
+    :ivar state: TAKEN by a thread: its request, not decoded yet, is in flight. SETTLED soon: its
+        request is no longer in flight. REDELIVERED by the broker. ISOLATED or PARKED: its request,
+        which was in flight when processes died, has moved to another queue.
+    """
+
+    state: Literal['TAKEN', 'SETTLED', 'REDELIVERED', 'ISOLATED', 'PARKED']
     topic: str
-
-
-class MessageSettled(Event, frozen=True):
-    """The thread of a message is about to settle it: its request is no longer in flight."""
-
-    topic: str
-
-
-class MessageRedelivered(Event, frozen=True):
-    """The broker delivered a message that it had delivered before."""
-
-    topic: str
-
-
-class MessageMoved(Event, frozen=True):
-    """A request that was in flight when processes died was parked, or moved to isolation."""
-
-    topic: str
-    parked: bool
 
 
 class NotificationDropped(Event, frozen=True):

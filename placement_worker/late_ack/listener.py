@@ -22,7 +22,7 @@ from oslo_messaging._drivers import amqp, amqpdriver, base
 from typing_extensions import override
 
 from placement_worker.late_ack.parking import RETRIED
-from placement_worker.late_ack.request import Event, Hooks, LateAckRequest, RequestsInFlight
+from placement_worker.late_ack.request import Hooks, LateAckRequest, RequestsInFlight
 
 LOG = logging.getLogger(__name__)
 # The longest wait for a delivery. While a request is in flight, its acknowledgement waits for it.
@@ -192,7 +192,7 @@ class LateAckListener(base.PollStyleListener):
         unique_id = _unique_id(delivery)
         if delivery._raw_message.delivery_info.get('redelivered'):
             LOG.info('%sRequest %s was redelivered', self.hooks.describe(delivery), unique_id)
-            self.hooks.on_event(Event.REDELIVERED, self._topic)
+            self.hooks.on_event('REDELIVERED', self._topic)
         if unique_id is not None and self._is_duplicate(unique_id, delivery):
             return
         key = object() if unique_id is None else unique_id

@@ -1,12 +1,11 @@
 """A request that is acknowledged, or returned to its queue, when it ends."""
 
-import enum
 import logging
 import sys
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from amqp import Message, spec
 from oslo_messaging._drivers import amqp, amqpdriver
@@ -20,14 +19,9 @@ LOG = logging.getLogger(__name__)
 REPLY_QUEUES = 'reply_'  # the prefix that oslo.messaging gives to the name of each reply queue
 CONFIRM_S = 12  # the longest wait for a confirmation: elections of leaders took 7 to 11 s
 SHOWN = 80  # the characters of a name that the log shows
-
-
-class Event(enum.Enum):
-    TAKEN = 'a thread began it'
-    SETTLED = 'it ended, and is about to be acknowledged, returned or rejected'
-    REDELIVERED = 'the broker delivered it again'
-    ISOLATED = 'it exceeded the limit of its topic, and moved to the isolation queue'
-    PARKED = 'it exceeded the limit of the isolation queue, and moved to the parking lot'
+# A thread began a request; it ended, and is about to be settled; the broker delivered it again; it
+# moved to the isolation queue, or from there to the parking lot.
+State = Literal['TAKEN', 'SETTLED', 'REDELIVERED', 'ISOLATED', 'PARKED']
 
 
 class Redeliver(BaseException):
@@ -63,12 +57,12 @@ class Hooks:
 
     `send_reply`: publishes a reply to a call, with a confirmation; it may raise `Redeliver`, and
     the caller gets any other error instead of the reply. None lets the driver send replies, without
-    a bound. `on_event`: takes an event and the topic, in the thread of the request. `describe`:
+    a bound. `on_event`: takes a state and the topic, in the thread of the request. `describe`:
     returns the beginning of a line of the log that says what a message is about.
     """
 
     send_reply: Callable[[Reply], object] | None = None
-    on_event: Callable[[Event, str], object] = lambda *_: None
+    on_event: Callable[[State, str], object] = lambda *_: None
     describe: Callable[[Mapping[str, Any]], str] = lambda _: ''
 
 
@@ -83,11 +77,11 @@ class RequestsInFlight:
 
     def add(self, request: 'LateAckRequest') -> None:
         self._begun[request.key] = self._monotonic(), request
-        self._hooks.on_event(Event.TAKEN, self.topic)
+        self._hooks.on_event('TAKEN', self.topic)
 
     def remove(self, request: 'LateAckRequest') -> None:
         self._begun.pop(request.key, None)
-        self._hooks.on_event(Event.SETTLED, self.topic)
+        self._hooks.on_event('SETTLED', self.topic)
 
     def oldest(self) -> float | None:
         return next((at for at, _ in list(self._begun.values())), None)

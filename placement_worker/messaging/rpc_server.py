@@ -14,13 +14,11 @@ from placement_worker import errors
 from placement_worker.cloud.ports import bound_request_id
 from placement_worker.contract.caller import SENT_CONTEXT
 from placement_worker.contract.rpc import METHODS, VERSION
-from placement_worker.events import types
-from placement_worker.events.types import Listener
+from placement_worker.events.types import Listener, MessageHandled
 from placement_worker.handlers import request_log
 from placement_worker.handlers.service import Endpoints
 from placement_worker.late_ack.listener import limit_bodies
 from placement_worker.late_ack.poison import PoisonMessages
-from placement_worker.late_ack.request import Event
 from placement_worker.late_ack.server import LateAckServer
 from placement_worker.messaging.reply_sender import ReplySender
 
@@ -28,14 +26,6 @@ LOG = logging.getLogger(__name__)
 # The bytes that one quotation mark of a request may take: message and envelope both escape it.
 ENVELOPE_FACTOR = 4
 HEADER_BYTES = 64 * 2**10  # the size of the rest of a message: method, ids and the caller's context
-# The events of `late_ack` as those of the worker, which have the topic.
-EVENTS: Mapping[Event, Callable[[str], types.Event]] = {
-    Event.TAKEN: types.MessageTaken,
-    Event.SETTLED: types.MessageSettled,
-    Event.REDELIVERED: types.MessageRedelivered,
-    Event.ISOLATED: functools.partial(types.MessageMoved, parked=False),
-    Event.PARKED: functools.partial(types.MessageMoved, parked=True),
-}
 
 
 class ContextSerializer(oslo_messaging.NoOpSerializer):
@@ -124,7 +114,7 @@ def late_ack_server(
     return functools.partial(
         LateAckServer,
         send_reply=replies.send,
-        on_event=lambda event, topic: events.handle(EVENTS[event](topic)),
+        on_event=lambda state, topic: events.handle(MessageHandled(state, topic)),
         describe=describe,
         poison=poison,
     )

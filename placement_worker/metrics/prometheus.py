@@ -148,15 +148,15 @@ class Metrics(Listener):
 
     def _handle_delivery(self, event: Event) -> None:
         match event:
-            case types.MessageTaken(topic):
+            case types.MessageHandled('TAKEN', topic):
                 self._in_flight.labels(topic).inc()
-            case types.MessageSettled(topic):
+            case types.MessageHandled('SETTLED', topic):
                 self._in_flight.labels(topic).dec()
                 self._settled.labels(topic).inc()
-            case types.MessageRedelivered(topic):
+            case types.MessageHandled('REDELIVERED', topic):
                 self._redelivered.labels(topic).inc()
-            case types.MessageMoved(parked=parked):
-                self._moved.labels(PARKED if parked else ISOLATED).inc()
+            case types.MessageHandled(state):
+                self._moved.labels(PARKED if state == 'PARKED' else ISOLATED).inc()
             case types.NotificationDropped():
                 self._notifications_dropped.inc()
 

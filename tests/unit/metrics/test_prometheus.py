@@ -32,10 +32,7 @@ from placement_worker.events.types import (
     LoadBalancerConflicted,
     LoadBalancerRetried,
     LoadBalancerUpdated,
-    MessageMoved,
-    MessageRedelivered,
-    MessageSettled,
-    MessageTaken,
+    MessageHandled,
     NotificationDropped,
     PolicyConsulted,
     RequestFailed,
@@ -87,11 +84,11 @@ EVENTS = [
      {'method': 'policy_check', 'error': 'WorkerFailed'}, 1),
     (LoadBalancerUpdated(), 'load_balancer_updates_total', {}, 1),
     (LoadBalancerRetried(), 'load_balancer_retries_total', {}, 1),
-    (MessageTaken('t'), 'requests_in_work', {'topic': 't'}, 1),
-    (MessageSettled('t'), 'requests_settled_total', {'topic': 't'}, 1),
-    (MessageRedelivered('t'), 'requests_redelivered_total', {'topic': 't'}, 1),
-    (MessageMoved('t', parked=False), 'requests_put_aside_total', {'to': 'suspects'}, 1),
-    (MessageMoved('t', parked=True), 'requests_put_aside_total', {'to': 'parked'}, 1),
+    (MessageHandled('TAKEN', 't'), 'requests_in_work', {'topic': 't'}, 1),
+    (MessageHandled('SETTLED', 't'), 'requests_settled_total', {'topic': 't'}, 1),
+    (MessageHandled('REDELIVERED', 't'), 'requests_redelivered_total', {'topic': 't'}, 1),
+    (MessageHandled('ISOLATED', 't'), 'requests_put_aside_total', {'to': 'suspects'}, 1),
+    (MessageHandled('PARKED', 't'), 'requests_put_aside_total', {'to': 'parked'}, 1),
     (NotificationDropped(), 'notifications_dropped_total', {}, 1),
 ]  # fmt: skip
 
@@ -118,8 +115,8 @@ def test_metrics_after_an_event_without_a_metric_are_unchanged(metrics, registry
     metrics.handle(CheckStarted(check('OK', 0).request, None))
     assert list(registry.collect()) == before
 
-    metrics.handle(MessageTaken('t'))
-    metrics.handle(MessageSettled('t'))
+    metrics.handle(MessageHandled('TAKEN', 't'))
+    metrics.handle(MessageHandled('SETTLED', 't'))
     assert registry.get_sample_value('placement_worker_requests_in_work', {'topic': 't'}) == 0
 
 
@@ -272,7 +269,7 @@ def process(folder, number, *events):
 
 def test_metrics_of_all_processes_are_added_up_across_the_death_of_one(exporter, tmp_path):
     """A process that takes the place of a dead one continues its counters in the same files."""
-    process(tmp_path, 0, MessageTaken('t'), LoadBalancerUpdated())
+    process(tmp_path, 0, MessageHandled('TAKEN', 't'), LoadBalancerUpdated())
     process(tmp_path, 1, LoadBalancerUpdated(), LoadBalancerUpdated())
     files = sorted(tmp_path.iterdir())
     before = scraped(exporter)
