@@ -9,18 +9,18 @@ import datetime
 import fcntl
 import logging
 import os
-import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import BinaryIO, NamedTuple
 
+import msgspec
+
+from placement_worker.contract import codec
 from placement_worker.cordons import cordon_file
 from placement_worker.errors import file_error
-from placement_worker.formats.documents import Source
 from placement_worker.formats.text import counted
 from placement_worker.planning.places import Cordon, cordons_in_force
 
 LOG = logging.getLogger(__name__)
-_CHECKSUM_BYTES = 4
 # The identity, size and times of a file, or why they cannot be read.
 _Signature = tuple[int, ...] | str
 
@@ -47,9 +47,8 @@ class LiveCordons:
         self._path = path
         # The signature is older than the content: if the file changes in between, it is read again.
         signature = _signature(path)
-        source = cordon_file.source_of(path)
-        self._content = _Content(signature, tuple(cordon_file.parse(source)), is_valid=True)
-        self._last_valid = _SharedText(source.text) if is_shared else None
+        self._content = _Content(signature, tuple(cordon_file.read(path)), is_valid=True)
+        self._last_valid = _SharedCordons(self._content.cordons) if is_shared else None
 
     @property
     def all(self) -> tuple[Cordon, ...]:
@@ -70,22 +69,17 @@ class LiveCordons:
 
     def _read(self, before: _Content, signature: _Signature) -> _Content:
         try:
-            source = cordon_file.source_of(self._path)
-            cordons = tuple(cordon_file.parse(source))
+            cordons = tuple(cordon_file.read(self._path))
         except cordon_file.InvalidCordonFile as exc:
-            shared = self._shared()
+            shared = self._last_valid.read() if self._last_valid else None
             kept = before.cordons if shared is None else shared
             number = counted(len(kept), 'cordon')
             LOG.warning('Kept %s of the last valid cordon file: %s', number, exc)
             return _Content(signature, kept, is_valid=False)
         if self._last_valid:
-            self._last_valid.replace(source.text, lambda: _signature(self._path) == signature)
+            self._last_valid.replace(cordons, lambda: _signature(self._path) == signature)
         LOG.info('Read %s from %s', counted(len(cordons), 'cordon'), self._path)
         return _Content(signature, cordons, is_valid=True)
-
-    def _shared(self) -> tuple[Cordon, ...] | None:
-        text = self._last_valid and self._last_valid.read()
-        return tuple(cordon_file.parse(Source(self._path, text))) if text else None
 
 
 def _signature(path: str) -> _Signature:
@@ -96,33 +90,30 @@ def _signature(path: str) -> _Signature:
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
-class _SharedText:
-    """A text in memory that a process shares with those that it forks later.
+class _SharedCordons:
+    """Cordons in memory that a process shares with those that it forks later.
 
-    The kernel releases the lock of a process that is killed, and a checksum shows a text that it
-    left half written.
+    The kernel releases the lock of a process that is killed. The part of an array of JSON that it
+    has written is no JSON.
 
     :source: memfd_create(2) and flock(2) of Linux.
     """
 
-    def __init__(self, text: str) -> None:
-        self._descriptor = os.memfd_create('shared-text')
-        self.replace(text, lambda: True)
+    def __init__(self, cordons: Sequence[Cordon]) -> None:
+        self._descriptor = os.memfd_create('cordons')
+        self.replace(cordons, lambda: True)
 
-    def replace(self, text: str, is_current: Callable[[], bool]) -> None:
-        """Replace the text, unless it is not current any more once the lock is held."""
-        encoded = text.encode()
+    def replace(self, cordons: Sequence[Cordon], is_current: Callable[[], bool]) -> None:
+        """Replace the cordons, unless they are not current any more once the lock is held."""
         with self._locked(fcntl.LOCK_EX) as file:
             if is_current():
-                file.write(_checksum(encoded) + encoded)
                 file.truncate()
+                file.write(msgspec.json.encode(cordons))
 
-    def read(self) -> str | None:
-        """Return the text, or None if a process was killed while it replaced the text."""
+    def read(self) -> tuple[Cordon, ...] | None:
+        """Return the cordons, or None if a process was killed while it replaced them."""
         with self._locked(fcntl.LOCK_SH) as file:
-            content = file.read()
-        checksum, encoded = content[:_CHECKSUM_BYTES], content[_CHECKSUM_BYTES:]
-        return encoded.decode() if checksum == _checksum(encoded) else None
+            return codec.decoded_or_none(msgspec.Raw(file.read()), tuple[Cordon, ...])
 
     @contextlib.contextmanager
     def _locked(self, kind: int) -> Iterator[BinaryIO]:
@@ -130,7 +121,3 @@ class _SharedText:
         with open(f'/proc/self/fd/{self._descriptor}', 'r+b') as file:
             fcntl.flock(file, kind)
             yield file
-
-
-def _checksum(encoded: bytes) -> bytes:
-    return zlib.crc32(encoded).to_bytes(_CHECKSUM_BYTES, 'big')

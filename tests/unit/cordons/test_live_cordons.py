@@ -8,7 +8,8 @@ import sys
 import pytest
 
 from placement_worker.cordons import cordon_file
-from placement_worker.cordons.live_cordons import LiveCordons, _SharedText
+from placement_worker.cordons.live_cordons import LiveCordons, _SharedCordons
+from placement_worker.planning.places import Cordon
 from tests.factories import NOW
 
 CLOSED = '- {zone: b, until: "2999-01-01T00:00:00Z"}'
@@ -29,17 +30,19 @@ os.waitpid(child, 0)
 Path(path).write_text('- zone: d')
 print([cordon.zone for cordon in live.all], live.is_valid)
 """
-# A process that replaces the text of its parent; forking is not safe in the process of a test.
+# A process that replaces the cordons of its parent; forking is not safe in the process of a test.
 KILLED = """
 import os, signal
-from placement_worker.cordons.live_cordons import _SharedText
+from placement_worker.cordons.live_cordons import _SharedCordons
+from tests.factories import NOW
+from placement_worker.planning.places import Cordon
 
-shared = _SharedText('the text at the start')
+shared = _SharedCordons([Cordon(zone='first', until=NOW), Cordon(zone='second', until=NOW)])
 child = os.fork()
 if not child:
-    shared.replace('later', {condition})
+    shared.replace([Cordon(zone='later', until=NOW)], {condition})
     os._exit(0)
-print(os.waitpid(child, 0)[1], shared.read())
+print(os.waitpid(child, 0)[1], *(cordon.zone for cordon in shared.read()))
 """
 
 
@@ -147,7 +150,7 @@ def test_in_force_with_a_damaged_file_keeps_what_another_process_read(file, vali
     assert printed(WITH_A_CHILD, file.path, valid) == kept
 
 
-def test_in_force_with_a_damaged_file_and_a_damaged_shared_text_keeps_its_own(file):
+def test_in_force_with_a_damaged_file_and_damaged_shared_cordons_keeps_its_own(file):
     """A process that was killed while it shared the cordons takes them from no other."""
     live = LiveCordons(str(file.path), is_shared=True)
     os.pwrite(live._last_valid._descriptor, b'x', 0)
@@ -170,22 +173,23 @@ def test_in_force_after_a_repair_returns_the_new_cordons(file):
 
 
 @pytest.mark.parametrize(
-    ('condition', 'text'),
+    ('condition', 'read'),
     [
         ('lambda: True', '0 later'),
-        ('lambda: os.kill(os.getpid(), signal.SIGKILL)', '9 the text at the start'),
+        ('lambda: os.kill(os.getpid(), signal.SIGKILL)', '9 first second'),
     ],
     ids=['replaced', 'killed'],
 )
-def test_text_of_a_forked_process_is_read_in_its_parent(condition, text):
+def test_cordons_of_a_forked_process_are_read_in_its_parent(condition, read):
     """A parent reads what its child wrote, and a child that is killed does not keep the lock."""
-    assert printed(KILLED.format(condition=condition)) == text
+    assert printed(KILLED.format(condition=condition)) == read
 
 
-def test_replace_with_an_outdated_text_changes_nothing():
-    """A process that read the source too early does not overwrite a later text."""
-    shared = _SharedText('late')
+def test_replace_with_outdated_cordons_changes_nothing():
+    """A process that read the source too early does not overwrite later cordons."""
+    late = Cordon(zone='late', until=NOW)
+    shared = _SharedCordons([late])
 
-    shared.replace('early', lambda: False)
+    shared.replace([], lambda: False)
 
-    assert shared.read() == 'late'
+    assert shared.read() == (late,)
