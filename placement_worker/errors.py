@@ -212,11 +212,6 @@ def error_object(exc: Exception) -> dict[str, dict[str, str]]:
 
     Hide the text of internal errors: it may contain secrets.
     """
-    if isinstance(exc, PlacementWorkerError):
-        return {'error': {'type': type(exc).__name__, 'message': str(exc)}}
-    return {
-        'error': {
-            'type': WorkerFailed.__name__,
-            'message': 'The worker failed; its log has the traceback.',
-        }
-    }
+    if not isinstance(exc, PlacementWorkerError):
+        exc = WorkerFailed('The worker failed; its log has the traceback.')
+    return {'error': {'type': type(exc).__name__, 'message': str(exc)}}

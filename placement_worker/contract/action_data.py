@@ -184,9 +184,7 @@ class Change(Struct, frozen=True):
     @property
     def count(self) -> int:
         """The number of nodes; 1 if no policy set it."""
-        if 'count' not in self._decided:
-            return 1
-        return values.natural(self._decided['count'], f'{self.path}.count')
+        return values.natural(self._decided.get('count', 1), f'{self.path}.count')
 
     @property
     def regions(self) -> dict[str, int] | None:
@@ -259,9 +257,7 @@ class Deletion(Change, frozen=True):
     def count(self) -> int:
         # A policy that names nodes need not count them.
         named = len(self.candidates or ())
-        if 'count' not in self._decided:
-            return named or 1
-        return max(super().count, named)
+        return max(super().count, named) if 'count' in self._decided else named or 1
 
     @property
     def candidates(self) -> list[str] | None:
@@ -304,15 +300,11 @@ class ActionData(Struct, frozen=True):
 
     @property
     def creation(self) -> Creation:
-        if CREATION not in self.data:
-            return Creation({})
-        return Creation(values.mapping(self.data[CREATION], Creation.path))
+        return Creation(values.mapping(self.data.get(CREATION, {}), Creation.path))
 
     @property
     def deletion(self) -> Deletion:
-        if DELETION not in self.data:
-            return Deletion({})
-        return Deletion(values.mapping(self.data[DELETION], Deletion.path))
+        return Deletion(values.mapping(self.data.get(DELETION, {}), Deletion.path))
 
     def change(self, kind: ChangeKind) -> Change:
         return self.creation if kind == CREATION else self.deletion

@@ -26,9 +26,7 @@ class ScaleInputs(Struct, frozen=True):
 
     @classmethod
     def of(cls, inputs: Mapping[str, Any]) -> Self:
-        if 'count' not in inputs:
-            return cls()
-        return cls(values.natural(inputs['count'], f'{PATH}.count'))
+        return cls(values.natural(inputs.get('count', 1), f'{PATH}.count'))
 
 
 class ResizeInputs(Struct, frozen=True):
