@@ -2,7 +2,7 @@
 
 `messaging` reports what happens to a message (`MessageHandled`), whatever the message contains. The
 packages below it report what happens to the request that the message carries, and know no message.
-A message that holds no valid request therefore has no `CheckStarted`.
+A message that holds no valid request therefore has no `RequestStarted`.
 """
 
 import logging
@@ -27,10 +27,11 @@ class Event(Struct, frozen=True):
     """Something that a listener may count, measure or report."""
 
 
-class CheckStarted(Event, frozen=True):
-    """A request for a check was decoded and validated; the decision begins."""
+class RequestStarted(Event, frozen=True):
+    """A request was decoded and validated; the decision, the attachment or detachment begins."""
 
-    request: CheckRequest
+    method: str  # of the contract
+    request: CheckRequest | BindRequest
     request_id: str | None
 
 
@@ -54,14 +55,6 @@ class CordonUnknown(Event, frozen=True):
 
     cordon: str
     text: str
-
-
-class BindingStarted(Event, frozen=True):
-    """A policy is about to be attached or detached; `method` is the one of the contract."""
-
-    method: str
-    request: BindRequest
-    request_id: str | None
 
 
 class BindingEnded(Event, frozen=True):

@@ -39,15 +39,14 @@ from placement_worker.errors import InvalidRequest, NotApplicable, Rejected
 from placement_worker.events.types import (
     NO_LISTENERS,
     BindingEnded,
-    BindingStarted,
     CheckEnded,
-    CheckStarted,
     CordonUnknown,
     Listener,
     Listeners,
     PolicyConsulted,
     RebalancePlanned,
     RequestFailed,
+    RequestStarted,
 )
 from placement_worker.handlers import rebalancing, request_log
 from placement_worker.handlers.chain import Link, links_of
@@ -243,7 +242,7 @@ class Endpoints:
     def _check(self, request: CheckRequest, request_id: str | None) -> CheckReply:
         validate_check(request)
         links = links_of(request, self._registry)
-        self._events.handle(CheckStarted(request, request_id))
+        self._events.handle(RequestStarted(rpc.POLICY_CHECK.name, request, request_id))
         started = self._clock()
         conditions, record = self._begin(request, request_id)
         reply = self._decide(links, request, conditions)
@@ -311,7 +310,7 @@ class Endpoints:
     def _bind(
         self, method: str, policy: Policy[Any], request: BindRequest, request_id: str | None
     ) -> BindReply:
-        self._events.handle(BindingStarted(method, request, request_id))
+        self._events.handle(RequestStarted(method, request, request_id))
         started = self._clock()
         conditions, record = self._begin(request, request_id)
         is_attached = method == rpc.POLICY_ATTACH.name

@@ -64,12 +64,10 @@ class NotificationSender(Listener):
     @override
     def handle(self, event: types.Event) -> None:
         match event:
-            case types.CheckStarted(request, request_id):
-                self._send('info', 'policy_check.start', started(request, request_id))
+            case types.RequestStarted(method, request, request_id):
+                self._send('info', f'{method}.start', started(request, request_id))
             case types.CheckEnded(request, reply, _, request_id):
                 self._send('info', 'policy_check.end', ended(request, reply, request_id))
-            case types.BindingStarted(method, binding, request_id):
-                self._send('info', f'{method}.start', started(binding, request_id))
             case types.BindingEnded(method, binding, bound, request_id=request_id):
                 self._send('info', f'{method}.end', ended(binding, bound, request_id))
             case types.RequestFailed(method, error, request_id) if method in _NOTIFIED:

@@ -6,13 +6,12 @@ from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.errors import InvalidRequest
 from placement_worker.events.types import (
     BindingEnded,
-    BindingStarted,
     CheckEnded,
-    CheckStarted,
     Listeners,
     LoadBalancerUpdated,
     PolicyConsulted,
     RequestFailed,
+    RequestStarted,
 )
 from placement_worker.handlers.service import Endpoints, WorkerSettings
 from tests.events import Events, SteppingClock
@@ -51,7 +50,7 @@ def test_check_reports_start_policies_and_end_in_order(endpoints, events):
     endpoints.policy_check(asked, 'req-1')
 
     started, *policies, ended = events.received
-    assert isinstance(started, CheckStarted)
+    assert isinstance(started, RequestStarted)
     assert (started.request, started.request_id) == (ended.request, 'req-1')
     assert policies == [
         PolicyConsulted(ZONES, 'APPLIED', 1.0),
@@ -80,10 +79,10 @@ def test_bindings_report_start_and_end(endpoints, events):
     endpoints.policy_attach({'cluster': other, 'policy': zone_policy('a')}, 'req-2')
     endpoints.policy_detach({'cluster': cluster, 'policy': zone_policy('a')}, 'req-3')
 
-    assert [type(event) for event in events.received] == [BindingStarted, BindingEnded] * 3
+    assert [type(event) for event in events.received] == [RequestStarted, BindingEnded] * 3
     ended = events.of(BindingEnded)
     named = [(event.method, event.request_id) for event in ended]
-    assert named == [(event.method, event.request_id) for event in events.of(BindingStarted)]
+    assert named == [(event.method, event.request_id) for event in events.of(RequestStarted)]
     assert named == [
         ('policy_attach', 'req-1'),
         ('policy_attach', 'req-2'),

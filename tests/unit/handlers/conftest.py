@@ -7,13 +7,7 @@ import pytest
 
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.errors import CloudUnavailable
-from placement_worker.events.types import (
-    BindingEnded,
-    BindingStarted,
-    CheckEnded,
-    CheckStarted,
-    RequestFailed,
-)
+from placement_worker.events.types import BindingEnded, CheckEnded, RequestFailed, RequestStarted
 from placement_worker.handlers.service import Endpoints, WorkerSettings
 from placement_worker.messaging.notifications import ended, started
 from tests.factories import NOW
@@ -31,9 +25,7 @@ class Recorder:
         match event:
             case RequestFailed(method, error, request_id):
                 self.sent.append((f'{method}.error', type(error).__name__, str(error), request_id))
-            case CheckStarted(request, request_id):
-                self.sent.append(('policy_check.start', started(request, request_id)))
-            case BindingStarted(method, request, request_id):
+            case RequestStarted(method, request, request_id):
                 self.sent.append((f'{method}.start', started(request, request_id)))
             case CheckEnded(request, reply, _, request_id):
                 self.sent.append(('policy_check.end', ended(request, reply, request_id)))

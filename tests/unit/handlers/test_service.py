@@ -13,11 +13,10 @@ from placement_worker.contract.rpc import VERSION
 from placement_worker.errors import InvalidRequest, InvalidSpec, PolicyTypeNotFound
 from placement_worker.events.types import (
     BindingEnded,
-    BindingStarted,
     CheckEnded,
-    CheckStarted,
     PolicyConsulted,
     RequestFailed,
+    RequestStarted,
 )
 from placement_worker.handlers.service import Endpoints, WorkerSettings
 from tests.events import Events
@@ -215,11 +214,8 @@ def test_decision_is_reported_and_recorded(recording, recorder, events):
     reply = recording.policy_check(check, 'req-1')
     bound = recording.policy_attach(binding, None)
 
-    assert [type(event) for event in events.received[:3]] == [
-        CheckStarted,
-        PolicyConsulted,
-        CheckEnded,
-    ]
+    kinds = [type(event) for event in events.received[:3]]
+    assert kinds == [RequestStarted, PolicyConsulted, CheckEnded]
     assert events.received[2].reply is reply
     assert any('"cuont" (did you mean "count"?)' in warning for warning in reply.warnings)
     assert recorder.begun == [('req-1', NOW), (None, NOW)]
@@ -246,5 +242,5 @@ def test_detach_is_labeled_with_an_installed_type(recording, events, version, la
 
     assert reply['status'] == 'OK'
     started, ended = events.received
-    assert (type(started), type(ended)) == (BindingStarted, BindingEnded)
+    assert (type(started), type(ended)) == (RequestStarted, BindingEnded)
     assert (started.method, ended.policy_type) == ('policy_detach', label)

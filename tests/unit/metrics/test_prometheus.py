@@ -27,7 +27,6 @@ from placement_worker.errors import ConfigurationError, InvalidSpec
 from placement_worker.events.types import (
     BindingEnded,
     CheckEnded,
-    CheckStarted,
     CloudCalled,
     LoadBalancerConflicted,
     LoadBalancerRetried,
@@ -36,6 +35,7 @@ from placement_worker.events.types import (
     NotificationDropped,
     PolicyConsulted,
     RequestFailed,
+    RequestStarted,
 )
 from placement_worker.metrics import prometheus
 from placement_worker.metrics.prometheus import CordonCollector, Exporter, Metrics, WorkerCollector
@@ -112,7 +112,7 @@ def test_metric_after_each_event_grows_by_one_step(metrics, registry, event, nam
 def test_metrics_after_an_event_without_a_metric_are_unchanged(metrics, registry):
     """An event without a metric is ignored, and a settled request is no longer in flight."""
     before = list(registry.collect())
-    metrics.handle(CheckStarted(check('OK', 0).request, None))
+    metrics.handle(RequestStarted('policy_check', check('OK', 0).request, None))
     assert list(registry.collect()) == before
 
     metrics.handle(MessageHandled('TAKEN', 't'))
