@@ -7,7 +7,7 @@ that depend on it.
 """
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Literal, Self, get_args
 
 from msgspec import Struct
@@ -46,12 +46,10 @@ class ResizeInputs(Struct, frozen=True):
 
     @classmethod
     def of(cls, inputs: Mapping[str, Any]) -> Self:
-        min_size = _natural_or_none(inputs, 'min_size')
-        max_size = inputs.get('max_size')
-        if max_size is not None:
-            max_size = values.integer(max_size, f'{PATH}.max_size')
+        min_size = _or_none(inputs, 'min_size', values.natural)
+        max_size = _or_none(inputs, 'max_size', values.integer)
         strict = _strict(inputs)
-        min_step = _natural_or_none(inputs, 'min_step') or 0
+        min_step = _or_none(inputs, 'min_step', values.natural) or 0
         adjustment = _adjustment(inputs)
         number = None if adjustment is None else _number(inputs, adjustment)
         named = CandidateInputs.of(inputs).candidates
@@ -95,9 +93,11 @@ class ReplaceInputs(Struct, frozen=True):
         return cls(named)
 
 
-def _natural_or_none(inputs: Mapping[str, Any], key: str) -> int | None:
+def _or_none(
+    inputs: Mapping[str, Any], key: str, checked: Callable[[object, str], int]
+) -> int | None:
     value = inputs.get(key)
-    return None if value is None else values.natural(value, f'{PATH}.{key}')
+    return None if value is None else checked(value, f'{PATH}.{key}')
 
 
 def _strict(inputs: Mapping[str, Any]) -> bool:

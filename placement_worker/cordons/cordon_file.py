@@ -48,16 +48,12 @@ def read(path: str) -> list[Cordon]:
 
     :raises InvalidCordonFile: the file cannot be read, or its content is not valid.
     """
-    return parse(source_of(path))
-
-
-def source_of(path: str) -> Source:
-    """Return the text of a file; errors are those of `read`."""
     try:
-        return _source(path)
+        source = _source(path)
     except OSError as exc:
         remedy = f'; create it, and {_NO_CORDONS}' if isinstance(exc, FileNotFoundError) else ''
         raise InvalidCordonFile(f'Cannot read the cordon file: {file_error(exc)}{remedy}') from exc
+    return parse(source)
 
 
 def parse(source: Source) -> list[Cordon]:

@@ -62,6 +62,7 @@ class StateMachine:
         self._member_status = member_status
         for part in (*KINDS, 'members'):
             data.setdefault(part, {})
+        data.setdefault('serial', 0)
         self._now = now
         self._pending_s = pending_s
         for lb_id, pending in list(data.setdefault('pending', {}).items()):
@@ -161,7 +162,7 @@ class StateMachine:
         _raise_refusal(partial(spec_rules.address_refusal, cidr=cidr), body.get('vip_address'))
         for listener in body.get('listeners') or ():
             _check_pool(listener, listener.get('default_pool') or {})
-        vip = body.get('vip_address') or _vip_address(cidr, self._serial)
+        vip = body.get('vip_address') or _vip_address(cidr, self.data['serial'])
         created_at = datetime.datetime.fromtimestamp(self._now, datetime.UTC)
         stored = self._put(
             'loadbalancer',
@@ -242,10 +243,6 @@ class StateMachine:
                 collection[object_id]['provisioning_status'] = status
         self._drop_orphans()
 
-    @property
-    def _serial(self) -> int:
-        return int(self.data.get('serial', 0))
-
     def _stored(self, kind: ObjectKind, object_id: str) -> Resource:
         try:
             stored: Resource = self.data[kind][object_id]
@@ -308,8 +305,8 @@ class StateMachine:
         return resource
 
     def _new_id(self) -> str:
-        self.data['serial'] = self._serial + 1
-        return str(uuid.uuid5(_ID_NAMESPACE, str(self._serial)))
+        self.data['serial'] += 1
+        return str(uuid.uuid5(_ID_NAMESPACE, str(self.data['serial'])))
 
 
 def _check_pool(listener: Resource, pool: Resource) -> None:

@@ -109,7 +109,7 @@ def test_in_force_after_the_folder_of_a_config_map_changes_returns_the_new_cordo
 def test_in_force_without_a_change_reads_the_file_once(file, monkeypatch):
     """A request costs one `stat`, whatever the size of the file is."""
     live = LiveCordons(str(file.path))
-    monkeypatch.setattr(cordon_file, 'source_of', lambda _: pytest.fail('read again'))
+    monkeypatch.setattr(cordon_file, 'read', lambda _: pytest.fail('read again'))
     calls = []
     stat = os.stat
     monkeypatch.setattr(
