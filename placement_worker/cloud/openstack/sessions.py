@@ -180,8 +180,6 @@ class Session(keystone.Session):
     @override
     def request(self, *args: Any, **kwargs: Any) -> Any:
         kwargs['global_request_id'] = kwargs.get('global_request_id') or current_request_id()
-        # openstacksdk 4.7 asks for one retry, which may create an object twice.
-        kwargs['connect_retries'] = 0
         kwargs['headers'] = {'Accept': 'application/json', **(kwargs.get('headers') or {})}
         return super().request(*args, **kwargs)
 

@@ -4,7 +4,6 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from keystoneauth1.exceptions import ConnectFailure
 
 from placement_worker.cloud.ports import bound_request_id
 from placement_worker.contract.model import Credentials
@@ -24,17 +23,6 @@ from tests.waiting import wait_for
 
 REQUEST_ID = 'req-0f3a1b2c-0d4e-4f56-8a9b-0c1d2e3f4a5b'
 OTHER_ID = 'req-99999999-0d4e-4f56-8a9b-0c1d2e3f4a5b'
-
-
-def test_request_whose_connection_closed_is_not_repeated(clouds, services):
-    """A library that asks for retries, as openstacksdk 4.7 does, creates no object twice."""
-    session = clouds.sessions.session_of(TRUST.trust_id)
-    services.fail('/pools', reset)
-
-    with pytest.raises(ConnectFailure):
-        session.post(f'{services.url}/pools', connect_retries=1, connect_retry_delay=0.01)
-
-    assert services.count('/pools') == 1
 
 
 def test_log_in_with_expiring_token_gets_another(clouds, services):
