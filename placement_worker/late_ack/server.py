@@ -24,7 +24,6 @@ from placement_worker.late_ack.request import (
     LateAckRequest,
     Redeliver,
     Reply,
-    RequestsInFlight,
 )
 
 LOG = logging.getLogger(__name__)
@@ -168,17 +167,13 @@ def heartbeat(server: Any) -> tuple[float, float | None, float | None] | None:
     """
     if server.listener is None:
         return None
-    listener = _listener(server)
+    listener = listener_of(server)
     if listener is None:
         return time.monotonic(), None, None
     return listener.polled_at, listener.in_flight.oldest(), listener.disconnected_at
 
 
-def requests_in_flight(server: Any) -> RequestsInFlight | None:
-    listener = _listener(server)
-    return listener and listener.in_flight
-
-
-def _listener(server: Any) -> LateAckListener | None:
+def listener_of(server: Any) -> LateAckListener | None:
+    """Return the listener of a server; None for a stock server, or before a server listens."""
     listener = getattr(server.listener, '_poll_style_listener', None)
     return listener if isinstance(listener, LateAckListener) else None

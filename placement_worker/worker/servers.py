@@ -4,6 +4,7 @@ A process that stops finishes its requests in flight and returns waiting ones to
 unreachable broker must not keep it from stopping.
 """
 
+import itertools
 import os
 import signal
 import threading
@@ -81,14 +82,14 @@ class Servers:
     def log_long_requests(self) -> None:
         """Log each request that has been in flight for long, once per request."""
         for server in self._servers:
-            requests = late_ack.requests_in_flight(server.rpc_server)
-            if requests:
-                requests.log_longer_than(server.long_s)
+            listener = late_ack.listener_of(server.rpc_server)
+            if listener:
+                listener.in_flight.log_longer_than(server.long_s)
 
     def requests_in_flight(self) -> str:
-        of_servers = [late_ack.requests_in_flight(server.rpc_server) for server in self._servers]
-        lines = [line for requests in of_servers if requests for line in requests.described()]
-        return '\n'.join(lines) or 'none'
+        listeners = [late_ack.listener_of(server.rpc_server) for server in self._servers]
+        in_flight = [listener.in_flight.described() for listener in listeners if listener]
+        return '\n'.join(itertools.chain(*in_flight)) or 'none'
 
 
 def _close(transports: Sequence[Any]) -> None:
