@@ -13,13 +13,12 @@ import os
 import threading
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib import metadata
 from typing import Any, Literal
 
 import msgspec
 from msgspec import structs
-from typing_extensions import override
 
 from placement_worker import errors
 from placement_worker.cloud.intercepted.interceptor import InterceptedClouds
@@ -37,7 +36,7 @@ from placement_worker.contract.model import (
 from placement_worker.decisions.masking import masked
 from placement_worker.errors import InvalidInput, InvalidRequest
 from placement_worker.formats import documents
-from placement_worker.handlers.decision_state import Conditions, Record, Recorder, Reply, Request
+from placement_worker.handlers.decision_state import Conditions, ReplyT, Request
 from placement_worker.planning.places import Cordon
 
 LOG = logging.getLogger(__name__)
@@ -77,19 +76,61 @@ class Entry(ContractStruct, frozen=True, kw_only=True):
     packages: list[str] = []
 
 
-class DecisionLog(Recorder):
-    def __init__(
-        self, append: Callable[[bytes], None], host: str | None, packages: Mapping[str, Package]
-    ) -> None:
-        """Write lines by `append`, which takes a line with its end and must not raise."""
-        self.append = append
-        self.host = host
-        self.packages = packages
-        self.version = metadata.version('placement-worker')
+@dataclass(frozen=True, slots=True)
+class DecisionLog:
+    """Recorder with a line per decision; `append` takes it with its end, and must not raise."""
 
-    @override
-    def begin(self, request_id: str | None, conditions: Conditions) -> Record:
-        return _Line(self, request_id, conditions)
+    append: Callable[[bytes], None]
+    host: str | None
+    packages: Mapping[str, Package]
+    version: str = field(init=False, default_factory=lambda: metadata.version('placement-worker'))
+
+    def __call__(
+        self,
+        method: str,
+        request: Request,
+        request_id: str | None,
+        conditions: Conditions,
+        decide: Callable[[Conditions], ReplyT],
+    ) -> ReplyT:
+        answers: list[Answer] = []
+        clock: list[float] = []
+        left_s: list[float] = []
+        settings = conditions.octavia_settings
+        noted = structs.replace(
+            conditions,
+            clouds=InterceptedClouds(conditions.clouds, Recording(answers)),
+            octavia_settings=replace(settings, clock=_noting(settings.clock, clock)),
+            left_s=_noting(conditions.left_s, left_s),
+        )
+        reply = decide(noted)
+        try:
+            entry = {
+                'at': conditions.now,
+                'version': self.version,
+                'host': self.host,
+                'request_id': request_id,
+                'max_nodes': conditions.max_nodes,
+                'driving': {name: getattr(settings, name) for name in _OCTAVIA_SETTINGS},
+                'method': method,
+                'request': {
+                    name: getattr(request, name)
+                    for name in request.__struct_fields__
+                    if name not in _OMITTED
+                },
+                'cloud': answers,
+                'clock': clock,
+                'left_s': left_s,
+                'reply': reply,
+                'cordons': conditions.cordons,
+                'packages': _packages_of(request, self.packages),
+            }
+            line = masked(msgspec.json.encode(entry))
+        except Exception as exc:  # the cloud has been changed, so the caller needs the reply
+            LOG.error('Failed to record the decision of request %s: %s', request_id, exc)
+        else:
+            self.append(line + b'\n')
+        return reply
 
 
 class LogFile:
@@ -273,60 +314,6 @@ class _Outcome(ForeignExcerpt, frozen=True):
 
     status: Literal['OK', 'ERROR']
     reason: str
-
-
-class _Line(Record):
-    def __init__(self, log: DecisionLog, request_id: str | None, conditions: Conditions) -> None:
-        self._log = log
-        self._request_id = request_id
-        self._answers: list[Answer] = []
-        self._clock: list[float] = []
-        self._left_s: list[float] = []
-        settings = conditions.octavia_settings
-        self._conditions = structs.replace(
-            conditions,
-            clouds=InterceptedClouds(conditions.clouds, Recording(self._answers)),
-            octavia_settings=replace(settings, clock=_noting(settings.clock, self._clock)),
-            left_s=_noting(conditions.left_s, self._left_s),
-        )
-
-    @property
-    @override
-    def conditions(self) -> Conditions:
-        return self._conditions
-
-    @override
-    def end(self, method: str, request: Request, reply: Reply) -> None:
-        try:
-            line = self._line(method, request, reply)
-        except Exception as exc:  # the cloud has been changed, so the caller needs the reply
-            LOG.error('Failed to record the decision of request %s: %s', self._request_id, exc)
-        else:
-            self._log.append(line + b'\n')
-
-    def _line(self, method: str, request: Request, reply: Reply) -> bytes:
-        settings = self._conditions.octavia_settings
-        entry = {
-            'at': self._conditions.now,
-            'version': self._log.version,
-            'host': self._log.host,
-            'request_id': self._request_id,
-            'max_nodes': self._conditions.max_nodes,
-            'driving': {name: getattr(settings, name) for name in _OCTAVIA_SETTINGS},
-            'method': method,
-            'request': {
-                name: getattr(request, name)
-                for name in request.__struct_fields__
-                if name not in _OMITTED
-            },
-            'cloud': self._answers,
-            'clock': self._clock,
-            'left_s': self._left_s,
-            'reply': reply,
-            'cordons': self._conditions.cordons,
-            'packages': _packages_of(request, self._log.packages),
-        }
-        return masked(msgspec.json.encode(entry))
 
 
 def _noting(read: Callable[[], float], readings: list[float]) -> Callable[[], float]:

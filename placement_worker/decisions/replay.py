@@ -11,7 +11,6 @@ from typing import Any
 
 import msgspec
 from msgspec import structs
-from typing_extensions import override
 
 from placement_worker import errors
 from placement_worker.cloud.intercepted.recording import NotRecorded, replayed_clouds
@@ -20,7 +19,7 @@ from placement_worker.contract.model import in_utc
 from placement_worker.contract.rpc import Limits
 from placement_worker.decisions.masking import masked
 from placement_worker.decisions.records import Entry
-from placement_worker.handlers.decision_state import Conditions, Record, Recorder, Reply, Request
+from placement_worker.handlers.decision_state import Conditions
 from placement_worker.handlers.service import Endpoints, WorkerSettings
 from placement_worker.policies.registry import Registry
 
@@ -81,11 +80,14 @@ def _decided_again(entry: Entry, request: bytes, registry: Registry) -> bytes:
     :raises PlacementWorkerError: the request is refused now.
     :raises ValidationError: a recorded response is incomplete.
     """
-    cloud = replayed_clouds(entry.cloud)
-    limits = Limits(request_bytes=_ANY_SIZE)
-    endpoints = Endpoints(
-        cloud, registry, WorkerSettings(recorder=_Replay(entry, cloud), limits=lambda: limits)
+    clouds, limits = replayed_clouds(entry.cloud), Limits(request_bytes=_ANY_SIZE)
+    settings = WorkerSettings(
+        recorder=lambda _method, _request, _request_id, conditions, decide: decide(
+            _recorded(conditions, entry, clouds)
+        ),
+        limits=lambda: limits,
     )
+    endpoints = Endpoints(clouds, registry, settings)
     decide = getattr(endpoints, entry.method)
     return bytes(decide(request.decode(), entry.request_id).encode())
 
@@ -101,39 +103,20 @@ def _compared(was: Any, now: Any, at: str) -> Iterator[Difference]:
         yield Difference(at, was, now)
 
 
-class _Replay(Recorder, Record):
-    def __init__(self, entry: Entry, cloud: Clouds) -> None:
-        self._entry = entry
-        self._cloud = cloud
-        self._conditions: Conditions
-
-    @property
-    @override
-    def conditions(self) -> Conditions:
-        return self._conditions
-
-    @override
-    def begin(self, request_id: str | None, conditions: Conditions) -> Record:
-        recorded_left_s = _readings('remaining time', self._entry.left_s)
-        is_endless = conditions.left_s() == math.inf
-        self._conditions = structs.replace(
-            conditions,
-            clouds=self._cloud,
-            max_nodes=self._entry.max_nodes,
-            now=in_utc(self._entry.at),
-            octavia_settings=OctaviaSettings(
-                **self._entry.octavia_settings,
-                sleep=lambda _: None,
-                clock=_readings('clock', self._entry.clock),
-            ),
-            left_s=conditions.left_s if is_endless else recorded_left_s,
-            cordons=self._entry.cordons,
-        )
-        return self
-
-    @override
-    def end(self, method: str, request: Request, reply: Reply) -> None:
-        pass  # nothing to keep: the caller compares the reply
+def _recorded(conditions: Conditions, entry: Entry, clouds: Clouds) -> Conditions:
+    recorded_left_s = _readings('remaining time', entry.left_s)
+    is_endless = conditions.left_s() == math.inf
+    return structs.replace(
+        conditions,
+        clouds=clouds,
+        max_nodes=entry.max_nodes,
+        now=in_utc(entry.at),
+        octavia_settings=OctaviaSettings(
+            **entry.octavia_settings, sleep=lambda _: None, clock=_readings('clock', entry.clock)
+        ),
+        left_s=conditions.left_s if is_endless else recorded_left_s,
+        cordons=entry.cordons,
+    )
 
 
 def _readings(subject: str, recorded: list[float]) -> Callable[[], float]:

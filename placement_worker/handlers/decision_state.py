@@ -8,7 +8,7 @@ import datetime
 import logging
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from msgspec import Struct, structs
 
@@ -239,7 +239,7 @@ def _unreachable(cause: CloudUnavailable) -> Cloud:
 
 
 Request = CheckRequest | BindRequest | RebalanceRequest
-Reply = CheckReply | BindReply | RebalanceReply
+ReplyT = TypeVar('ReplyT', CheckReply, BindReply, RebalanceReply)
 # A function that returns the cordons in force at a time.
 CordonsInForce = Callable[[datetime.datetime], Sequence[Cordon]]
 
@@ -253,14 +253,17 @@ class Delivery(Protocol):
         """
 
 
-class Record(Protocol):
-    @property
-    def conditions(self) -> Conditions:
-        """The conditions to decide under; the record notes the values that are read from them."""
-
-    def end(self, method: str, request: Request, reply: Reply) -> None:
-        """Complete the record. An error must not be raised, since the cloud has been changed."""
-
-
 class Recorder(Protocol):
-    def begin(self, request_id: str | None, conditions: Conditions) -> Record: ...
+    def __call__(
+        self,
+        method: str,
+        request: Request,
+        request_id: str | None,
+        conditions: Conditions,
+        decide: Callable[[Conditions], ReplyT],
+        /,
+    ) -> ReplyT:
+        """Decide under conditions that note the values that are read, and record the reply.
+
+        An error of recording must not be raised, since the cloud has been changed.
+        """

@@ -54,8 +54,8 @@ from placement_worker.handlers.decision_state import (
     Conditions,
     CordonsInForce,
     Delivery,
-    Record,
     Recorder,
+    ReplyT,
     Request,
     decide,
     seconds_left,
@@ -171,16 +171,10 @@ class Endpoints:
     def policy_rebalance(self, request: RebalanceRequest, request_id: str | None) -> RebalanceReply:
         validate_cluster(request.cluster)
         validate_policies(request.policies)
-        resize = rebalancing.as_resize(request)
-        links = links_of(resize, self._registry)
+        links = links_of(rebalancing.as_resize(request), self._registry)
         started = self._clock()
-        conditions, record = self._begin(request, request_id)
-        try:
-            reply = self._plan(request, links, state_for_check(resize, links, conditions))
-        except Rejected as exc:
-            reply = _refusal(exc)
-        if record:
-            record.end(rpc.POLICY_REBALANCE.name, request, reply)
+        plan = functools.partial(self._plan, request, links)
+        reply = self._recorded(rpc.POLICY_REBALANCE.name, request, request_id, plan)
         self._events.handle(RebalancePlanned(request, reply, self._clock() - started))
         return reply
 
@@ -244,10 +238,8 @@ class Endpoints:
         links = links_of(request, self._registry)
         self._events.handle(RequestStarted(rpc.POLICY_CHECK.name, request, request_id))
         started = self._clock()
-        conditions, record = self._begin(request, request_id)
-        reply = self._decide(links, request, conditions)
-        if record:
-            record.end(rpc.POLICY_CHECK.name, request, reply)
+        decide = functools.partial(self._decide, links, request)
+        reply = self._recorded(rpc.POLICY_CHECK.name, request, request_id, decide)
         elapsed_s = self._clock() - started
         for decision in reply.decisions:
             self._events.handle(
@@ -276,8 +268,12 @@ class Endpoints:
         return structs.replace(reply, warnings=[*reply.warnings, *warnings])
 
     def _plan(
-        self, request: RebalanceRequest, links: Sequence[Link], state: State
+        self, request: RebalanceRequest, links: Sequence[Link], conditions: Conditions
     ) -> RebalanceReply:
+        try:
+            state = state_for_check(rebalancing.as_resize(request), links, conditions)
+        except Rejected as exc:
+            return _refusal(exc)
         try:
             reply = rebalancing.plan_rebalance(request, links, state)
         except Rejected as exc:
@@ -312,13 +308,10 @@ class Endpoints:
     ) -> BindReply:
         self._events.handle(RequestStarted(method, request, request_id))
         started = self._clock()
-        conditions, record = self._begin(request, request_id)
         is_attached = method == rpc.POLICY_ATTACH.name
-        reply = _bind_reply(policy, is_attached, request, conditions)
-        if is_attached and (warnings := self._warnings_of_specs([policy])):
-            reply = structs.replace(reply, warnings=[*reply.warnings, *warnings])
-        if record:
-            record.end(method, request, reply)
+        warnings = self._warnings_of_specs([policy]) if is_attached else []
+        decide = functools.partial(_bind_reply, policy, is_attached, request, warnings)
+        reply = self._recorded(method, request, request_id, decide)
         elapsed_s = self._clock() - started
         # Labels of metrics must not hold names of types that callers invent.
         given_name = request.policy.spec.type_name
@@ -328,7 +321,13 @@ class Endpoints:
         )
         return reply
 
-    def _begin(self, request: Request, request_id: str | None) -> tuple[Conditions, Record | None]:
+    def _recorded(
+        self,
+        method: str,
+        request: Request,
+        request_id: str | None,
+        decide: Callable[[Conditions], ReplyT],
+    ) -> ReplyT:
         now = self._now()
         conditions = Conditions(
             self._clouds,
@@ -339,9 +338,8 @@ class Endpoints:
             self._settings.cordons(now) if self._settings.cordons else (),
         )
         if self._settings.recorder is None:
-            return conditions, None
-        record = self._settings.recorder.begin(request_id, conditions)
-        return record.conditions, record
+            return decide(conditions)
+        return self._settings.recorder(method, request, request_id, conditions, decide)
 
 
 def _refusal(error: Rejected) -> RebalanceReply:
@@ -356,7 +354,11 @@ def _attach(policy: Policy[Any], request: BindRequest, state: State) -> BindingO
 
 
 def _bind_reply(
-    policy: Policy[Any], is_attached: bool, request: BindRequest, conditions: Conditions
+    policy: Policy[Any],
+    is_attached: bool,
+    request: BindRequest,
+    warnings: Sequence[str],
+    conditions: Conditions,
 ) -> BindReply:
     """Return the reply; if the policy fails, the data of the binding stay as they are."""
     try:
@@ -373,6 +375,7 @@ def _bind_reply(
         return BindReply(
             status='ERROR',
             reason=str(exc),
+            warnings=[*warnings],
             policy=BindingPatch(request.policy.id, request.policy.data),
             cluster=None,
             nodes=dict(sorted(exc.nodes.items())),
@@ -380,7 +383,7 @@ def _bind_reply(
     return BindReply(
         status='OK',
         reason='Policy attached.' if is_attached else 'Policy detached.',
-        warnings=list(outcome.warnings),
+        warnings=[*outcome.warnings, *warnings],
         policy=BindingPatch(request.policy.id, dict(outcome.data)),
         cluster=outcome.cluster,
         nodes=dict(sorted(outcome.nodes.items())),

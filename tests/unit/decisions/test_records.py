@@ -57,8 +57,8 @@ def test_record_that_cannot_be_encoded_is_reported_and_raises_nothing(caplog):
     asked = msgspec.convert(request('NODE_CREATE', []), CheckRequest)
 
     conditions = Conditions(Inventory(), OctaviaSettings(), 1, NOW, left_s=lambda: math.inf)
-    record = DecisionLog(lines.append, None, {}).begin('req-1', conditions)
-    record.end('policy_check', asked, deep)
+    log = DecisionLog(lines.append, None, {})
+    assert log('policy_check', asked, 'req-1', conditions, lambda _: deep) is deep
 
     assert lines == []
     assert 'Failed to record the decision of request req-1: ' in caplog.text

@@ -177,13 +177,11 @@ class Record:
     def __init__(self):
         self.begun, self.ended = [], []
 
-    def begin(self, request_id, conditions):
-        self.conditions = conditions
+    def __call__(self, method, request, request_id, conditions, decide):
         self.begun.append((request_id, conditions.now))
-        return self
-
-    def end(self, method, request, reply):
+        reply = decide(conditions)
         self.ended.append((method, request, reply))
+        return reply
 
 
 @pytest.fixture
