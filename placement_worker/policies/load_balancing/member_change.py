@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import msgspec
 from typing_extensions import override
@@ -39,7 +39,7 @@ _UPDATE_S = 1.0
 
 @dataclass
 class PoolPlan:
-    """The changes that a pool needs, and the nodes that need none.
+    """The changes that a pool needs; once they are carried out, those that succeeded.
 
     :ivar before: the members before the change.
     :ivar nodes: the nodes whose data the change may concern.
@@ -47,6 +47,9 @@ class PoolPlan:
     :ivar present: the members that need no change: node id -> member id.
     :ivar passed_over: the ids of nodes without a member to remove, or with a foreign one.
     :ivar failed: node id -> cause.
+    :ivar added: node id -> id of its new member.
+    :ivar unchanged: the ids of nodes that keep their members and data, because a change failed.
+    :ivar expired: whether the request expired before the changes were complete.
     """
 
     before: PoolMembers
@@ -57,70 +60,53 @@ class PoolPlan:
     passed_over: list[str] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class PoolResult:
-    """The changes that a plan led to, and the nodes that failed.
-
-    :ivar added: node id -> id of its new member.
-    :ivar removed: member id -> node id.
-    :ivar failed: node id -> cause, also of nodes that failed in the plan.
-    :ivar unchanged: the ids of nodes that keep their members and data, because a change failed.
-    :ivar expired: whether the request expired before the changes were complete.
-    """
-
-    plan: PoolPlan
-    added: Mapping[str, str]
-    removed: Mapping[str, str]
-    failed: Mapping[str, str]
-    passed_over: Sequence[str] = ()
-    warnings: Sequence[str] = ()
+    added: Mapping[str, str] = field(default_factory=dict)
     unchanged: Collection[str] = ()
     expired: bool = False
 
-    @classmethod
-    def of(cls, plan: PoolPlan, failures: Mapping[str, Exception], additions: Additions) -> Self:
-        """:param failures: the errors of removals, by member id."""
-        causes = {plan.remove[member_id]: cause(exc) for member_id, exc in failures.items()}
-        foreign = additions.foreign
+    def carry_out(self, pool: Pool, *, is_sole_writer: bool) -> None:
+        failures: Mapping[str, Exception] = {}
+        if self.remove:
+            failures = pool.remove(self.remove, is_sole_writer=is_sole_writer)
+        causes = {self.remove[member_id]: cause(exc) for member_id, exc in failures.items()}
+        self.unchanged = causes.keys()
+        self.remove = {
+            key: node_id for key, node_id in self.remove.items() if node_id not in causes
+        }
+        add = [member for member in self.add if member.node_id not in causes]
+        additions = pool.add(add) if add else Additions()
+        self.added = additions.added
+        self.failed |= {**causes, **additions.failed}
+        self.passed_over += additions.foreign
+        self.warnings += [foreign_text(*pair) for pair in additions.foreign.items()]
         has_expired = any(isinstance(exc, RequestExpired) for exc in failures.values())
-        return cls(
-            plan,
-            additions.added,
-            {member: node_id for member, node_id in plan.remove.items() if node_id not in causes},
-            {**plan.failed, **causes, **additions.failed},
-            [*plan.passed_over, *foreign],
-            [*plan.warnings, *(foreign_text(*pair) for pair in foreign.items())],
-            causes.keys(),
-            has_expired or additions.expired,
-        )
+        self.expired = has_expired or additions.expired
 
     @property
     def nodes_left(self) -> list[str]:
         """The ids of the nodes whose members were removed."""
-        return list(dict.fromkeys(self.removed.values()))
+        return list(dict.fromkeys(self.remove.values()))
 
     @cached_property
     def after(self) -> dict[str, str]:
         """The members of nodes after the change: node id -> member id."""
-        return {**self.plan.present, **self.added}
+        return {**self.present, **self.added}
 
     @cached_property
     def known_ids(self) -> set[str]:
         """The ids of members that the policy had or has in its pool."""
-        return self.plan.before.managed | set(self.after.values())
+        return self.before.managed | set(self.after.values())
 
     @cached_property
     def lost_ids(self) -> set[str]:
         """The ids of members that were removed, or that other nodes may have taken over."""
-        return {*self.removed, *self.added.values()}
+        return {*self.remove, *self.added.values()}
 
     def summary(self, prefix: str = '') -> str:
         counts = {
             f'{prefix}removed': self.nodes_left,
             f'{prefix}added': self.added,
-            'in the pool already': self.plan.present,
+            'in the pool already': self.present,
         }
         parts = [f'{len(ids)} {change}' for change, ids in counts.items() if ids]
         return ', '.join(parts) or 'Nothing to change'
@@ -151,21 +137,21 @@ class MemberChange(ABC):
             plan = self.plan(pool, locate)
             if self.dry_run:
                 return self._planned(pool, plan)
-        failures: Mapping[str, Exception] = {}
-        if plan.remove:
-            is_sole_writer = self.attached.is_sole_writer
-            failures = pool.remove(plan.remove, is_sole_writer=is_sole_writer)
-        unchanged = {plan.remove[member_id] for member_id in failures}
-        add = [member for member in plan.add if member.node_id not in unchanged]
-        additions = pool.add(add) if add else Additions()
-        return self._outcome(PoolResult.of(plan, failures, additions))
+        plan.carry_out(pool, is_sole_writer=self.attached.is_sole_writer)
+        details, patches = self._details(plan), self._patches(plan)
+        if plan.expired:
+            raise RequestExpired('Request expired', details, patches, plan.warnings)
+        if plan.failed:
+            reason = failure_text(self.failure, plan.failed)
+            raise LoadBalancerFailed(reason, details, patches, plan.warnings)
+        return Outcome('APPLIED', plan.summary(), None, patches, None, details, plan.warnings)
 
     @abstractmethod
     def plan(self, pool: Pool, locate: Locate) -> PoolPlan:
         """Compare the pool with the nodes."""
 
     @abstractmethod
-    def data_after(self, node: Node, result: PoolResult) -> Data:
+    def data_after(self, node: Node, plan: PoolPlan) -> Data:
         """Return the data of a node after the change."""
 
     @contextmanager
@@ -181,74 +167,63 @@ class MemberChange(ABC):
                 **self.unknown_nodes,
                 **dict.fromkeys((node.id for node in self.nodes), cause(exc)),
             }
-            plan = PoolPlan(PoolMembers([], ()), self.nodes)
-            result = PoolResult(plan, {}, {}, failed)
-            patches = {} if self.dry_run else self._patches(result)
+            plan = PoolPlan(PoolMembers([], ()), self.nodes, failed=failed)
+            patches = {} if self.dry_run else self._patches(plan)
             reason = failure_text(self.failure, failed) if failed else cause(exc)
-            raise LoadBalancerFailed(reason, self._details(result), patches) from exc
+            raise LoadBalancerFailed(reason, self._details(plan), patches) from exc
 
     def _planned(self, pool: Pool, plan: PoolPlan) -> Outcome:
-        added = Additions({member.node_id: '' for member in plan.add})
-        result = PoolResult.of(plan, {}, added)
+        plan.added = {member.node_id: '' for member in plan.add}
         is_sole_writer = self.attached.is_sole_writer
         updates = pool.updates_to_add(plan.add)
         updates += pool.updates_to_remove(len(plan.remove), is_sole_writer=is_sole_writer)
-        warnings = [*result.warnings]
+        warnings = [*plan.warnings]
         if updates:
             balancer = find_object(pool.updater, 'loadbalancer', pool.lb_id)
             status = balancer['provisioning_status'] if balancer else 'DELETED'
             if status in ('ERROR', 'DELETED'):
                 text = f'Load balancer {pool.lb_id} is in {status}: the check would fail'
                 warnings.append(text)
-        reason = f'{result.summary("to be ")}, in {counted(updates, "update")}; nothing was written'
-        details = {**self._changes(result), 'updates': updates, 'estimated_s': updates * _UPDATE_S}
+        reason = f'{plan.summary("to be ")}, in {counted(updates, "update")}; nothing was written'
+        details = {**self._changes(plan), 'updates': updates, 'estimated_s': updates * _UPDATE_S}
         return Outcome('APPLIED', reason, details=details, warnings=warnings)
 
-    def _outcome(self, result: PoolResult) -> Outcome:
-        details, patches, warnings = self._details(result), self._patches(result), result.warnings
-        if result.expired:
-            raise RequestExpired('Request expired', details, patches, warnings)
-        if result.failed:
-            reason = failure_text(self.failure, result.failed)
-            raise LoadBalancerFailed(reason, details, patches, warnings)
-        return Outcome('APPLIED', result.summary(), None, patches, None, details, warnings)
-
-    def _details(self, result: PoolResult) -> dict[str, Any]:
+    def _details(self, plan: PoolPlan) -> dict[str, Any]:
         statistics = self.attached.updater.statistics
         return {
-            **self._changes(result),
+            **self._changes(plan),
             'updates': statistics.updates,
             'waited_s': round(statistics.waited_s, 3),
         }
 
-    def _changes(self, result: PoolResult) -> dict[str, Any]:
+    def _changes(self, plan: PoolPlan) -> dict[str, Any]:
         return {
             'pool': self.attached.stored.pool_id,
-            'added': list(result.added),
-            'removed': result.nodes_left,
-            'already_there': list(result.plan.present),
-            'passed_over': list(result.passed_over),
-            'failed': dict(sorted(result.failed.items())),
+            'added': list(plan.added),
+            'removed': plan.nodes_left,
+            'already_there': list(plan.present),
+            'passed_over': plan.passed_over,
+            'failed': dict(sorted(plan.failed.items())),
             'api_calls': self.attached.updater.statistics.calls,
         }
 
-    def _patches(self, result: PoolResult) -> dict[str, NodePatch]:
+    def _patches(self, plan: PoolPlan) -> dict[str, NodePatch]:
         """Return the patches of the nodes; without a status for failures if the request expired."""
         patches: dict[str, NodePatch] = {}
-        for node in result.plan.nodes:
-            if node.id in result.unchanged:
+        for node in plan.nodes:
+            if node.id in plan.unchanged:
                 data = self.state.node_data(node)
             else:
-                data = self.data_after(node, result)
+                data = self.data_after(node, plan)
             if self.ends_recovery:
                 data = {key: value for key, value in data.items() if key != RECOVERY}
-            has_failed = node.id in result.failed and not result.expired
+            has_failed = node.id in plan.failed and not plan.expired
             patches |= node_patch(
                 self.state,
                 node,
                 data,
                 failure=self.node_failure if has_failed else None,
-                repaired=self.node_failure if node.id in result.after else None,
+                repaired=self.node_failure if node.id in plan.after else None,
             )
         return patches
 
@@ -294,12 +269,12 @@ class MemberAddition(MemberChange):
         return plan
 
     @override
-    def data_after(self, node: Node, result: PoolResult) -> Data:
+    def data_after(self, node: Node, plan: PoolPlan) -> Data:
         data, records = self.state.node_data(node), self.attached.records
-        member_id = result.after.get(node.id)
-        if member_id is None and result.lost_ids.isdisjoint(records.ids(data)):
+        member_id = plan.after.get(node.id)
+        if member_id is None and plan.lost_ids.isdisjoint(records.ids(data)):
             return data
-        return records.updated(data, result.known_ids, member_id)
+        return records.updated(data, plan.known_ids, member_id)
 
     def _located_with_rivals(
         self, members: PoolMembers, locate: Locate
@@ -385,10 +360,10 @@ class MemberRemoval(MemberChange):
         return plan
 
     @override
-    def data_after(self, node: Node, result: PoolResult) -> Data:
+    def data_after(self, node: Node, plan: PoolPlan) -> Data:
         data = self.state.node_data(node)
-        is_failed = node.id in result.failed
-        return data if is_failed else self.attached.records.updated(data, result.known_ids)
+        is_failed = node.id in plan.failed
+        return data if is_failed else self.attached.records.updated(data, plan.known_ids)
 
     def _plan_by_address(
         self,
