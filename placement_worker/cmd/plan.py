@@ -42,7 +42,6 @@ from placement_worker.planning.sizing import Size
 from placement_worker.policies.base import AFTER
 from placement_worker.policies.deletion import Deletion
 from placement_worker.policies.region_placement import RegionPlacement
-from placement_worker.policies.victim_selection import KEPT
 from placement_worker.policies.zone_placement import ZonePlacement
 
 UNCHANGED, FAILED, CHANGED = 0, 1, 2
@@ -338,7 +337,7 @@ def _skipped(request: CheckRequest, reply: CheckReply) -> Iterator[SkippedPolicy
 def _victims(
     request: CheckRequest, reply: CheckReply, place_of: Mapping[str, Location]
 ) -> Iterator[Victim]:
-    chosen = explanations.stated_candidates(reply.action.data)
+    chosen = ActionData(reply.action.data).stated_candidates
     if chosen is None and request.action.action == actions.CLUSTER_DEL_NODES:
         chosen = request.action.candidate_inputs.candidates
     ranked = {row['id']: row for row in _rows(reply.decisions, 'victims')}
@@ -346,9 +345,7 @@ def _victims(
     for node_id in chosen or ():
         row = ranked.get(node_id, {})
         place = row.get('place') or (_place_name(place_of[node_id]) if node_id in place_of else '')
-        reason = row.get('reason', '')
-        if not reason or reason == KEPT:
-            reason = explanations.reason_of_choice(node_id, request, reply) or reason
+        reason = explanations.reason_of_choice(node_id, request, reply, row.get('reason', ''))
         yield Victim(node_id, place, reason, statuses.get(node_id, ''))
 
 

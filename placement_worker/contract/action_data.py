@@ -306,6 +306,12 @@ class ActionData(Struct, frozen=True):
     def deletion(self) -> Deletion:
         return Deletion(values.mapping(self.data.get(DELETION, {}), Deletion.path))
 
+    @property
+    def stated_candidates(self) -> Any:
+        """The list of victims, valid or not; None if there is none."""
+        deletion = self.data.get(DELETION)
+        return deletion.get('candidates') if isinstance(deletion, Mapping) else None
+
     def change(self, kind: ChangeKind) -> Change:
         return self.creation if kind == CREATION else self.deletion
 

@@ -218,6 +218,11 @@ class CheckRequest(ContractStruct, frozen=True):
     expires_at: datetime.datetime | None = None
     reply_to: ReplyTo | None = None
 
+    def nodes_by_id(self) -> dict[str, Node]:
+        """Return the nodes of the cluster; the action's node, which may be newer, counts."""
+        own = [self.action.node] if self.action.node else []
+        return {node.id: node for node in (*self.cluster.nodes, *own)}
+
 
 class BindRequest(ContractStruct, frozen=True):
     """A policy to attach to a cluster or to detach from it."""

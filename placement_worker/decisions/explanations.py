@@ -15,6 +15,7 @@ from placement_worker.contract.model import Action, CheckReply, CheckRequest, De
 from placement_worker.formats.text import shortened
 from placement_worker.policies.deletion import Deletion
 from placement_worker.policies.region_placement import RegionPlacement
+from placement_worker.policies.victim_selection import KEPT, NAMED
 from placement_worker.policies.zone_placement import ZonePlacement
 
 PLANS = ('regions', 'zones')  # details of a decision that hold the rows of a plan
@@ -23,22 +24,22 @@ _PLACEMENT_TYPES = (RegionPlacement.name, ZonePlacement.name)
 _COUNTED = frozenset({actions.CLUSTER_SCALE_IN, actions.CLUSTER_RESIZE})
 
 
-def reason_of_choice(node_id: str, request: CheckRequest, reply: CheckReply) -> str:
-    """Return the reason to delete a node that the deletion policy did not choose, or ''."""
+def reason_of_choice(
+    node_id: str, request: CheckRequest, reply: CheckReply, given: str = ''
+) -> str:
+    """Return the reason to delete a node, or ''.
+
+    :param given: the reason of the deletion policy; it counts if that policy chose the node.
+    """
+    if given not in ('', KEPT):
+        return given
     if node_id in _named_by_action(request.action):
-        return 'named by the action'
-    if stated_candidates(request.action.data) is not None:
-        return ''
-    chooser = _only_chooser(reply.decisions)
+        return NAMED
+    is_stated = ActionData(request.action.data).stated_candidates is not None
+    chooser = None if is_stated else _only_chooser(reply.decisions)
     if chooser is None:
-        return ''
+        return given
     return f'chosen by {chooser.policy_name or chooser.policy_id}: {shortened(chooser.reason)}'
-
-
-def stated_candidates(data: Mapping[str, Any]) -> Any:
-    """Return the list of victims in the data of an action, valid or not, or None."""
-    decided = data.get(DELETION)
-    return decided.get('candidates') if isinstance(decided, dict) else None
 
 
 def _named_by_action(action: Action) -> Sequence[str]:

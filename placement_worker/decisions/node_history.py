@@ -40,7 +40,6 @@ from placement_worker.policies.load_balancing.attached_pool import recorded_memb
 from placement_worker.policies.load_balancing.policy import LoadBalancing
 from placement_worker.policies.recorded_failures import deleted_ids, stated_location
 from placement_worker.policies.registry import Registry
-from placement_worker.policies.victim_selection import KEPT
 
 _EXPLAINED = ('victims', 'spared', 'protected_nodes')  # details that have a row per node
 EventKind = Literal['placed', 'chosen', 'spared', 'unnamed', 'joined', 'left', 'failed', 'recorded']
@@ -241,7 +240,9 @@ def _deletion_events(
     for node in nodes:
         row = rows.get(node.id, {})
         if node.id in candidates:
-            rank = _rank(candidates.index(node.id) + 1, _reason(record, node, row))
+            given = str(row.get('reason', ''))
+            reason = reason_of_choice(node.id, record.request, record.reply, given)
+            rank = _rank(candidates.index(node.id) + 1, reason)
             yield _planned_event(record, 'chosen', node, f'{rank} among {number}')
         elif 'until' in row:
             yield _planned_event(record, 'spared', node, _protection(row))
@@ -261,13 +262,6 @@ def _unnamed(record: CheckRecord, nodes: Iterable[Node]) -> Iterator[Event]:
 
 def _rank(rank: object, reason: object) -> str:
     return f'rank {rank} ({reason})' if reason else f'rank {rank}'
-
-
-def _reason(record: CheckRecord, node: Node, row: Mapping[str, Any]) -> str:
-    reason = str(row.get('reason', ''))
-    if reason not in ('', KEPT):
-        return reason
-    return reason_of_choice(node.id, record.request, record.reply) or reason
 
 
 def _protection(row: Mapping[str, Any]) -> str:

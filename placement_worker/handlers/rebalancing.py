@@ -126,7 +126,9 @@ class _Policies:
         return [node for node in nodes if not creation_failed(node)]
 
     def warnings(self, request: CheckRequest, state: State) -> list[str]:
-        texts: list[str] = self.regions.warnings_of_unknown(state) if self.regions else []
+        texts: list[str] = []
+        if self.regions:
+            texts += self.regions.warnings_of_unknown([state.cloud.regions])
         if self.zones and self.regions:
             names = [region.name for region in state.places.regions(CREATION) if region.known]
             texts += self.zones.warnings_of_zones_in_no_region(names, state)

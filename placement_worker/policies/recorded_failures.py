@@ -12,7 +12,7 @@ import msgspec
 
 from placement_worker.cloud.snapshot import Location, stated_place
 from placement_worker.contract import actions
-from placement_worker.contract.action_data import DELETION, FAILURES, recorded_failures
+from placement_worker.contract.action_data import DELETION, FAILURES, ActionData, recorded_failures
 from placement_worker.contract.model import CheckRequest, ClusterPatch, Node
 from placement_worker.planning.shortage import Backoff, Memory, failures_after_deletion
 
@@ -39,12 +39,9 @@ def patch_after_deletion(
     deleted = deleted_ids(request, data)
     if not deleted:
         return None
-    nodes = {node.id: node for node in request.cluster.nodes}
-    if request.action.node:  # may be newer than the cluster's copy
-        nodes[request.action.node.id] = request.action.node
     failures = failures_after_deletion(
         deleted,
-        [*nodes.values()],
+        [*request.nodes_by_id().values()],
         memory_of(request, backoffs),
         lambda node: stated_location(node, request),
         max(backoffs, key=lambda backoff: backoff.max_s),
@@ -64,13 +61,13 @@ def deleted_ids(request: CheckRequest, data: Mapping[str, Any]) -> frozenset[str
 
     The values may be malformed: perhaps no policy has validated them.
     """
-    action, deletion = request.action, data.get(DELETION)
+    action = request.action
     is_derived_node_action = action.action in actions.OF_A_NODE and action.cause == actions.DERIVED
     if request.target != 'BEFORE' or is_derived_node_action:
         return frozenset()
-    ids = [*_ids(deletion.get('candidates') if isinstance(deletion, Mapping) else None)]
+    ids = [*_ids(ActionData(data).stated_candidates)]
     # An unplanned resize ignores its candidates: it is a growth, or the engine chooses victims.
-    is_unplanned_resize = action.action == actions.CLUSTER_RESIZE and deletion is None
+    is_unplanned_resize = action.action == actions.CLUSTER_RESIZE and data.get(DELETION) is None
     if action.action in actions.REMOVING and not is_unplanned_resize:
         ids += _ids(action.inputs.get('candidates'))
     if action.action == actions.NODE_DELETE and action.node:

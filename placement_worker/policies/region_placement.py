@@ -7,17 +7,9 @@ from placement_worker.contract.model import BindRequest, CheckRequest, SupportSt
 from placement_worker.planning.placement import infeasible
 from placement_worker.planning.places import NO_CAP
 from placement_worker.policies.base import BindingOutcome, Outcome, State, older_version, skipped
-from placement_worker.policies.place_names import unknown_names
 from placement_worker.policies.placement_properties import AS_IN_1_0, RegionPlacementProperties
 from placement_worker.policies.resolved_places import profile_of_new_node
-from placement_worker.policies.shared_placement import (
-    PlacementPolicy,
-    PlaceSearch,
-    RequestedChange,
-    placed_node,
-    refuse_unusable,
-    warn_of_named,
-)
+from placement_worker.policies.shared_placement import PlacementPolicy, PlaceSearch, RequestedChange
 
 
 class RegionPlacement(PlacementPolicy[RegionPlacementProperties]):
@@ -38,7 +30,7 @@ class RegionPlacement(PlacementPolicy[RegionPlacementProperties]):
         '1.1': [SupportStatus('SUPPORTED', '2026.11')],
     }
     priority = 200
-    level = 'region'
+    level = noun = 'region'
 
     @override
     def check(self, request: CheckRequest, state: State) -> Outcome:
@@ -52,23 +44,18 @@ class RegionPlacement(PlacementPolicy[RegionPlacementProperties]):
         held = change.held(located)
         places = state.places.checked_regions(change.size.kind, held.total)
         plan = self._plan_level(change.size, places, held)
-        return self._applied(change, [plan], self.warnings_of_unknown(state), located.get(None, ()))
+        warnings = self.warnings_of_unknown([state.cloud.regions])
+        return self._applied(change, [plan], warnings, located.get(None, ()))
 
     @override
     def attach(self, request: BindRequest, state: State) -> BindingOutcome:
-        search = PlaceSearch('region', self.properties.places)
+        search = PlaceSearch(self.noun, self.properties.places)
         search.search_in(lambda: state.cloud.regions)
         return search.binding_outcome(request)
 
     @override
     def check_resources(self, cloud: Cloud) -> None:
-        names = [region.name for region in self.properties.places]
-        refuse_unusable('region', 'regions', names, cloud.regions())
-
-    def warnings_of_unknown(self, state: State) -> list[str]:
-        known = state.cloud.regions
-        names = [region.name for region in self.properties.places if region.name not in known]
-        return [unknown_names('region', names, known)] if names else []
+        self._refuse_unusable(cloud.regions())
 
     def _check_named(self, change: RequestedChange, region: str) -> Outcome:
         cap = next((place.cap for place in self.properties.places if place.name == region), NO_CAP)
@@ -76,7 +63,5 @@ class RegionPlacement(PlacementPolicy[RegionPlacementProperties]):
         held = state.cloud.regions_of(self._counted_nodes(change))[region]
         if cap != NO_CAP and held >= cap:
             raise infeasible(1, {}, [(region, held, cap, '')])
-        patch = placed_node(change.request, state, [{'region_name': region}])
-        warnings = warn_of_named(f'region {region}', state.places.cordon_of(region, None))
-        reason = f'The profile asks for region {region}.'
-        return Outcome('SKIPPED', reason, nodes=patch, warnings=warnings)
+        cordon = state.places.cordon_of(region, None)
+        return self._named_by_profile(change, region, 'region_name', cordon)

@@ -210,23 +210,15 @@ class PlaceSearch:
         return BindingOutcome(request.policy.data, warnings=warnings)
 
 
-def refuse_unusable(noun: str, key: str, names: Sequence[str], usable: Collection[str]) -> None:
-    unusable_names = [name for name in names if name not in usable]
-    if unusable_names:
-        wrong = listed(unusable_names, lambda name: quoted(name) + similar_name(name, usable))
-        others = listed(sorted(usable), quoted) or 'none'
-        at = f'{PROPERTIES}.{key}[{names.index(unusable_names[0])}].name'
-        raise InvalidSpec(f'The cloud has no usable {noun} {wrong}; usable: {others} - at `{at}`')
-
-
 class PlacementPolicy(Policy[P]):
     """The base class of zone and region placement.
 
-    :cvar level: the type of its places.
+    :cvar level: the type of its places; `noun` is its name in texts about the cloud.
     :cvar planner: divides nodes over places; as `planning.placement.plan_for`.
     """
 
     level: ClassVar[Literal['region', 'zone']]
+    noun: ClassVar[str]
     targets = on(
         BEFORE,
         actions.CLUSTER_SCALE_OUT,
@@ -236,6 +228,32 @@ class PlacementPolicy(Policy[P]):
     )
     exclusive = True
     planner = staticmethod(plan_for)
+
+    def warnings_of_unknown(self, known: Collection[Collection[str]]) -> list[str]:
+        """Return a sentence about the listed places that no part of the cloud has."""
+        all_known = set[str]().union(*known)
+        unknown = [place.name for place in self.properties.places if place.name not in all_known]
+        return [unknown_names(self.noun, unknown, all_known)] if unknown else []
+
+    def _refuse_unusable(self, usable: Collection[str]) -> None:
+        names = [place.name for place in self.properties.places]
+        unusable_names = [name for name in names if name not in usable]
+        if unusable_names:
+            wrong = listed(unusable_names, lambda name: quoted(name) + similar_name(name, usable))
+            others = listed(sorted(usable), quoted) or 'none'
+            at = f'{PROPERTIES}.{self.level}s[{names.index(unusable_names[0])}].name'
+            raise InvalidSpec(
+                f'The cloud has no usable {self.noun} {wrong}; usable: {others} - at `{at}`'
+            )
+
+    def _named_by_profile(
+        self, change: RequestedChange, name: str, key: str, cordon: Cordon | None
+    ) -> Outcome:
+        """A cordon does not keep the engine from creating the node, so it is only a warning."""
+        reason = f'The profile asks for {self.noun} {name}'
+        warnings = [f'{reason}, and {cordon}; the node is created there all the same']
+        patch = placed_node(change.request, change.state, [{key: name}])
+        return Outcome('SKIPPED', f'{reason}.', nodes=patch, warnings=warnings if cordon else [])
 
     def _counted_nodes(self, change: RequestedChange) -> Sequence[Node]:
         nodes: Sequence[Node] = sizing.current_nodes(change.request.action, change.request.cluster)
@@ -323,7 +341,9 @@ class PlacementPolicy(Policy[P]):
         skewed: list[dict[str, Any]] = []
         for plan in plans:
             region = {} if plan.region is None else {'region_name': plan.region}
-            rows += [{**region, **_row(row)} for row in plan.rows]
+            rows += [
+                {**region, **structs.asdict(row), 'ideal': round(row.ideal, 2)} for row in plan.rows
+            ]
             skewed += [{**region, **row} for row in plan.skew.details] if plan.skew else []
         unplaced = sum(plan.held.nodes_in(None) for plan in plans if plan.distribution)
         details = {f'{self.level}s': rows, 'unplaced': unplaced}
@@ -359,12 +379,6 @@ def _unplaced(nodes: Sequence[Node], total: int) -> list[str]:
     ]
 
 
-def warn_of_named(noun: str, cordon: Cordon | None) -> list[str]:
-    if cordon is None:
-        return []
-    return [f'The profile asks for {noun}, and {cordon}; the node is created there all the same']
-
-
 def placed_node(
     request: CheckRequest, state: State, entries: Sequence[Mapping[str, str]]
 ) -> dict[str, NodePatch]:
@@ -382,9 +396,8 @@ def placed_node(
 def _counts(plans: Sequence[LevelPlan]) -> dict[str, int]:
     counts: Counter[str] = Counter()
     for plan in plans:
-        for row in plan.distribution.rows if plan.distribution else ():
-            counts[row.name] += row.planned
-    return {name: counts[name] for name in sorted(counts) if counts[name]}
+        counts.update(plan.distribution.counts if plan.distribution else {})
+    return dict(sorted(counts.items()))
 
 
 def _entries(plans: Sequence[LevelPlan]) -> list[dict[str, str]]:
@@ -396,10 +409,6 @@ def _entries(plans: Sequence[LevelPlan]) -> list[dict[str, str]]:
     }
     places = {(i, name): plans[i].place(name) for i, planned in counts.items() for name in planned}
     return [places[slot] for slot in interleave_groups(counts)]
-
-
-def _row(row: Row) -> dict[str, Any]:
-    return {**structs.asdict(row), 'ideal': round(row.ideal, 2)}
 
 
 def summary(size: Size, noun: str, places: int) -> str:

@@ -46,9 +46,7 @@ def check_deletable(node_ids: list[str], request: CheckRequest, state: State) ->
 
 def check_candidates(request: CheckRequest, state: State) -> None:
     """Check the victims in the data: the engine deletes them, even if no policy read them."""
-    deletion = state.data.get(DELETION)
-    if deletion and isinstance(deletion, Mapping) and deletion.get('candidates'):
-        _check_unprotected(deletion['candidates'], request, state)
+    _check_unprotected(state.action_data.stated_candidates, request, state)
 
 
 def check_named(request: CheckRequest, state: State) -> None:
@@ -132,8 +130,8 @@ def counts_by_place(nodes: Sequence[Node], deletion: Deletion, cloud: Snapshot) 
     if zones is not None:
         plan['zones'] = _counted(zone for _, zone in located)
     planned = {
-        'regions': _without_zeros(regions or {}),
-        'zones': _without_zeros(zones or {}),
+        'regions': +Counter(regions),
+        'zones': +Counter(zones),
         'places': [place for place in places or () if place.nodes],
     }
     changed = {key: value for key, value in plan.items() if value != planned[key]}
@@ -143,10 +141,6 @@ def counts_by_place(nodes: Sequence[Node], deletion: Deletion, cloud: Snapshot) 
             for region, zone, number in changed['places']
         ]
     return changed
-
-
-def _without_zeros(counts: Mapping[str, int]) -> dict[str, int]:
-    return {name: count for name, count in counts.items() if count}
 
 
 def _counted(names: Iterable[str | None]) -> dict[str, int]:

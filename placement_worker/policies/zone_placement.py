@@ -20,7 +20,7 @@ from placement_worker.errors import CloudUnavailable
 from placement_worker.planning.places import Held, raise_if_only_cordons_close
 from placement_worker.planning.sizing import Size
 from placement_worker.policies.base import BindingOutcome, Outcome, State, older_version, skipped
-from placement_worker.policies.place_names import none_usable, unknown_names
+from placement_worker.policies.place_names import none_usable
 from placement_worker.policies.placement_properties import AS_IN_1_0, ZonePlacementProperties
 from placement_worker.policies.resolved_places import NO_ZONE, profile_of_new_node
 from placement_worker.policies.shared_placement import (
@@ -28,9 +28,6 @@ from placement_worker.policies.shared_placement import (
     PlacementPolicy,
     PlaceSearch,
     RequestedChange,
-    placed_node,
-    refuse_unusable,
-    warn_of_named,
 )
 
 N = TypeVar('N')
@@ -56,14 +53,15 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
     priority = 300
     profile_types: ClassVar[frozenset[str]] = frozenset({'os.nova.server-1.0'})
     after = frozenset({'senlin.policy.region_placement'})
-    level = 'zone'
+    level, noun = 'zone', 'availability zone'
 
     @override
     def check(self, request: CheckRequest, state: State) -> Outcome:
         change = RequestedChange.for_check(request, state)
         profile = profile_of_new_node(request)
         if profile and profile.zone:
-            return _outcome_for_named_zone(profile.zone, change)
+            cordon = state.places.cordon_of(_region_of(change), without_host(profile.zone))
+            return self._named_by_profile(change, profile.zone, 'zone', cordon)
         if change.skip_reason:
             return skipped(change.skip_reason)
         size, nodes = change.size, self._counted_nodes(change)
@@ -82,13 +80,13 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
         divided_regions = {plan.region for plan in plans if plan.distribution}
         unplaced = [node for region in divided_regions for node in located.get((region, None), ())]
         warnings = self.warnings_of_zones_in_no_region(count_by_region, state)
-        plan_keys = {'regions': count_by_region, 'places': _places(plans)}
+        plan_keys = {'regions': count_by_region, 'places': _counts_by_place(plans)}
         return self._applied(change, plans, warnings, unplaced, plan_keys)
 
     @override
     def attach(self, request: BindRequest, state: State) -> BindingOutcome:
         # An unavailable zone is known, too.
-        search = PlaceSearch('availability zone', self.properties.places)
+        search = PlaceSearch(self.noun, self.properties.places)
         search.search_in(lambda: state.cloud.zones(None))
         regions = search.names_of(lambda: state.cloud.regions) if search.missing else ()
         for region in sorted(regions):
@@ -103,7 +101,7 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
         for region in [None, *sorted(cloud.regions())]:
             known = {} if usable.issuperset(names) else cloud.zones(region)
             usable.update(name for name, is_available in known.items() if is_available)
-        refuse_unusable('availability zone', 'zones', names, usable)
+        self._refuse_unusable(usable)
 
     def warnings_of_zones_in_no_region(self, regions: Collection[str], state: State) -> list[str]:
         """Return [] if the cloud has regions outside the plan: they may have the zones."""
@@ -114,16 +112,6 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
         if further_regions:
             return []
         return self.warnings_of_unknown([state.cloud.zones(region) for region in regions])
-
-    def warnings_of_unknown(self, known: Collection[Collection[str]]) -> list[str]:
-        unknown = [
-            zone.name
-            for zone in self.properties.places
-            if not any(zone.name in names for names in known)
-        ]
-        if not unknown:
-            return []
-        return [unknown_names('availability zone', unknown, set().union(*known))]
 
     def _plan_without_regions(self, change: RequestedChange, nodes: Sequence[Node]) -> Outcome:
         """A NODE_CREATE counts the nodes of the new node's region only."""
@@ -136,7 +124,7 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
         known = cloud.zones(region)
         if plan.distribution is None:
             names = [zone.name for zone in self.properties.places]
-            raise none_usable(NO_ZONE, 'availability zone', 'zones', names, known)
+            raise none_usable(NO_ZONE, self.noun, 'zones', names, known)
         return self._applied(
             change, [plan], self.warnings_of_unknown([known]), located.get(None, ())
         )
@@ -163,14 +151,6 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
         return LevelPlan('zone', size, held, distribution=None, region=named_region)
 
 
-def _outcome_for_named_zone(zone: str, change: RequestedChange) -> Outcome:
-    patch = placed_node(change.request, change.state, [{'zone': zone}])
-    reason = f'The profile asks for availability zone {zone}.'
-    cordon = change.state.places.cordon_of(_region_of(change), without_host(zone))
-    warnings = warn_of_named(f'availability zone {zone}', cordon)
-    return Outcome('SKIPPED', reason, nodes=patch, warnings=warnings)
-
-
 def _region_of(change: RequestedChange) -> str | None:
     """Return the region whose zones are planned if no policy planned by region."""
     action, state = change.request.action, change.state
@@ -190,11 +170,11 @@ def _held_in_region(region: str, held: Held[Location]) -> Held[str | None]:
     return Held(groups, by_zone(held.staying), by_zone(held.ranks))
 
 
-def _places(plans: Sequence[LevelPlan]) -> list[dict[str, Any]]:
-    counts_by_place: list[dict[str, Any]] = []
-    for plan in plans:
-        counts: dict[str | None, int] = {None: plan.size.count}
-        if plan.distribution:
-            counts = dict(plan.distribution.counts.items())
-        counts_by_place += [{**plan.place(zone), 'count': count} for zone, count in counts.items()]
-    return counts_by_place
+def _counts_by_place(plans: Sequence[LevelPlan]) -> list[dict[str, Any]]:
+    return [
+        {**plan.place(zone), 'count': count}
+        for plan in plans
+        for zone, count in (
+            plan.distribution.counts.items() if plan.distribution else [(None, plan.size.count)]
+        )
+    ]

@@ -140,7 +140,7 @@ class AttachedPool:
             stored,
             updater_for(properties, state, action.id),
             tags_of(request.cluster.id, binding.id),
-            nodes_by_id(request),
+            request.nodes_by_id(),
             MemberRecords.in_cluster(request.cluster, binding.id, others),
             # Actions of single nodes run side by side.
             is_sole_writer=not stored.preexisting and action.action not in actions.OF_A_NODE,
@@ -165,14 +165,6 @@ class AttachedPool:
 def recorded_members(data: Data) -> set[str]:
     ids = (data.get(MEMBER), *mapping_or_empty(data.get(MEMBERS)).values())
     return {member_id for member_id in ids if isinstance(member_id, str)}
-
-
-def nodes_by_id(request: CheckRequest) -> dict[str, Node]:
-    """Return the nodes of the cluster; the action's node replaces the cluster's version of it."""
-    nodes = {node.id: node for node in request.cluster.nodes}
-    if request.action.node:
-        nodes[request.action.node.id] = request.action.node
-    return nodes
 
 
 def updater_for(properties: LoadBalancingProperties | None, state: State, seed: str) -> Updater:

@@ -24,7 +24,7 @@ from placement_worker.planning.health_floor import NO_MONITOR, ONLINE, Floor
 from placement_worker.planning.victims import ALL_PROTECTED, Choice
 from placement_worker.policies import victim_selection
 from placement_worker.policies.base import Outcome, State, skipped
-from placement_worker.policies.load_balancing.attached_pool import AttachedPool, nodes_by_id
+from placement_worker.policies.load_balancing.attached_pool import AttachedPool
 from placement_worker.policies.load_balancing.member_change import MemberRemoval, PoolPlan
 from placement_worker.policies.load_balancing.node_addresses import AddressLookup
 from placement_worker.policies.load_balancing.properties import (
@@ -109,7 +109,7 @@ class NodeRemoval:
         request, state = self.request, self.state
         named = request.action.candidate_inputs.candidates or []
         victim_selection.check_deletable(named, request, state)
-        nodes = nodes_by_id(request)
+        nodes = request.nodes_by_id()
         kept = [nodes[node_id] for node_id in named]
         size = state.size(request)
         choice, _ = victim_selection.choose(request, state, size.count, kept)

@@ -1,12 +1,16 @@
 """Names that the cloud does not know: warnings and errors of checks and attachments."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.contract.model import Spec
 from placement_worker.errors import InvalidSpec, ServiceFailed
 from placement_worker.handlers.service import Endpoints
-from placement_worker.policies import place_names, shared_placement
+from placement_worker.policies import place_names
+from placement_worker.policies.placement_properties import Region, RegionPlacementProperties
+from placement_worker.policies.region_placement import RegionPlacement
 from tests.factories import bind, deletion_policy, nodes, region_policy, request, zone_policy
 
 SCALE_IN, SCALE_OUT = 'CLUSTER_SCALE_IN', 'CLUSTER_SCALE_OUT'
@@ -171,11 +175,14 @@ def test_check_with_regions_of_another_policy_needs_no_keystone(registry):
 def test_unusable_places_are_refused_with_the_usable_ones():
     """The error lists unusable, similar and usable places, and the path of the first unusable."""
     regions = [f'R{n}0' for n in range(9)]
-    shared_placement.refuse_unusable('region', 'regions', regions, regions)
+    cloud = SimpleNamespace(regions=lambda: ['East', *regions])
+    of_regions = [
+        RegionPlacement(RegionPlacementProperties(places=[*map(Region, names)]))
+        for names in (regions, ['R00', 'Eats', 'R2'])
+    ]
+    of_regions[0].check_resources(cloud)
     with pytest.raises(InvalidSpec) as refused:
-        shared_placement.refuse_unusable(
-            'region', 'regions', ['R00', 'Eats', 'R2'], ['East', *regions]
-        )
+        of_regions[1].check_resources(cloud)
 
     assert str(refused.value) == (
         'The cloud has no usable region "Eats" (did you mean "East"?), "R2"; '
