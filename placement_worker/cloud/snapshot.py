@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from placement_worker.cloud.ports import Cloud, Network, Octavia, OctaviaSettings, Resource, Subnet
+from placement_worker.contract.action_data import Location
 from placement_worker.contract.model import Cluster, Node, ServerDetails
-
-Location = tuple[str | None, str | None]  # region and zone; None stands for an unknown one
 
 
 @dataclass(slots=True)

@@ -15,10 +15,11 @@ from typing import Any, NoReturn, TypeAlias, TypeVar
 import msgspec
 from typing_extensions import override
 
-from placement_worker.cloud.snapshot import Location, counts_in_words, place_in_words
+from placement_worker.cloud.snapshot import counts_in_words, place_in_words
 from placement_worker.cmd import output
 from placement_worker.cmd.base import INVALID, SOME_ERROR, Lister, row_of
 from placement_worker.cmd.output import Paint
+from placement_worker.contract.action_data import Location
 from placement_worker.decisions import cluster_history, node_history, replay
 from placement_worker.decisions.cluster_history import Check, LatestCluster, Summary
 from placement_worker.decisions.node_history import Event

@@ -16,7 +16,7 @@ from msgspec import Struct, structs
 from typing_extensions import override
 
 from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.cloud.snapshot import Location, Snapshot
+from placement_worker.cloud.snapshot import Snapshot
 from placement_worker.cmd import output
 from placement_worker.cmd.output import Paint, Style
 from placement_worker.cmd.request_files import FilesCommand, check_request_of, decided
@@ -26,6 +26,7 @@ from placement_worker.contract.action_data import (
     DELETION,
     ActionData,
     ChangeKind,
+    Location,
     Placement,
 )
 from placement_worker.contract.caller import Caller

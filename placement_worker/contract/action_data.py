@@ -22,6 +22,8 @@ from placement_worker.formats.text import counted, shortened
 
 FAILURES = 'placement_failures'
 MOST_ATTEMPTS = 2**31 - 1
+# Region and zone; None stands for an unknown one, and for a level at which no policy places nodes.
+Location = tuple[str | None, str | None]
 
 
 class RecordedFailure(ContractStruct, frozen=True, kw_only=True):
@@ -90,13 +92,12 @@ class Placement:
         return bool(self._placement.get('zone') or self._placement.get('region_name'))
 
     @property
-    def place(self) -> tuple[str | None, str | None]:
-        """Region and zone; None for one that is not named."""
+    def place(self) -> Location:
         region, zone = self._placement.get('region_name'), self._placement.get('zone')
         return _name(region), _name(zone)
 
     @property
-    def places(self) -> list[tuple[str | None, str | None]]:
+    def places(self) -> list[Location]:
         """The place of each entry, one per node to create."""
         listed = self._placement.get('placements')
         return [Placement.of(entry).place for entry in listed] if isinstance(listed, list) else []

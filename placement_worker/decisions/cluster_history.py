@@ -12,9 +12,9 @@ from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct, structs
 
-from placement_worker.cloud.snapshot import Location, stated_place
+from placement_worker.cloud.snapshot import stated_place
 from placement_worker.contract import actions, rpc
-from placement_worker.contract.action_data import CREATION, ActionData, Placement
+from placement_worker.contract.action_data import CREATION, ActionData, Location, Placement
 from placement_worker.contract.model import (
     Action,
     Binding,

@@ -8,9 +8,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from placement_worker.cloud.snapshot import Location
 from placement_worker.contract import action_data, actions
-from placement_worker.contract.action_data import CREATION, DELETION, ActionData
+from placement_worker.contract.action_data import CREATION, DELETION, ActionData, Location
 from placement_worker.contract.model import Action, CheckReply, CheckRequest, Decision
 from placement_worker.formats.text import shortened
 from placement_worker.policies.deletion import Deletion

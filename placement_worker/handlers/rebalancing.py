@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any, Self
 
 from placement_worker.contract import actions
-from placement_worker.contract.action_data import CREATION
+from placement_worker.contract.action_data import CREATION, Location
 from placement_worker.contract.model import (
     Action,
     CheckRequest,
@@ -30,12 +30,12 @@ from placement_worker.formats.text import counted, listed, shortened
 from placement_worker.handlers import chain
 from placement_worker.handlers.chain import Link
 from placement_worker.planning import rebalancing, victims
-from placement_worker.planning.rebalancing import Holding, Imbalance, Place, Step
+from placement_worker.planning.rebalancing import Holding, Imbalance, Step
 from placement_worker.planning.shortage import creation_failed
 from placement_worker.policies.base import BEFORE, State
 from placement_worker.policies.deletion import Deletion, DeletionProperties
 from placement_worker.policies.load_balancing.policy import LoadBalancing
-from placement_worker.policies.rebalanced_places import Layout, Levels, layout, places_not_emptied
+from placement_worker.policies.rebalanced_places import Layout, layout, places_not_emptied
 from placement_worker.policies.region_placement import RegionPlacement
 from placement_worker.policies.resolved_places import backoff_of
 from placement_worker.policies.zone_placement import ZonePlacement
@@ -69,12 +69,11 @@ def plan_rebalance(
     resize, options = as_resize(request), request.options
     policies = _Policies.of(links)
     protected = state.protected(resize)
-    levels = Levels.resolved(state.places)
     ordered = policies.counted(state.members.ordered)
     staying = {*protected, *_too_young(request, state)}
     by_id = state.members.ranks.items()
     ranks = {node_id: rank for node_id, rank in by_id if node_id not in protected}
-    current = layout(ordered, staying, levels, state.cloud, ranks)
+    current = layout(state.places, ordered, staying, ranks)
     immovable = [node for node in request.cluster.nodes if node.id in protected]
     transfers = list(rebalancing.transfers(current.regions, Fraction(str(options.min_gain))))
     surge = _surge(request, state.max_nodes) if transfers else options.max_surge
@@ -84,7 +83,7 @@ def plan_rebalance(
     warnings = [
         *policies.warnings(resize, state),
         *victims.unparsed_protections(protected),
-        *places_not_emptied(levels, immovable, state.cloud),
+        *places_not_emptied(state.places, immovable),
         *_unplaced(current),
         *_limited(request, surge),
     ]
@@ -242,22 +241,21 @@ def _reason(moves: int, steps: int, possible: int) -> str:
 
 
 def _step(
-    step: Step, leaving: Mapping[Place, Iterator[Node]], policies: _Policies
+    step: Step, leaving: Mapping[Location, Iterator[Node]], policies: _Policies
 ) -> RebalanceStep:
+    moved = [(next(leaving[transfer.source]), transfer.source) for transfer in step.transfers]
+    criteria = policies.deletion.criteria
     return RebalanceStep(
         create=[PlaceOfNode(*transfer.destination) for transfer in step.transfers],
         scale_out=step.scale_out,
         load_balancing=list(policies.load_balancing),
-        delete=[_moved(leaving, transfer.source, policies) for transfer in step.transfers],
+        delete=[
+            MovedNode(node.id, node.name, PlaceOfNode(*place), victims.reason(node, criteria))
+            for node, place in moved
+        ],
         grace_period=policies.deletion.grace_period,
         imbalance=_imbalance(step.after, policies),
     )
-
-
-def _moved(leaving: Mapping[Place, Iterator[Node]], place: Place, policies: _Policies) -> MovedNode:
-    node = next(leaving[place])
-    reason = victims.reason(node, policies.deletion.criteria)
-    return MovedNode(node.id, node.name, PlaceOfNode(*place), reason)
 
 
 def _imbalance(imbalance: Imbalance, policies: _Policies) -> RebalanceImbalance:

@@ -20,11 +20,11 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import NamedTuple
 
+from placement_worker.contract.action_data import Location
+
 NO_WEIGHT = 0
 _UNLISTED, _ABOVE_MOST, _OTHER = range(3)
 _NEW_RANK = 2**31  # of new nodes; beyond those of all nodes of a cluster
-# Region and zone; None stands for a level at which no policy places nodes.
-Place = tuple[str | None, str | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +78,8 @@ class Transfer(NamedTuple):
     the node leaves an unlisted place or a place above its maximum, which comes before any gain.
     """
 
-    source: Place
-    destination: Place
+    source: Location
+    destination: Location
     gain: Fraction | None
 
 
@@ -114,8 +114,8 @@ def transfers(regions: Sequence[Region], min_gain: Fraction = Fraction(0)) -> It
 
     :param min_gain: transfers that gain less are omitted, except those of misplaced nodes.
     """
-    left: Counter[Place] = Counter()
-    arrived: Counter[Place] = Counter()
+    left: Counter[Location] = Counter()
+    arrived: Counter[Location] = Counter()
     for transfer in _between(regions, min_gain):
         left[transfer.source] += 1
         arrived[transfer.destination] += 1
@@ -155,7 +155,7 @@ def steps(
         yield Step(group, scale_out, imbalance(regions, counts))
 
 
-def imbalance(regions: Sequence[Region], counts: Mapping[Place, int]) -> Imbalance:
+def imbalance(regions: Sequence[Region], counts: Mapping[Location, int]) -> Imbalance:
     by_region = _by_region(counts)
     of_regions = [region.holding for region in regions]
     misplaced, zones = 0, Fraction(0)
@@ -176,7 +176,7 @@ def imbalance(regions: Sequence[Region], counts: Mapping[Place, int]) -> Imbalan
     return Imbalance(misplaced, _deviation(of_regions, by_region), zones)
 
 
-def nodes_by_place(regions: Sequence[Region]) -> Counter[Place]:
+def nodes_by_place(regions: Sequence[Region]) -> Counter[Location]:
     return Counter(
         {(region.name, zone.name): zone.held for region in regions for zone in region.zones}
     )
@@ -224,7 +224,7 @@ def _within(region: Region, min_gain: Fraction) -> Iterator[Transfer]:
         yield Transfer((region.name, move.source), (region.name, move.destination), move.gain)
 
 
-def _moved(region: Region, left: Mapping[Place, int], arrived: Mapping[Place, int]) -> Region:
+def _moved(region: Region, left: Mapping[Location, int], arrived: Mapping[Location, int]) -> Region:
     """Nodes that arrived in the region must stay."""
     zones = []
     for zone in region.zones:
@@ -300,7 +300,7 @@ def _groups(
     regions: Sequence[Region],
     transfers: Iterable[Transfer],
     max_surge: int,
-    counts: Mapping[Place, int],
+    counts: Mapping[Location, int],
 ) -> Iterator[list[Transfer]]:
     """:param counts: at the start of each step."""
     most = {region.name: region.holding.most for region in regions}
@@ -318,7 +318,7 @@ def _groups(
 
 
 def _after(
-    region: Region, counts: Mapping[Place, int], ranks: Mapping[Place, Sequence[int]]
+    region: Region, counts: Mapping[Location, int], ranks: Mapping[Location, Sequence[int]]
 ) -> Region:
     zones = [
         replace(zone, held=counts[place], ranks=ranks[place])
@@ -346,7 +346,7 @@ def _cheapest(holdings: Sequence[Holding], number: int) -> Counter[str | None]:
     return Counter(unit.place for unit in itertools.islice(_destinations(holdings), number))
 
 
-def _by_region(counts: Mapping[Place, int]) -> Counter[str | None]:
+def _by_region(counts: Mapping[Location, int]) -> Counter[str | None]:
     by_region: Counter[str | None] = Counter()
     for (region, _), count in counts.items():
         by_region[region] += count

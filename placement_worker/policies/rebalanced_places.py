@@ -3,17 +3,14 @@
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
-from placement_worker.cloud.snapshot import Location, Snapshot
-from placement_worker.contract.action_data import CREATION
+from placement_worker.contract.action_data import CREATION, Location
 from placement_worker.contract.model import Node
-from placement_worker.errors import NoUsablePlace
 from placement_worker.planning.placement import NO_KNOWN_PLACE, NOT_LISTED, note_of
-from placement_worker.planning.places import Place, evacuation_warnings, raise_if_only_cordons_close
+from placement_worker.planning.places import Place, evacuation_warnings
 from placement_worker.planning.rebalancing import NO_WEIGHT, Holding, Region
-from placement_worker.policies.resolved_places import NO_ZONE, Places
+from placement_worker.policies.resolved_places import Places
 
 # The only region if no policy places by region.
 EVERYWHERE = Place('', 1)
@@ -30,61 +27,27 @@ class Layout:
     regions: Sequence[Region]
     movable: Mapping[Location, Sequence[Node]]
     unplaced: Sequence[Node]
-    probed: Collection[Location] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class Levels:
-    """The places that the policies of a cluster list.
-
-    `regions`: None if no policy places by region. `zones`: region -> its zones, for each region in
-    which nodes are placed by zone.
-    """
-
-    regions: Sequence[Place] | None
-    zones: Mapping[str | None, Sequence[Place]]
-
-    @classmethod
-    def resolved(cls, places: Places) -> Self:
-        if places.listed_regions is None:
-            region = places.request.cluster.profile.region
-            zones = places.zones(CREATION, region, by_region=False)
-            if not any(zone.available for zone in zones):
-                raise_if_only_cordons_close(zones, NO_ZONE)
-                raise NoUsablePlace(NO_ZONE)
-            return cls(None, {None: zones})
-        regions = places.checked_regions(CREATION)
-        if places.listed_zones is None:
-            return cls(regions, {})
-        names = [region.name for region in regions if region.known]
-        divided = {name: places.zones(CREATION, name, by_region=True) for name in names}
-        return cls(
-            regions,
-            {name: zones for name, zones in divided.items() if any(zone.known for zone in zones)},
-        )
+    probed: Collection[Location]
 
 
 def layout(
-    ordered: Sequence[Node],
-    staying: Collection[str],
-    levels: Levels,
-    cloud: Snapshot,
-    ranks: Mapping[str, int] = MappingProxyType({}),
+    places: Places, ordered: Sequence[Node], staying: Collection[str], ranks: Mapping[str, int]
 ) -> Layout:
     """Divide the nodes of a cluster by place.
 
     :param ordered: all nodes, in the order in which they leave a place.
     :param ranks: node id -> rank, of the healthy nodes that break ties between places.
+    :raises NoUsablePlace: no node can be created in any place.
     """
+    by_region, zones = places.listed_regions is not None, places.zones_by_region()
     members: defaultdict[Location, list[Node]] = defaultdict(list)
     for node in ordered:
-        region = None if levels.regions is None else cloud.region_of(node)
-        members[region, cloud.zone_of(node) if region in levels.zones else None].append(node)
-    by_region = levels.regions is not None
+        region = places.cloud.region_of(node) if by_region else None
+        members[region, places.cloud.zone_of(node) if region in zones else None].append(node)
     lost = {
-        place
-        for place in members
-        if (by_region and place[0] is None) or (place[0] in levels.zones and place[1] is None)
+        (region, zone)
+        for region, zone in members
+        if (by_region and region is None) or (region in zones and zone is None)
     }
     movable = {
         place: [node for node in nodes if place not in lost and node.id not in staying]
@@ -98,11 +61,20 @@ def layout(
         )
         for place, nodes in members.items()
     }
+    listed: dict[str | None, Place | None] = {None: EVERYWHERE}
+    if by_region:
+        listed = {region.name: region for region in places.regions(CREATION)}
+        listed.update({name: None for name, _ in sorted(counts, key=str) if name not in listed})
+    # All zones of a region with a shortage have it, too.
+    short = {region.name for region in places.regions(CREATION) if region.shortage}
+    probed: set[Location] = {(region, None) for region in short}
+    for name, of_region in zones.items():
+        probed |= {(name, zone.name) for zone in of_region if name in short or zone.shortage}
     return Layout(
-        _regions(levels, counts, len(ordered)),
+        [_region(name, at, zones.get(name), counts, len(ordered)) for name, at in listed.items()],
         movable,
         [node for place in lost for node in members[place]],
-        _probed(levels),
+        probed,
     )
 
 
@@ -112,34 +84,15 @@ class _Count(NamedTuple):
     leaving: Sequence[int | None]
 
 
-def _probed(levels: Levels) -> frozenset[Location]:
-    """All zones of a region with a shortage have it, too."""
-    short = {region.name for region in levels.regions or () if region.shortage}
-    probed: set[Location] = {(region, None) for region in short}
-    for region, zones in levels.zones.items():
-        probed |= {(region, zone.name) for zone in zones if region in short or zone.shortage}
-    return frozenset(probed)
-
-
-def places_not_emptied(levels: Levels, protected: Sequence[Node], cloud: Snapshot) -> list[str]:
-    sentences: list[str] = []
-    if levels.regions:
+def places_not_emptied(places: Places, protected: Sequence[Node]) -> list[str]:
+    cloud, sentences = places.cloud, list[str]()
+    if places.listed_regions:
         in_regions = Counter(map(cloud.region_of, protected))
-        sentences += evacuation_warnings(levels.regions, in_regions, 'region')
-    for region, zones in levels.zones.items():
+        sentences += evacuation_warnings(places.regions(CREATION), in_regions, 'region')
+    for region, zones in places.zones_by_region().items():
         nodes = [node for node in protected if region is None or cloud.region_of(node) == region]
         sentences += evacuation_warnings(zones, Counter(map(cloud.zone_of, nodes)), 'zone')
     return sentences
-
-
-def _regions(levels: Levels, counts: Mapping[Location, _Count], size: int) -> list[Region]:
-    places: dict[str | None, Place | None] = {None: EVERYWHERE}
-    if levels.regions is not None:
-        places = {region.name: region for region in levels.regions}
-        places.update({name: None for name, _ in sorted(counts, key=str) if name not in places})
-    return [
-        _region(name, place, levels.zones.get(name), counts, size) for name, place in places.items()
-    ]
 
 
 def _region(
@@ -182,11 +135,9 @@ def _zones(
 def _holding(name: str | None, place: Place | None, count: _Count, size: int) -> Holding:
     held, ranks, leaving = count
     fixed = held - len(leaving)
-    if place is None:
-        note = NO_KNOWN_PLACE if name is None else NOT_LISTED
-        return Holding(name, NO_WEIGHT, held, fixed, held, note, ranks, leaving)
-    note = note_of(place, held)
-    if not place.known or place.evacuated:
+    note = NO_KNOWN_PLACE if name is None else NOT_LISTED
+    note = note_of(place, held) if place else note
+    if place is None or not place.known or place.evacuated:
         return Holding(name, NO_WEIGHT, held, fixed, held, note, ranks, leaving)
     most = place.cap if place.cap >= 0 else held + size
     if not place.available:

@@ -10,9 +10,15 @@ from typing import Any
 
 import msgspec
 
-from placement_worker.cloud.snapshot import Location, stated_place
+from placement_worker.cloud.snapshot import stated_place
 from placement_worker.contract import actions
-from placement_worker.contract.action_data import DELETION, FAILURES, ActionData, recorded_failures
+from placement_worker.contract.action_data import (
+    DELETION,
+    FAILURES,
+    ActionData,
+    Location,
+    recorded_failures,
+)
 from placement_worker.contract.model import CheckRequest, ClusterPatch, Node
 from placement_worker.planning.shortage import Backoff, Memory, failures_after_deletion
 

@@ -13,10 +13,11 @@ from dataclasses import dataclass, field
 
 from msgspec import structs
 
-from placement_worker.cloud.snapshot import Location, Snapshot, without_host
+from placement_worker.cloud.snapshot import Snapshot, without_host
 from placement_worker.contract import actions
-from placement_worker.contract.action_data import CREATION, ChangeKind
+from placement_worker.contract.action_data import CREATION, ChangeKind, Location
 from placement_worker.contract.model import CheckRequest, Node, Profile
+from placement_worker.errors import NoUsablePlace
 from placement_worker.planning.places import (
     NO_CAP,
     NOWHERE,
@@ -124,6 +125,24 @@ class Places:
                 zones = self._zones_with_shortages(zones, region, by_region=by_region)
             self._zones[key] = zones
         return self._zones[key]
+
+    def zones_by_region(self) -> dict[str | None, Sequence[Place]]:
+        """Return the zones of each region in which a rebalance places nodes by zone.
+
+        :returns: region -> its zones; None is the only region if no policy places by region.
+        :raises NoUsablePlace: no node can be created in any place.
+        """
+        if self.listed_regions is None:
+            region = self.request.cluster.profile.region
+            zones = self.zones(CREATION, region, by_region=False)
+            if not any(zone.available for zone in zones):
+                raise_if_only_cordons_close(zones, NO_ZONE)
+                raise NoUsablePlace(NO_ZONE)
+            return {None: zones}
+        regions = self.checked_regions(CREATION)
+        names = [region.name for region in regions if region.known] if self.listed_zones else []
+        divided = {name: self.zones(CREATION, name, by_region=True) for name in names}
+        return {name: zones for name, zones in divided.items() if any(zone.known for zone in zones)}
 
     def cordon_of(self, region: str | None, zone: str | None) -> Cordon | None:
         """Return the cordon of a zone; without `zone`, that of the whole region.

@@ -12,9 +12,9 @@ from msgspec import structs
 from typing_extensions import override
 
 from placement_worker.cloud.ports import Cloud
-from placement_worker.cloud.snapshot import Location, without_host
+from placement_worker.cloud.snapshot import without_host
 from placement_worker.contract import actions
-from placement_worker.contract.action_data import CREATION
+from placement_worker.contract.action_data import CREATION, Location
 from placement_worker.contract.model import BindRequest, CheckRequest, Node, SupportStatus
 from placement_worker.errors import CloudUnavailable
 from placement_worker.planning.places import Held, raise_if_only_cordons_close
