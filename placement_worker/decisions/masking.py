@@ -8,6 +8,7 @@ needlessly (`secretary: Bob`), since exact rules would be complex.
 
 import base64
 import re
+from collections.abc import Collection
 from typing import Any
 
 import msgspec
@@ -80,8 +81,7 @@ def masked(encoded: bytes) -> bytes:
 
 
 def may_hold_secrets(text: bytes) -> bool:
-    bare = _bare(text)
-    return any(mark in bare for mark in _MARKS) or _holds_password(bare, text)
+    return _holds(_MARKS, text)
 
 
 def without_secrets(data: Any) -> Any:
@@ -159,16 +159,13 @@ def _basic(match: re.Match[str]) -> str:
 
 
 def is_secret(name: str) -> bool:
-    text = name.encode(errors='replace')
-    bare = _bare(text)
-    return any(word in bare for word in _OTHERS) or _holds_password(bare, text)
+    return _holds(_OTHERS, name.encode(errors='replace'))
 
 
-def _holds_password(bare: bytes, text: bytes) -> bool:
+def _holds(marks: Collection[bytes], text: bytes) -> bool:
+    bare = text.lower().translate(None, b'_-')
+    if any(mark in bare for mark in marks):
+        return True
     if not any(short in bare for short in _SHORT):
         return False
     return any(word in bare for word in _PASSWORDS) or _ALONE.search(text) is not None
-
-
-def _bare(text: bytes) -> bytes:
-    return text.lower().translate(None, b'_-')

@@ -78,20 +78,14 @@ def address_of(raw: object, max_bytes: int) -> tuple[ReplyTo, datetime.datetime 
     return keys.reply_to, codec.decoded_or_none(keys.expires_at, datetime.datetime)
 
 
+@dataclass(frozen=True, slots=True)
 class ReplyDelivery:
     """Deliver replies to allowed destinations; without a port, deliver none."""
 
-    def __init__(
-        self,
-        port: Delivery | None,
-        destinations: Destinations,
-        limits: Callable[[], Limits],
-        now: Callable[[], datetime.datetime],
-    ) -> None:
-        self._port = port
-        self._destinations = destinations
-        self._limits = limits
-        self._now = now
+    _port: Delivery | None
+    _destinations: Destinations
+    _limits: Callable[[], Limits]
+    _now: Callable[[], datetime.datetime]
 
     def deliver(
         self, to: ReplyTo, expires_at: datetime.datetime | None, request_id: str | None, reply: Any

@@ -116,13 +116,11 @@ class RequestLog(Listener):
                     late_s = -seconds_left(request.expires_at, self._now())
                     _log_slow(subject, request.cluster, reply.decisions, late_s)
             case BindingEnded(method, binding, bound, policy_name, _, elapsed_s):
-                subject = f'{method} of {policy_name}'
                 outcome = bound.status, bound.reason, bound.warnings
-                _log(subject, binding.cluster, elapsed_s, *outcome)
+                _log(f'{method} of {policy_name}', binding.cluster, elapsed_s, *outcome)
             case RebalancePlanned(rebalance, planned, elapsed_s):
-                subject = rpc.POLICY_REBALANCE.name
                 outcome = planned.status, planned.reason, planned.warnings
-                _log(subject, rebalance.cluster, elapsed_s, *outcome)
+                _log(rpc.POLICY_REBALANCE.name, rebalance.cluster, elapsed_s, *outcome)
             case CordonUnknown(cordon, text):
                 if cordon not in self._cordons:
                     LOG.warning('%s', text)

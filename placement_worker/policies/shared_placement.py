@@ -448,31 +448,22 @@ def unknown_cordons(state: State) -> Iterator[UnknownCordon]:
     """
     regions, zones = state.cloud.requested_regions, state.cloud.requested_zones
     for cordon in state.cordons:
+        searched = [region for region in zones if cordon.applies_in(region)]
         if cordon.region and regions is not None and cordon.region not in regions:
-            text = f'the cloud has no region {shortened(cordon.region)}'
-            yield _unknown(cordon, cordon.region, f': {text}', regions, _REMEDY)
-        elif cordon.zone:
-            yield from _of_zone(cordon, cordon.zone, zones)
-
-
-def _of_zone(
-    cordon: Cordon, name: str, zones: Mapping[str | None, Mapping[str, bool]]
-) -> Iterator[UnknownCordon]:
-    regions = [region for region in zones if cordon.applies_in(region)]
-    known = set[str]().union(*(zones[region] for region in regions))
-    if not regions or name in known:
-        return
-    where = listed(
-        sorted(f'region {region}' if region else 'the home region' for region in regions)
-    )
-    other = '' if cordon.region else ', or name its region if another region has the zone'
-    yield _unknown(cordon, name, f' in {where}: there is no such zone', known, _REMEDY + other)
-
-
-def _unknown(
-    cordon: Cordon, name: str, text: str, known: Collection[str], remedy: str
-) -> UnknownCordon:
-    hint = similar_name(name, known)
-    has = f'there are {listed(sorted(known), shortened)}' if known else 'there are none'
-    sentence = f'The cordon of {cordon.place} has no effect{text}{hint}; {has}; {remedy}'
-    return UnknownCordon(cordon, sentence, frozenset((name, nearest(name, known) or name)))
+            name, known = cordon.region, regions
+            text, remedy = f': the cloud has no region {shortened(name)}', _REMEDY
+        elif cordon.zone and searched:
+            name, known = cordon.zone, set[str]().union(*(zones[region] for region in searched))
+            names = sorted(
+                f'region {region}' if region else 'the home region' for region in searched
+            )
+            text = f' in {listed(names)}: there is no such zone'
+            other = '' if cordon.region else ', or name its region if another region has the zone'
+            remedy = _REMEDY + other
+        else:
+            continue
+        if name not in known:
+            has = f'there are {listed(sorted(known), shortened)}' if known else 'there are none'
+            text = f'{text}{similar_name(name, known)}; {has}; {remedy}'
+            text = f'The cordon of {cordon.place} has no effect{text}'
+            yield UnknownCordon(cordon, text, frozenset((name, nearest(name, known) or name)))

@@ -12,7 +12,7 @@ from typing_extensions import override
 from placement_worker.cloud.ports import Cloud
 from placement_worker.contract import actions
 from placement_worker.contract.action_data import CREATION
-from placement_worker.contract.model import Binding, BindRequest, CheckRequest, SupportStatus
+from placement_worker.contract.model import BindRequest, CheckRequest, SupportStatus
 from placement_worker.contract.rpc import LOAD_BALANCING, SLOW_CHECKS
 from placement_worker.errors import InvalidInput, InvalidSpec
 from placement_worker.policies.base import (
@@ -149,12 +149,9 @@ def _is_last(request: CheckRequest, state: State) -> bool:
         for binding in request.policies
         if binding.enabled and properties_type(binding.spec.type_name)
     ]
-    ordered = sorted(bindings, key=_priority)
-    return state.binding is not None and ordered[-1].id == state.binding.id
-
-
-def _priority(binding: Binding) -> int:
-    return LoadBalancing.priority if binding.priority is None else binding.priority
+    own = LoadBalancing.priority
+    bindings.sort(key=lambda binding: own if binding.priority is None else binding.priority)
+    return state.binding is not None and bindings[-1].id == state.binding.id
 
 
 def _warnings_of_creation(request: CheckRequest, state: State) -> list[str]:
