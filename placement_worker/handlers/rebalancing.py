@@ -87,7 +87,16 @@ def plan_rebalance(
         *_unplaced(current),
         *_limited(request, surge),
     ]
-    return _reply_of(current, steps, len(transfers), policies, warnings)
+    leaving = {place: iter(nodes) for place, nodes in current.movable.items()}
+    before = rebalancing.nodes_by_place(current.regions)
+    return RebalanceReply(
+        'OK',
+        _reason(sum(len(step.transfers) for step in steps), len(steps), len(transfers)),
+        warnings,
+        _imbalance(rebalancing.imbalance(current.regions, before), policies),
+        [_step(step, leaving, policies) for step in steps],
+        _details(current, steps, policies),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,27 +221,8 @@ def _unplaced(current: Layout) -> list[str]:
     return [f'The place of {counted(len(current.unplaced), "node")} is unknown; not moved: {ids}']
 
 
-def _reply_of(
-    layout: Layout,
-    steps: Sequence[Step],
-    possible: int,
-    policies: _Policies,
-    warnings: Sequence[str],
-) -> RebalanceReply:
-    """`possible` is the number of moves without `max_moves`."""
-    leaving = {place: iter(nodes) for place, nodes in layout.movable.items()}
-    before = rebalancing.nodes_by_place(layout.regions)
-    return RebalanceReply(
-        'OK',
-        _reason(sum(len(step.transfers) for step in steps), len(steps), possible),
-        list(warnings),
-        _imbalance(rebalancing.imbalance(layout.regions, before), policies),
-        [_step(step, leaving, policies) for step in steps],
-        _details(layout, steps, policies),
-    )
-
-
 def _reason(moves: int, steps: int, possible: int) -> str:
+    """:param possible: the number of moves without `max_moves`."""
     if not moves:
         return 'No move leads to better counts.'
     reason = f'{counted(moves, "move")} in {counted(steps, "step")}'

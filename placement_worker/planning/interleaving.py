@@ -15,11 +15,6 @@ G = TypeVar('G', bound=Hashable)
 T = TypeVar('T', bound=Hashable)
 
 
-def interleave(counts: Mapping[T, int]) -> list[T]:
-    slots = sum(counts.values()) * [None]
-    return [place for _, place in _fill({None: counts}, slots)]
-
-
 def interleave_groups(groups: Mapping[G, Mapping[T, int]]) -> list[tuple[G, T]]:
     """Order places of several regions, spread over the regions and over all places.
 
@@ -30,7 +25,8 @@ def interleave_groups(groups: Mapping[G, Mapping[T, int]]) -> list[tuple[G, T]]:
     :returns: one region and place per node.
     """
     totals = {group: sum(counts.values()) for group, counts in groups.items()}
-    return _fill(groups, interleave(totals))
+    slots = _fill({None: totals}, sum(totals.values()) * [None])
+    return _fill(groups, [group for _, group in slots])
 
 
 def _fill(groups: Mapping[G, Mapping[T, int]], slots: list[G]) -> list[tuple[G, T]]:

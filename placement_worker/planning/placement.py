@@ -25,7 +25,7 @@ from placement_worker.planning.places import (
     UNKNOWN,
     Counts,
     Held,
-    Located,
+    NodeCounts,
     Place,
     Ranks,
     first_rank,
@@ -240,7 +240,7 @@ def _short_of_capacity(
     return f'{first} can be created: {listed(causes)}{quote}{probe}'
 
 
-def _too_few(before: Counts, staying: Located, count: int) -> NoFeasiblePlan:
+def _too_few(before: Counts, staying: NodeCounts, count: int) -> NoFeasiblePlan:
     room = {name or NO_PLACE: number - staying.get(name, 0) for name, number in before.items()}
     places = [
         (name or NO_PLACE, number, NO_CAP, '')
@@ -349,7 +349,7 @@ def _rows(
     before: Counts,
     after: Counts,
     with_share: Collection[str],
-    staying: Located = NOWHERE,
+    staying: NodeCounts = NOWHERE,
 ) -> tuple[Row, ...]:
     """:param with_share: the names of the places that have a share in the size afterwards."""
     listed_places = {place.name: place for place in places}

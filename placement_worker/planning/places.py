@@ -29,9 +29,9 @@ _Name = Annotated[str, Meta(min_length=1, max_length=MAX_NAME)]
 T = TypeVar('T', bound=Hashable)
 
 # Place -> number of nodes there; None stands for an unknown place.
-Located = Mapping[str | None, int]
-NOWHERE: Located = MappingProxyType({})
-# A mutable `Located`; a missing place has no nodes.
+NodeCounts = Mapping[str | None, int]
+NOWHERE: NodeCounts = MappingProxyType({})
+# A mutable `NodeCounts`; a missing place has no nodes.
 Counts = Counter[str | None]
 # Place -> the ranks of its healthy, unprotected nodes in `Members.ordered`, ascending. It is empty
 # without a deletion policy, or if that policy chooses at random.
@@ -179,7 +179,7 @@ def first_rank(ranks: Ranks, place: str) -> float:
 
 
 def raise_if_only_cordons_close(
-    places: Sequence[Place], reason: str, held: Located = NOWHERE
+    places: Sequence[Place], reason: str, held: NodeCounts = NOWHERE
 ) -> None:
     """:raises NoUsablePlace: without its cordons, one of the places could get a node."""
     cordons = [
@@ -199,7 +199,7 @@ def raise_if_only_cordons_close(
     raise NoUsablePlace(text, {'cordons': details})
 
 
-def evacuation_warnings(places: Sequence[Place], staying: Located, noun: str) -> list[str]:
+def evacuation_warnings(places: Sequence[Place], staying: NodeCounts, noun: str) -> list[str]:
     return [
         f'Cannot evacuate {noun} {escaped(shortened(place.name))}: '
         f'{counted(staying[place.name], "protected node")} must not be deleted there'

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from placement_worker.contract.action_data import CREATION, ChangeKind
 from placement_worker.formats.text import counted, enumerated, escaped, shortened
 from placement_worker.planning.placement import Distribution, Row
-from placement_worker.planning.places import Held, Located, Place
+from placement_worker.planning.places import Held, NodeCounts, Place
 
 
 class _Bound(NamedTuple):
@@ -69,7 +69,7 @@ class Skew:
     standings: Sequence[_Standing]
     beyond: Sequence[_Standing]
     first: int
-    staying: Located
+    staying: NodeCounts
 
     @property
     def details(self) -> list[dict[str, Any]]:

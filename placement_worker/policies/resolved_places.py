@@ -22,7 +22,7 @@ from placement_worker.planning.places import (
     NO_CAP,
     NOWHERE,
     Cordon,
-    Located,
+    NodeCounts,
     Place,
     covering_cordon,
     raise_if_only_cordons_close,
@@ -80,7 +80,7 @@ class Places:
             self._regions[kind] = regions
         return self._regions[kind]
 
-    def checked_regions(self, kind: ChangeKind, held: Located = NOWHERE) -> Sequence[Place]:
+    def checked_regions(self, kind: ChangeKind, held: NodeCounts = NOWHERE) -> Sequence[Place]:
         """Return the listed regions if nodes can be created or deleted in one of them.
 
         :raises NoUsablePlace: the cloud knows no listed region, or no node can be created in any;
