@@ -31,22 +31,26 @@ _NEW_RANK = 2**31  # of new nodes; beyond those of all nodes of a cluster
 class Holding:
     """A place with its nodes; a place that no policy lists has no weight.
 
-    `name`: None if the nodes of a region are not divided by zone. `fixed`: the number of nodes that
-    must stay. `most`: the maximum number of nodes, which `held` may exceed. `note`: what keeps the
-    place from having more nodes, for the row of the reply. `ranks`: those of its healthy,
-    unprotected nodes in the order of victims, also of nodes too young to move. Of equal places,
-    growth goes where the next victim stands. `leaving`: the ranks of the nodes that may leave, in
-    their order; None for one that is not healthy. Of equal places, shrinking takes the next one.
+    `name`: None if the nodes of a region are not divided by zone. `most`: the maximum number of
+    nodes, which `held` may exceed. `note`: what keeps the place from having more nodes, for the row
+    of the reply. `ranks`: those of its healthy, unprotected nodes in the order of victims, also of
+    nodes too young to move. Of equal places, growth goes where the next victim stands. `leaving`:
+    the ranks of the nodes that may leave, in their order; None for one that is not healthy. Of
+    equal places, shrinking takes the next one.
     """
 
     name: str | None
     weight: int
     held: int
-    fixed: int
     most: int
     note: str = ''
     ranks: Sequence[int] = ()
     leaving: Sequence[int | None] = ()
+
+    @property
+    def fixed(self) -> int:
+        """The number of nodes that must stay."""
+        return self.held - len(self.leaving)
 
     @property
     def is_unknown(self) -> bool:
@@ -232,8 +236,7 @@ def _moved(region: Region, left: Mapping[Location, int], arrived: Mapping[Locati
         held = zone.held + arrived[place] - left[place]
         gone, leaving = zone.leaving[: left[place]], zone.leaving[left[place] :]
         ranks = [rank for rank in zone.ranks if rank not in gone]
-        fixed = zone.fixed + arrived[place]
-        zones.append(replace(zone, held=held, fixed=fixed, ranks=ranks, leaving=leaving))
+        zones.append(replace(zone, held=held, ranks=ranks, leaving=leaving))
     return Region(replace(region.holding, held=sum(zone.held for zone in zones)), zones)
 
 

@@ -134,14 +134,13 @@ def _zones(
 
 def _holding(name: str | None, place: Place | None, count: _Count, size: int) -> Holding:
     held, ranks, leaving = count
-    fixed = held - len(leaving)
     note = NO_KNOWN_PLACE if name is None else NOT_LISTED
     note = note_of(place, held) if place else note
     if place is None or not place.known or place.evacuated:
-        return Holding(name, NO_WEIGHT, held, fixed, held, note, ranks, leaving)
+        return Holding(name, NO_WEIGHT, held, held, note, ranks, leaving)
     most = place.cap if place.cap >= 0 else held + size
     if not place.available:
         most = min(most, held)
     elif place.shortage:
         most = min(most, held + place.shortage.room)
-    return Holding(name, place.weight, held, fixed, most, note, ranks, leaving)
+    return Holding(name, place.weight, held, most, note, ranks, leaving)

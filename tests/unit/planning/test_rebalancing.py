@@ -20,9 +20,13 @@ WEIGHTS = st.one_of(st.sampled_from([1, 50, 100, 200, 300]), st.integers(1, 10**
 ANY = 99  # a maximum that no place reaches
 
 
+def holding(name, weight, held, fixed, most):
+    return Holding(name, weight, held, most, leaving=[None] * (held - fixed))
+
+
 def region(name, weight, zones, most=ANY):
     held, fixed = sum(one.held for one in zones), sum(one.fixed for one in zones)
-    return Region(Holding(name, weight, held, fixed, most), zones)
+    return Region(holding(name, weight, held, fixed, most), zones)
 
 
 def moves(holdings):
@@ -43,9 +47,9 @@ def with_unlisted(draw, most_places=4, most_nodes=5):
         held = draw(st.integers(0, most_nodes))
         fixed = draw(st.integers(0, held))
         most = draw(st.integers(fixed, held + most_nodes))
-        holdings.append(Holding(f'az{i}', draw(WEIGHTS), held, fixed, most))
+        holdings.append(holding(f'az{i}', draw(WEIGHTS), held, fixed, most))
     held = draw(st.integers(0, 4))
-    old = Holding('old', NO_WEIGHT, held, draw(st.integers(0, held)), held)
+    old = holding('old', NO_WEIGHT, held, draw(st.integers(0, held)), held)
     return [*holdings, old] if held else holdings
 
 
@@ -117,11 +121,11 @@ def clouds(draw, most_nodes=4):
         inside = []
         for j in range(draw(st.integers(1, 3))):
             count = draw(st.integers(0, most_nodes))
-            inside.append(Holding(f'az{j}', draw(weights), count, draw(st.integers(0, count)), ANY))
+            inside.append(holding(f'az{j}', draw(weights), count, draw(st.integers(0, count)), ANY))
         cap = draw(st.sampled_from([ANY, ANY, 0, 3, 6]))
         regions.append(region(f'r{i}', draw(weights), inside, cap))
     if draw(st.booleans()):
-        old = Holding(None, 1, 2, draw(st.integers(0, 2)), 2)
+        old = holding(None, 1, 2, draw(st.integers(0, 2)), 2)
         regions.append(region('old', NO_WEIGHT, [old], 2))
     return regions
 
