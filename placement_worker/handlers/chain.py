@@ -87,20 +87,17 @@ def first_policy(links: Sequence[Link], kind: type[PolicyT]) -> PolicyT | None:
     return next((link.policy for link in links if isinstance(link.policy, kind)), None)
 
 
-def conflict(links: Sequence[Link]) -> tuple[Link, Link] | None:
-    """Return the first two links of an exclusive type that would both be consulted, or None."""
+def conflict(links: Sequence[Link]) -> tuple[Sequence[Link], str]:
+    """Return the first two links of an exclusive type that would both be consulted, and a text."""
     first_links: dict[str, Link] = {}
     for link in consulted(links):
         if link.policy.exclusive:
             first = first_links.setdefault(link.policy.name, link)
             if first is not link:
-                return first, link
-    return None
-
-
-def conflict_text(pair: tuple[Link, Link]) -> str:
-    names = ' and '.join(link.name for link in pair)
-    return f'Policies {names} are both of type {pair[0].policy.name}: disable or detach one.'
+                names, kind = f'{first.name} and {link.name}', link.policy.name
+                text = f'Policies {names} are both of type {kind}: disable or detach one.'
+                return [first, link], text
+    return [], ''
 
 
 def versioned(policy: Policy[Any], profile_type: str) -> str | None:
@@ -153,9 +150,8 @@ def run(
     :param progress: takes up the changes, also those before a failure.
     :raises Rejected: a policy failed, or two policies of an exclusive type would be consulted.
     """
-    pair = conflict(links)
+    pair, reason = conflict(links)
     if pair:
-        reason = conflict_text(pair)
         progress.decisions += [_decision(link, request, 'FAILED', reason, 0.0, {}) for link in pair]
         raise Rejected(reason)
     for link in links:

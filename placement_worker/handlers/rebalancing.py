@@ -114,9 +114,9 @@ class _Policies:
 
     @classmethod
     def of(cls, links: Sequence[Link]) -> Self:
-        pair = chain.conflict(links)
-        if pair:
-            raise NoPlacement(chain.conflict_text(pair))
+        _, reason = chain.conflict(links)
+        if reason:
+            raise NoPlacement(reason)
         consulted = chain.consulted(links)
         regions = chain.first_policy(consulted, RegionPlacement)
         zones = chain.first_policy(consulted, ZonePlacement)

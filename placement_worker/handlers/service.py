@@ -346,13 +346,6 @@ def _refusal(error: Rejected) -> RebalanceReply:
     return RebalanceReply('ERROR', str(error), details=dict(error.details))
 
 
-def _attach(policy: Policy[Any], request: BindRequest, state: State) -> BindingOutcome:
-    profile_type = request.cluster.profile.type
-    if policy.profile_types is not None and profile_type not in policy.profile_types:
-        raise NotApplicable(f'Policy not applicable on profile type: {profile_type}')
-    return policy.attach(request, state)
-
-
 def _bind_reply(
     policy: Policy[Any],
     is_attached: bool,
@@ -366,9 +359,10 @@ def _bind_reply(
             policy.type_name or policy.name, type(policy), kept=Rejected
         ):
             state = state_for_binding(request, conditions)
-            outcome = (
-                _attach(policy, request, state) if is_attached else policy.detach(request, state)
-            )
+            supported, profile_type = policy.profile_types, request.cluster.profile.type
+            if is_attached and supported is not None and profile_type not in supported:
+                raise NotApplicable(f'Policy not applicable on profile type: {profile_type}')
+            outcome = (policy.attach if is_attached else policy.detach)(request, state)
             if not plugin_checks.is_built_in(type(policy)):
                 plugin_checks.check_outcome(policy, outcome, BindingOutcome)
     except Rejected as exc:

@@ -175,9 +175,7 @@ class Deletion(Policy[DeletionProperties]):
     def _data(self, state: State, victims: Sequence[Node], reason: str) -> dict[str, Any]:
         planned = state.action_data.deletion
         deletion = planned.updated(
-            **victim_selection.counts_by_place(victims, planned, state.cloud),
-            count=len(victims),
-            candidates=[node.id for node in victims],
+            **victim_selection.plan_of(victims, planned, state.cloud),
             destroy_after_deletion=self.properties.destroy_after_deletion,
             grace_period=self.properties.grace_period,
             reduce_desired_capacity=self.properties.reduce_desired_capacity,

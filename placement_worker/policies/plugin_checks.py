@@ -226,14 +226,10 @@ def loaded_packages(types: Mapping[str, PolicyClass]) -> dict[str, Package]:
     others = {name for name, policy in types.items() if not is_built_in(policy)}
     if not others:
         return {}
-    packages = (
-        (entry_point.name, entry_point.dist)
-        for entry_point in metadata.entry_points(group=NAMESPACE)
-    )
     return {
-        name: Package(dist.name or '', dist.version or '')
-        for name, dist in packages
-        if name in others and dist is not None
+        point.name: Package(point.dist.name or '', point.dist.version or '')
+        for point in metadata.entry_points(group=NAMESPACE)
+        if point.name in others and point.dist is not None
     }
 
 

@@ -11,21 +11,14 @@ from typing import Any
 import msgspec
 
 from placement_worker.cloud.snapshot import stated_place
-from placement_worker.contract import actions
-from placement_worker.contract.action_data import (
-    DELETION,
-    FAILURES,
-    ActionData,
-    Location,
-    recorded_failures,
-)
+from placement_worker.contract import action_data, actions
 from placement_worker.contract.model import CheckRequest, ClusterPatch, Node
 from placement_worker.planning.shortage import Backoff, Memory, failures_after_deletion
 
 
 def memory_of(request: CheckRequest, backoffs: Sequence[Backoff]) -> Memory:
     # The largest `max_s` of all policies ends a record.
-    failures = recorded_failures(request.cluster.data)
+    failures = action_data.recorded_failures(request.cluster.data)
     return Memory(failures, max((backoff.max_s for backoff in backoffs), default=0))
 
 
@@ -56,9 +49,9 @@ def patch_after_deletion(
     if failures is None:
         return None
     cluster_data = dict(patch.data if patch else request.cluster.data)
-    cluster_data.pop(FAILURES, None)
+    cluster_data.pop(action_data.FAILURES, None)
     if failures:
-        cluster_data[FAILURES] = msgspec.to_builtins(failures)
+        cluster_data[action_data.FAILURES] = msgspec.to_builtins(failures)
     return ClusterPatch(cluster_data)
 
 
@@ -71,9 +64,11 @@ def deleted_ids(request: CheckRequest, data: Mapping[str, Any]) -> frozenset[str
     is_derived_node_action = action.action in actions.OF_A_NODE and action.cause == actions.DERIVED
     if request.target != 'BEFORE' or is_derived_node_action:
         return frozenset()
-    ids = [*_ids(ActionData(data).stated_candidates)]
+    ids = [*_ids(action_data.ActionData(data).stated_candidates)]
     # An unplanned resize ignores its candidates: it is a growth, or the engine chooses victims.
-    is_unplanned_resize = action.action == actions.CLUSTER_RESIZE and data.get(DELETION) is None
+    is_unplanned_resize = (
+        action.action == actions.CLUSTER_RESIZE and data.get(action_data.DELETION) is None
+    )
     if action.action in actions.REMOVING and not is_unplanned_resize:
         ids += _ids(action.inputs.get('candidates'))
     if action.action == actions.NODE_DELETE and action.node:
@@ -81,7 +76,7 @@ def deleted_ids(request: CheckRequest, data: Mapping[str, Any]) -> frozenset[str
     return frozenset(ids)
 
 
-def stated_location(node: Node, request: CheckRequest) -> Location:
+def stated_location(node: Node, request: CheckRequest) -> action_data.Location:
     """Return region and zone as the request names them; a check without a cloud has no others."""
     region, zone = stated_place(node)
     return region or request.cluster.profile.region, zone

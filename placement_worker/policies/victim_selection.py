@@ -100,8 +100,8 @@ def choose(
     return victims.choose(free, count - len(kept), counts, locations, protected), locations
 
 
-def counts_by_place(nodes: Sequence[Node], deletion: Deletion, cloud: Snapshot) -> dict[str, Any]:
-    """Return the parts of a plan by place that differ from these victims, with their numbers.
+def plan_of(nodes: Sequence[Node], deletion: Deletion, cloud: Snapshot) -> dict[str, Any]:
+    """Return these victims, and the parts of a plan by place that differ from them.
 
     All victims must be nodes of the cluster.
     Protection may spare planned nodes, and an engine may name nodes of other places: a plan that
@@ -140,7 +140,7 @@ def counts_by_place(nodes: Sequence[Node], deletion: Deletion, cloud: Snapshot) 
             {'region_name': region, **({'zone': zone} if zone else {}), 'count': number}
             for region, zone, number in changed['places']
         ]
-    return changed
+    return {**changed, 'count': len(nodes), 'candidates': [node.id for node in nodes]}
 
 
 def _counted(names: Iterable[str | None]) -> dict[str, int]:

@@ -225,11 +225,8 @@ class NodeRemoval:
 
     def _with_candidates(self, nodes: Sequence[Node]) -> dict[str, Any]:
         deletion = self.state.action_data.deletion
-        chosen = deletion.updated(
-            **victim_selection.counts_by_place(nodes, deletion, self.state.cloud),
-            count=len(nodes),
-            candidates=[node.id for node in nodes],
-        )
+        plan = victim_selection.plan_of(nodes, deletion, self.state.cloud)
+        chosen = deletion.updated(**plan)
         if self._drains:
             chosen.setdefault('grace_period', _GRACE_PERIOD_S)
         return {**self.state.data, DELETION: chosen}
