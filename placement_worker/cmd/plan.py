@@ -28,6 +28,7 @@ from placement_worker.contract.action_data import (
     ChangeKind,
     Location,
     Placement,
+    stated_candidates,
 )
 from placement_worker.contract.caller import Caller
 from placement_worker.contract.model import CheckReply, CheckRequest, Decision
@@ -338,7 +339,7 @@ def _skipped(request: CheckRequest, reply: CheckReply) -> Iterator[SkippedPolicy
 def _victims(
     request: CheckRequest, reply: CheckReply, place_of: Mapping[str, Location]
 ) -> Iterator[Victim]:
-    chosen = ActionData(reply.action.data).stated_candidates
+    chosen = stated_candidates(reply.action.data)
     if chosen is None and request.action.action == actions.CLUSTER_DEL_NODES:
         chosen = request.action.candidate_inputs.candidates
     ranked = {row['id']: row for row in _rows(reply.decisions, 'victims')}

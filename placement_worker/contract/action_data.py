@@ -307,12 +307,6 @@ class ActionData(Struct, frozen=True):
     def deletion(self) -> Deletion:
         return Deletion(values.mapping(self.data.get(DELETION, {}), Deletion.path))
 
-    @property
-    def stated_candidates(self) -> Any:
-        """The list of victims, valid or not; None if there is none."""
-        deletion = self.data.get(DELETION)
-        return deletion.get('candidates') if isinstance(deletion, Mapping) else None
-
     def change(self, kind: ChangeKind) -> Change:
         return self.creation if kind == CREATION else self.deletion
 
@@ -337,6 +331,12 @@ class ActionData(Struct, frozen=True):
         if entries:
             data['placement'] = Placement.of(self.data.get('placement')).with_entries(entries)
         return data
+
+
+def stated_candidates(data: Mapping[str, Any]) -> Any:
+    """Return the list of victims, valid or not; None if there is none."""
+    deletion = data.get(DELETION)
+    return deletion.get('candidates') if isinstance(deletion, Mapping) else None
 
 
 def wrong_total(expected: str, total: int, path: str) -> InvalidInput:

@@ -34,7 +34,7 @@ def reason_of_choice(
         return given
     if node_id in _named_by_action(request.action):
         return NAMED
-    is_stated = ActionData(request.action.data).stated_candidates is not None
+    is_stated = action_data.stated_candidates(request.action.data) is not None
     chooser = None if is_stated else _only_chooser(reply.decisions)
     if chooser is None:
         return given

@@ -64,7 +64,7 @@ def deleted_ids(request: CheckRequest, data: Mapping[str, Any]) -> frozenset[str
     is_derived_node_action = action.action in actions.OF_A_NODE and action.cause == actions.DERIVED
     if request.target != 'BEFORE' or is_derived_node_action:
         return frozenset()
-    ids = [*_ids(action_data.ActionData(data).stated_candidates)]
+    ids = [*_ids(action_data.stated_candidates(data))]
     # An unplanned resize ignores its candidates: it is a growth, or the engine chooses victims.
     is_unplanned_resize = (
         action.action == actions.CLUSTER_RESIZE and data.get(action_data.DELETION) is None

@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct, structs
 
 from placement_worker.cloud.snapshot import Snapshot
-from placement_worker.contract import actions
+from placement_worker.contract import action_data, actions
 from placement_worker.contract.action_data import CREATION, DELETION, Deletion, PlaceCount
 from placement_worker.contract.model import CheckRequest, Cluster, Node
 from placement_worker.contract.rpc import LOAD_BALANCING
@@ -46,7 +46,7 @@ def check_deletable(node_ids: list[str], request: CheckRequest, state: State) ->
 
 def check_candidates(request: CheckRequest, state: State) -> None:
     """Check the victims in the data: the engine deletes them, even if no policy read them."""
-    _check_unprotected(state.action_data.stated_candidates, request, state)
+    _check_unprotected(action_data.stated_candidates(state.data), request, state)
 
 
 def check_named(request: CheckRequest, state: State) -> None:
