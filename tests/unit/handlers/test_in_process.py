@@ -69,32 +69,17 @@ def test_cast_that_the_worker_refuses_passes_the_error_to_the_callback(caller):
 
 
 @pytest.mark.parametrize(
-    ('changed', 'reply_to'),
-    [
-        ({}, {**REPLY_TO, 'exchange': 'placement_worker'}),
-        ({}, {'exchange': 'engine'}),
-        ({'target': 'NOW'}, REPLY_TO),
-    ],
-    ids=['exchange of the workers', 'missing key', 'wrong type'],
-)
-def test_cast_with_a_mistake_that_the_client_finds_raises(caller, changed, reply_to):
-    """The mistakes that `PolicyClient` finds before it sends are raised here, too."""
-    with pytest.raises(InvalidRequest):
-        caller.cast_check({**request('CLUSTER_SCALE_OUT', []), **changed}, reply_to)
-    with pytest.raises(InvalidRequest, match='did you mean `request_id`'):
-        caller.cast_check(request('CLUSTER_SCALE_OUT', []), context={'requestid': 'r1'})
-    with pytest.raises(InvalidRequest, match=r'at `callback`$'):
-        caller.serve_replies('engine', 'replies', 'notcallable')
-
-
-@pytest.mark.parametrize(
     'place',
     [('placement_worker', 'replies'), ('engine', 'placement-worker-parked'), ('engine', '')],
 )
-def test_serve_replies_at_a_place_of_the_workers_raises(caller, place):
-    """A place at which workers refuse to reply is refused when the receiver begins."""
+def test_replies_at_a_place_of_the_workers_are_refused(caller, place):
+    """A place at which workers refuse to reply is refused before a cast, and for a receiver."""
     with pytest.raises(InvalidRequest):
         caller.serve_replies(*place, print)
+    with pytest.raises(InvalidRequest):
+        caller.cast_check(GROWTH, dict(zip(REPLY_TO, (*place, 'm'), strict=True)))
+    with pytest.raises(InvalidRequest, match=r'at `callback`$'):
+        caller.serve_replies('engine', 'replies', 'notcallable')
 
 
 def take_into(taken):
