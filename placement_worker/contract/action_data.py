@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from itertools import chain, repeat
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
-import msgspec
 from msgspec import Meta, Struct
 from typing_extensions import override
 
-from placement_worker.contract import values
+from placement_worker.contract import codec, values
 from placement_worker.contract.model import ContractStruct, PlaceOfNode
 from placement_worker.errors import InvalidInput
 from placement_worker.formats.text import counted, shortened
@@ -44,7 +43,7 @@ class RecordedFailure(ContractStruct, frozen=True, kw_only=True):
 
 
 def recorded_failures(data: Mapping[str, Any]) -> list[RecordedFailure]:
-    return msgspec.convert(data.get(FAILURES, []), list[RecordedFailure])
+    return codec.convert(data.get(FAILURES, []), list[RecordedFailure])
 
 
 class _NodeData(ContractStruct, frozen=True):

@@ -114,6 +114,15 @@ def decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
     return made
 
 
+def convert(value: object, kind: type[T], *, from_attributes: bool = False) -> T:
+    """Convert plain data, or an object with these attributes; `msgspec.convert` has no lock.
+
+    :raises msgspec.ValidationError: the value does not fit.
+    """
+    decoder(kind)
+    return msgspec.convert(value, kind, from_attributes=from_attributes)
+
+
 def decode(
     raw: object,
     kind: type[T],
@@ -366,9 +375,8 @@ def _wrong_value(part: _Part, step: str | int, value: Any, kind: Any) -> Iterato
 
 def _first_wrong(value: Any, kind: Any) -> Path | None:
     """Return the path of the first error in a value, or None if the value fits."""
-    decoder(kind)  # constructs the type under the lock that `convert` lacks
     try:
-        msgspec.convert(value, kind)
+        convert(value, kind)
     except msgspec.ValidationError as exc:
         return paths.named_in(str(exc)) or ()
     except RecursionError:

@@ -58,7 +58,7 @@ def _check_places(**parts: Action | Cluster) -> None:
     The command line searches a refused file for malformed places, but for no other rule.
     """
     try:
-        msgspec.convert(parts, PlacesInData, from_attributes=True)
+        codec.convert(parts, PlacesInData, from_attributes=True)
     except msgspec.ValidationError:
         codec.decode(parts, PlacesInData)  # explains the error
         raise

@@ -109,7 +109,7 @@ def problem(name: str, plugin: Any) -> str | None:
     if missing or plugin.__abstractmethods__:
         return f'it must define {", ".join([*missing, *sorted(plugin.__abstractmethods__)])}'
     try:
-        attributes = msgspec.convert(plugin, _Attributes, from_attributes=True)
+        attributes = codec.convert(plugin, _Attributes, from_attributes=True)
     except msgspec.ValidationError as exc:
         return f'an attribute of its class has a wrong type: {exc}'
     return _interface_problem(plugin, *attributes.interface) or _version_problem(name, attributes)

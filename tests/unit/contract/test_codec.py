@@ -99,20 +99,26 @@ PROCESSES = 40
 FIRST_AT_ONCE = f"""
 import os, sys, threading
 sys.setswitchinterval(1e-6)
-from placement_worker.contract import codec
-from placement_worker.contract.model import CheckRequest
-from tests.factories import node, request, zone_policy
+from placement_worker.cloud.embedded.inventory import Inventory
+from placement_worker.handlers.service import Endpoints
+from placement_worker.policies.registry import Registry
+from tests.factories import deletion_policy, node, request, zone_policy
 
-asked = request('CLUSTER_SCALE_IN', [zone_policy('a')], [node(1, 'a')])
+policies = [zone_policy('a'), deletion_policy()]
+asked = request('CLUSTER_SCALE_IN', policies, [node(1, 'a')])
+asked['cluster']['data'] = {{'placement_failures': [
+    {{'zone': 'a', 'at': '2026-01-01T00:00:00Z', 'attempts': 1}}
+]}}
+endpoints = Endpoints(Inventory.parse({{'zones': {{'a': True}}}}, 'test'), Registry.installed())
 
-def decode(ready):
+def check(ready):
     ready.wait()
-    codec.decode(asked, CheckRequest)
+    endpoints.policy_check(asked)
 
 for _ in range({PROCESSES}):
     if not os.fork():
         ready = threading.Barrier(8)
-        threads = [threading.Thread(target=decode, args=[ready]) for _ in range(8)]
+        threads = [threading.Thread(target=check, args=[ready]) for _ in range(8)]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -123,8 +129,8 @@ for _ in range({PROCESSES}):
 """
 
 
-def test_decoder_of_concurrent_first_requests_does_not_crash():
-    """Concurrent first requests crash no process; without the lock a quarter of them crash."""
+def test_concurrent_first_requests_do_not_crash_a_process():
+    """Concurrent first checks crash no process; without the lock a quarter of them crash."""
     run = subprocess.run(
         [sys.executable, '-c', FIRST_AT_ONCE], capture_output=True, text=True, check=True
     )
