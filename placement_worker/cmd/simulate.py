@@ -97,7 +97,7 @@ class Simulate(LocalCommand):
         number, length = 0, scenario.length
         every = args.every or (1 if length <= MAX_SHOWN_STEPS else length)
         self.progress.detail = lambda: f', step {number}/{length}'
-        for step in played_steps(scenario, registry, explained, compared=compared):
+        for step in played_steps(scenario, registry, explained=explained, compared=compared):
             history.add(step)
             number = step.worker.number
             if number == length or (number > 0 and number % every == 0):
@@ -144,7 +144,7 @@ def _step_lines(step: PlayedStep, paint: Paint) -> Iterator[str]:
         yield from (output.INDENT + line for line in output.warnings(check.warnings, paint))
     if not worker.as_expected:
         yield output.INDENT + paint('The scenario expects another outcome.', 'red')
-    others = {standing.name: standing.nodes for standing in other.standings} if other else {}
+    others = other.nodes_by_place if other else {}
     rows = [
         {
             'place': standing.name,
@@ -167,18 +167,18 @@ def _totals(record: StepRecord) -> str:
     failed = f', {record.failed} of them failed' if record.failed else ''
     protected = f', {record.protected} protected' if record.protected else ''
     measures = f'{record.misplaced:.1f} off their ideal, gap {record.skew:.1f}'
-    pools = ''.join(
+    pools = [
         f'; {counted(pool.members, "member")} of {escaped(pool.policy)}' for pool in record.pools
-    )
+    ]
     updates = f', {counted(record.updates, "update")}' if record.pools else ''
     nodes = counted(record.size, 'node')
-    return f'{nodes}{failed}{protected}; {measures}{pools}{updates}'
+    return f'{nodes}{failed}{protected}; {measures}{"".join(pools)}{updates}'
 
 
 def _summary_lines(history: History, paint: Paint) -> Iterator[str]:
     sides = [('', history.headline, history.worker)]
     if history.other.steps:
-        sides.append(('greedy: ', history.other_evenness.clause, history.other))
+        sides.append(('greedy: ', history.other.evenness.clause, history.other))
     for label, verdict, totals in sides:
         refused = f', {totals.refused} failed for lack of capacity' if totals.refused else ''
         yield paint(f'{label}{verdict}.', 'bold')

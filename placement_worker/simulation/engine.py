@@ -102,8 +102,8 @@ class Engine:
         new, deleted = self._changed(before, data)
         nodes = [self.world.nodes.by_id[node_id] for node_id in new]
         created = [node for node in nodes if node.created_at]
-        counts = {'created': len(created), 'refused': len(new) - len(created)}
-        checks = [_check(before, 'BEFORE', reply, deleted=deleted, **counts)]
+        counts = {'created': len(created), 'deleted': deleted, 'refused': len(new) - len(created)}
+        checks = [_check(before, 'BEFORE', reply, **counts)]
         if created and self.world.balances_load:
             if before.node:
                 after = structs.replace(before, data=data, node=created[0])
@@ -166,21 +166,19 @@ class Engine:
         return [], len(chosen)
 
 
-def _check(
-    action: Action, phase: Phase, reply: CheckReply, *, deleted: int = 0, **counts: int
-) -> PlayedCheck:
+def _check(action: Action, phase: Phase, reply: CheckReply, **counts: int) -> PlayedCheck:
     data = reply.action.data
-    check = PlayedCheck(
+    deletion = data.get(DELETION, {}) if counts.get('deleted') else {}
+    return PlayedCheck(
         action.action,
         phase,
         data['status'],
         data['reason'],
-        deleted=deleted,
+        grace_period_s=deletion.get('grace_period', 0),
         decisions=reply.decisions,
         warnings=reply.warnings,
+        **counts,
     )
-    grace_period_s = data.get(DELETION, {}).get('grace_period', 0) if deleted else 0
-    return structs.replace(check, grace_period_s=grace_period_s, **counts)
 
 
 def _normalized(binding: Binding, policy: Policy[Any]) -> Binding:

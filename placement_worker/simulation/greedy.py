@@ -27,9 +27,7 @@ from placement_worker.policies.zone_placement import ZonePlacement
 def greedy_registry(installed: Registry) -> Registry:
     """Return the installed policy types, with the greedy rule in the placement policies."""
     greedy = {policy.name: policy for policy in (_GreedyZonePlacement, _GreedyRegionPlacement)}
-    return Registry(
-        (name, greedy.get(policy.name, policy)) for name, policy in installed.types.items()
-    )
+    return Registry((name, greedy.get(kind.name, kind)) for name, kind in installed.types.items())
 
 
 def _plan(size: Size, places: Sequence[Place], held: Held[str | None]) -> Distribution:

@@ -1,6 +1,6 @@
 """The history of a run for its report: totals, the verdict, and a bounded sample of the steps."""
 
-from msgspec import Struct, structs
+from msgspec import Struct, field, structs
 
 from placement_worker.simulation.measures import Evenness
 from placement_worker.simulation.run import PlayedStep, StepRecord
@@ -15,7 +15,6 @@ class History:
     def __init__(self, explained: int) -> None:
         """Keep the decisions of the first `explained` steps."""
         self.worker, self.other = Totals(), Totals()
-        self.evenness, self.other_evenness = Evenness(), Evenness()
         self.timeline = Timeline()
         self.explained: list[PlayedStep] = []
         self.stride = 1
@@ -26,15 +25,13 @@ class History:
 
     def add(self, step: PlayedStep) -> None:
         self.worker.add(step.worker)
-        self.evenness.add(step.worker.number, step.worker.standings)
         self.timeline.add(step.worker)
         if step.other:
             self.other.add(step.other)
-            self.other_evenness.add(step.other.number, step.other.standings)
         if 0 < step.worker.number <= self._room:
             self.explained.append(step)
         self._last = PlayedStep(_bare(step.worker), step.other and _bare(step.other))
-        if self.evenness.worst_step == step.worker.number:
+        if self.worker.evenness.worst_step == step.worker.number:
             self._worst = self._last
         if step.worker.number % self.stride == 0:
             self._kept.append(self._last)
@@ -46,7 +43,7 @@ class History:
     def headline(self) -> str:
         """The verdict, after what the worker gained over the other rule, without a full stop."""
         if not self.other.steps:
-            return self.evenness.verdict
+            return self.worker.evenness.verdict
         differences = {
             # The difference of the means that the report shows.
             'nodes off their ideal on average': round(
@@ -60,7 +57,7 @@ class History:
             if number
         ]
         gained = ', '.join(gains) or 'as even on average'
-        return f"Compared with Senlin's greedy rule: {gained}. {self.evenness.verdict}"
+        return f"Compared with Senlin's greedy rule: {gained}. {self.worker.evenness.verdict}"
 
     @property
     def steps(self) -> list[PlayedStep]:
@@ -105,6 +102,7 @@ class Totals(Struct):
     updates: int = 0
     worst: float = 0.0
     misplaced: float = 0.0
+    evenness: Evenness = field(default_factory=Evenness)
 
     def add(self, record: StepRecord) -> None:
         self.steps += record.number > 0
@@ -117,6 +115,7 @@ class Totals(Struct):
         self.updates += record.updates
         self.worst = max(self.worst, record.misplaced)
         self.misplaced += record.misplaced if record.number > 0 else 0
+        self.evenness.add(record.number, record.standings)
 
     @property
     def mean(self) -> float:

@@ -61,10 +61,8 @@ def standings(cluster: Cluster, policies: Sequence[Binding], cloud: Inventory) -
         Standing(name, counts.pop(name, 0), ideal or 0.0, ideal is not None)
         for name, ideal in ideals.items()
     ]
-    others = [
-        Standing(name, counts[name], 0.0 if ideals else None, False) for name in sorted(counts)
-    ]
-    return listed + others
+    rest = [Standing(name, counts[name], 0.0 if ideals else None, False) for name in sorted(counts)]
+    return listed + rest
 
 
 def _places_of(policies: Sequence[Binding], policy_type: str, key: str) -> dict[str, Place]:
@@ -96,18 +94,15 @@ def _ideals(
     if not regions:
         return _among(zones, cloud.zones(region), total)
     known = {name: cloud.zones(name) for name in cloud.regions()}
-    usable = {
-        name: not zones or any(own.get(zone) for zone in zones) for name, own in known.items()
-    }
+    usable = {name: not zones or any(map(own.get, zones)) for name, own in known.items()}
     of_region = _among(regions, usable, total)
     if not zones:
         return of_region
     ideals: dict[str, float | None] = {}
     for name, share in of_region.items():
         own = known.get(name, {})
-        inside = _among(
-            {zone: place for zone, place in zones.items() if zone in own}, own, share or 0.0
-        )
+        listed = {zone: place for zone, place in zones.items() if zone in own}
+        inside = _among(listed, own, share or 0.0)
         ideals.update({f'{name}/{zone}': ideal for zone, ideal in inside.items()})
     return ideals
 

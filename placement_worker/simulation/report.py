@@ -55,7 +55,6 @@ def page(scenario: Scenario, history: History) -> str:
         mean='{:,.2f}'.format,
         cell=_cell,
         columns=lambda rows: list(dict.fromkeys(column for row in rows for column in row)),
-        held=lambda record: {place.name: place.nodes for place in record.standings},
         label=lambda key: key.replace('_', ' ').capitalize().replace('Api ', 'API '),
         is_number=details.is_number,
     )
@@ -79,7 +78,7 @@ def picture(scenario: Scenario, history: History) -> str:
     """Return the charts of a run below each other, in the light colors of the report."""
     style, colors = _style()
     pieces = [_Piece(_MARGIN, 32, 'title', scenario.title)]
-    pieces.append(_Piece(_MARGIN, 32 + _LINE, 'name', f'{history.evenness.verdict}.'))
+    pieces.append(_Piece(_MARGIN, 32 + _LINE, 'name', f'{history.worker.evenness.verdict}.'))
     bottom = 32.0 + _LINE
     for chart in charts(history):
         bottom += _GAP + _LINE
@@ -88,13 +87,9 @@ def picture(scenario: Scenario, history: History) -> str:
         panels = list(_panels(chart, history, legend[-1].y + _LINE / 2))
         pieces += [*legend, *panels]
         bottom = panels[-1].y + panels[-1].height
-    return (
-        _environment()
-        .get_template('picture.svg.j2')
-        .render(
-            pieces=pieces, style=style, colors=colors, width=_WIDTH, height=round(bottom + _GAP)
-        )
-    )
+    height = round(bottom + _GAP)
+    template = _environment().get_template('picture.svg.j2')
+    return template.render(pieces=pieces, style=style, colors=colors, width=_WIDTH, height=height)
 
 
 def check_picture_name(path: str) -> None:
@@ -133,10 +128,8 @@ def _sentence(record: StepRecord) -> str:
     failed = ' A check ended in ERROR.' if record.status == 'ERROR' else ''
     protected = f', {_number(record.protected)} protected' if record.protected else ''
     size = f'{counted(record.size, "node")}{protected}, {_number(record.misplaced)} off their ideal'
-    pools = ''.join(
-        f' {pool.policy} has {counted(pool.members, "member")}.' for pool in record.pools
-    )
-    return f'{size}; {places}.{pools}{failed}'
+    pools = [f' {pool.policy} has {counted(pool.members, "member")}.' for pool in record.pools]
+    return f'{size}; {places}.{"".join(pools)}{failed}'
 
 
 def _number(value: float) -> str:
@@ -242,18 +235,15 @@ def svg_of(panel: Panel, history: History, width: float) -> markupsafe.Markup:
     Style sheets give colors, and hide texts of class `fine` or `spacious` in narrow charts.
     """
     frame = Frame(history.numbers, panel.ticks, width, panel.height)
-    svg = (
-        _environment()
-        .get_template('panel.svg.j2')
-        .render(
-            panel=panel,
-            frame=frame,
-            top=_TOP,
-            outages=history.timeline.outages,
-            paths=list(_paths(frame, panel)),
-            flags=list(_flags(frame, history.timeline)),
-            step_numbers=list(_step_numbers(frame)),
-        )
+    template = _environment().get_template('panel.svg.j2')
+    svg = template.render(
+        panel=panel,
+        frame=frame,
+        top=_TOP,
+        outages=history.timeline.outages,
+        paths=list(_paths(frame, panel)),
+        flags=list(_flags(frame, history.timeline)),
+        step_numbers=list(_step_numbers(frame)),
     )
     return markupsafe.Markup(svg)  # noqa: S704
 

@@ -1,25 +1,58 @@
 """Play a scenario by the policies of the worker and, for comparison, by the greedy rule.
 
+A step that needs a decision asks the worker through the engine; the others change the world alone.
 Records are yielded and not kept: 100,000 steps must need no more memory than 1,000. `history` keeps
 what a report needs.
 """
 
 import contextlib
 import itertools
-from collections.abc import Iterable, Iterator
-from typing import Literal
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal
 
+import msgspec
 from msgspec import Struct, field
 
+from placement_worker.contract import actions
+from placement_worker.contract.model import RebalanceOptions, RebalanceStep
+from placement_worker.contract.rpc import POLICY_REBALANCE
 from placement_worker.errors import PlacementWorkerError, WorkerFailed, with_notes
+from placement_worker.formats.text import counted
+from placement_worker.planning.places import CordonedPlace
+from placement_worker.policies.base import BEFORE
 from placement_worker.policies.registry import Registry
 from placement_worker.simulation import measures
 from placement_worker.simulation.engine import Engine, PlayedCheck
 from placement_worker.simulation.greedy import greedy_registry
 from placement_worker.simulation.measures import Standing
-from placement_worker.simulation.scenario import Scenario
-from placement_worker.simulation.steps import Taken, take
-from placement_worker.simulation.world import TICK, PoolState, World, without_evacuated
+from placement_worker.simulation.scenario import (
+    Cordoning,
+    MemberStatus,
+    Protecting,
+    Resize,
+    Scenario,
+    SomeNodes,
+    Step,
+)
+from placement_worker.simulation.world import (
+    TICK,
+    ChangingCloud,
+    PoolState,
+    World,
+    without_evacuated,
+)
+
+
+class Taken(Struct, frozen=True):
+    """A step that was taken; with `changes_world` it changed the cloud or a policy."""
+
+    what: str
+    checks: list[PlayedCheck] = []
+    changes_world: bool = False
+
+
+# Take a step of one kind: the engine, the value of the step, and the seed of its random choices.
+_Take = Callable[[Engine, Any, str], Taken]
 
 
 class StepRecord(Struct, frozen=True):
@@ -51,6 +84,10 @@ class StepRecord(Struct, frozen=True):
     updates: int
     grace_period_s: int
 
+    @property
+    def nodes_by_place(self) -> dict[str, int]:
+        return {place.name: place.nodes for place in self.standings}
+
 
 class PlayedStep(Struct, frozen=True):
     """A step as the worker plays it and, in a comparison, as the greedy rule does.
@@ -63,17 +100,17 @@ class PlayedStep(Struct, frozen=True):
 
 
 def played_steps(
-    scenario: Scenario, registry: Registry, explained: int, *, compared: bool
+    scenario: Scenario, registry: Registry, *, explained: int, compared: bool
 ) -> Iterator[PlayedStep]:
     """Yield each step, played by the worker's policies and, if `compared`, by the greedy rule."""
     others: Iterable[StepRecord | None] = itertools.repeat(None)
     if compared:
-        others = play(scenario, greedy_registry(registry), explained)
-    for record, other in zip(play(scenario, registry, explained), others, strict=False):
+        others = play(scenario, greedy_registry(registry), explained=explained)
+    for record, other in zip(play(scenario, registry, explained=explained), others, strict=False):
         yield PlayedStep(record, other)
 
 
-def play(scenario: Scenario, registry: Registry, explained: int) -> Iterator[StepRecord]:
+def play(scenario: Scenario, registry: Registry, *, explained: int) -> Iterator[StepRecord]:
     """Yield the record of the start, then of each step.
 
     :param explained: the number of steps whose decisions are explained in full.
@@ -82,14 +119,15 @@ def play(scenario: Scenario, registry: Registry, explained: int) -> Iterator[Ste
     with _failures_named('The start'):
         engine = Engine(scenario, registry)
     world = engine.world
-    yield _record(world, 0, Taken('start'), '', 'OK')
+    yield _record(world, 0, Taken('start'))
     for number, step in enumerate(scenario.unrolled(), start=1):
         world.now += TICK
         world.pools.updates = 0
         engine.explain = 'full' if number <= explained else 'none'
         with _failures_named(f'Step {number} ({step.verb})'):
-            taken = take(engine, step, f'{scenario.seed}/{number}')
-        yield _record(world, number, taken, step.note, step.expect)
+            value, seed = getattr(step, step.verb), f'{scenario.seed}/{number}'
+            taken = _TAKEN[step.verb](engine, value, seed)
+        yield _record(world, number, taken, step)
 
 
 @contextlib.contextmanager
@@ -102,20 +140,19 @@ def _failures_named(part: str) -> Iterator[None]:
         raise WorkerFailed(f'{part} failed: {with_notes(exc)}') from exc
 
 
-def _record(world: World, number: int, taken: Taken, note: str, expected: str) -> StepRecord:
-    cluster = world.cluster
-    without_evacuated_places = without_evacuated(world.cloud.inventory, world.cordons)
-    standings = measures.standings(cluster, world.policies, without_evacuated_places)
+def _record(world: World, number: int, taken: Taken, step: Step | None = None) -> StepRecord:
+    usable = without_evacuated(world.cloud.inventory, world.cordons)
+    standings = measures.standings(world.cluster, world.policies, usable)
     has_error = any(check.status != 'OK' for check in taken.checks)
     status: Literal['OK', 'ERROR', ''] = 'ERROR' if has_error else 'OK' if taken.checks else ''
     return StepRecord(
         number=number,
         what=taken.what,
-        note=note,
+        note=step.note if step else '',
         checks=taken.checks,
         changes_world=taken.changes_world,
         status=status,
-        as_expected=(status or 'OK') == expected,
+        as_expected=(status or 'OK') == (step.expect if step else 'OK'),
         standings=standings,
         size=len(world.nodes.by_id),
         failed=len(world.nodes.failed),
@@ -124,7 +161,156 @@ def _record(world: World, number: int, taken: Taken, note: str, expected: str) -
         skew=measures.skew(standings),
         outages=world.cloud.outages,
         cordons=[cordon.place for cordon in world.cordons],
-        pools=world.pools.states(world.policies, world.cloud.inventory, cluster.profile.region),
+        pools=world.pool_states,
         updates=world.pools.updates,
         grace_period_s=max((check.grace_period_s for check in taken.checks), default=0),
     )
+
+
+def _scale(action: str, direction: str) -> _Take:
+    def taken(engine: Engine, count: int, _: str) -> Taken:
+        return Taken(f'scale {direction} by {count}', engine.run(action, {'count': count}))
+
+    return taken
+
+
+def _resize(engine: Engine, to: int | Resize, _: str) -> Taken:
+    resize = to if isinstance(to, Resize) else Resize(to)
+    if resize.adjustment_type == 'EXACT_CAPACITY':
+        what = f'resize to {resize.number}'
+    else:
+        unit = ' %' if resize.adjustment_type.endswith('PERCENTAGE') else ''
+        what = f'resize by {resize.number:+d}{unit}'
+    inputs = {'adjustment_type': resize.adjustment_type, **msgspec.to_builtins(resize)}
+    return Taken(what, engine.run(actions.CLUSTER_RESIZE, inputs))
+
+
+def _delete_nodes(engine: Engine, count: int, seed: str) -> Taken:
+    chosen = engine.world.pick(count, seed)
+    checks = engine.run(actions.CLUSTER_DEL_NODES, {'candidates': chosen}) if chosen else []
+    return Taken(f'delete {counted(len(chosen), "node")} by name', checks)
+
+
+def _fail_nodes(engine: Engine, which: Any, seed: str) -> Taken:
+    failing = which if isinstance(which, SomeNodes) else SomeNodes(which)
+    failed = engine.world.fail(failing, seed)
+    verb = 'fails' if failed == 1 else 'fail'
+    return Taken(f'{counted(failed, "node")} {verb}{_in_place(failing)}', changes_world=True)
+
+
+def _in_place(which: SomeNodes) -> str:
+    place = '/'.join(filter(None, (which.region, which.zone)))
+    return f' in {place}' if place else ''
+
+
+def _protect(engine: Engine, which: Any, seed: str) -> Taken:
+    protecting = which if isinstance(which, Protecting) else Protecting(which)
+    count = engine.world.protect(protecting, seed)
+    verb = 'is' if count == 1 else 'are'
+    end = f' for {counted(protecting.minutes, "minute")}' if protecting.minutes else ''
+    reason = f' ({protecting.reason})' if protecting.reason else ''
+    what = f'{counted(count, "node")} {verb} protected{_in_place(protecting)}{end}{reason}'
+    return Taken(what, changes_world=True)
+
+
+def _replace_failed(engine: Engine, _: bool, __: str) -> Taken:
+    """Create as many nodes as have failed, then delete the failed ones.
+
+    In this order the failed nodes are evidence of a shortage when their replacements are placed.
+    """
+    failed = engine.world.nodes.failed
+    if not failed:
+        return Taken('replace failed nodes: there are none')
+    checks = engine.run(actions.CLUSTER_SCALE_OUT, {'count': len(failed)})
+    if checks[0].status == 'OK':
+        checks += engine.run(actions.CLUSTER_DEL_NODES, {'candidates': failed})
+    return Taken(f'replace {counted(len(failed), "failed node")}', checks)
+
+
+def _rebalance(engine: Engine, which: Any, _: str) -> Taken:
+    """Plan a rebalance, and take its steps until a check or the creation of a node fails."""
+    plan = engine.rebalance(which if isinstance(which, RebalanceOptions) else RebalanceOptions())
+    reason = plan.reason.removesuffix('.')
+    checks = [PlayedCheck(POLICY_REBALANCE.name, BEFORE, plan.status, plan.reason)]
+    for step in plan.steps:
+        checks += _created(engine, step)
+        if _succeeded(checks):
+            victims = [victim.id for victim in step.delete]
+            checks += engine.run(actions.CLUSTER_DEL_NODES, {'candidates': victims})
+        if not _succeeded(checks):
+            break
+    return Taken(f'rebalance: {reason[:1].lower()}{reason[1:]}', checks)
+
+
+def _created(engine: Engine, step: RebalanceStep) -> list[PlayedCheck]:
+    if step.scale_out:
+        return engine.run(actions.CLUSTER_SCALE_OUT, {'count': len(step.create)})
+    return [check for place in step.create for check in engine.create_at(place)]
+
+
+def _succeeded(checks: Sequence[PlayedCheck]) -> bool:
+    return all(check.status == 'OK' and not check.refused for check in checks)
+
+
+def _member_status(engine: Engine, wanted: MemberStatus, seed: str) -> Taken:
+    chosen = engine.world.pick(wanted.count, seed)
+    engine.world.pools.set_status(chosen, wanted.status)
+    members = counted(len(chosen), 'member')
+    return Taken(f'{members} in operating status {wanted.status}', changes_world=True)
+
+
+def _outage(kind: str, change: Callable[[ChangingCloud, str, bool], None], *, back: bool) -> _Take:
+    def taken(engine: Engine, name: str, _: str) -> Taken:
+        change(engine.world.cloud, name, back)
+        return Taken(f'{kind} {name} is {"back" if back else "lost"}', changes_world=True)
+
+    return taken
+
+
+def _exhaust(engine: Engine, name: str, _: str) -> Taken:
+    engine.world.cloud.exhaust(name)
+    return Taken(f'zone {name} is out of capacity', changes_world=True)
+
+
+def _cordon(engine: Engine, which: Cordoning, _: str) -> Taken:
+    engine.world.cordon(which)
+    end = f' for {counted(which.minutes, "minute")}'
+    reason = f' ({which.reason})' if which.reason else ''
+    verb = 'cordoned and evacuated' if which.evacuate else 'cordoned'
+    return Taken(f'{which.place} is {verb}{end}{reason}', changes_world=True)
+
+
+def _uncordon(engine: Engine, which: CordonedPlace, _: str) -> Taken:
+    engine.world.uncordon(which)
+    return Taken(f'{which.place} is open again', changes_world=True)
+
+
+def _properties(key: str, plural: str) -> _Take:
+    def taken(engine: Engine, values: Mapping[str, int], _: str) -> Taken:
+        engine.world.set_property(key, values)
+        listed = ', '.join(f'{name} {value}' for name, value in values.items())
+        return Taken(f'{plural}: {listed}', changes_world=True)
+
+    return taken
+
+
+_TAKEN: Mapping[str, _Take] = {
+    'scale_out': _scale(actions.CLUSTER_SCALE_OUT, 'out'),
+    'scale_in': _scale(actions.CLUSTER_SCALE_IN, 'in'),
+    'resize': _resize,
+    'delete_nodes': _delete_nodes,
+    'fail_nodes': _fail_nodes,
+    'replace_failed': _replace_failed,
+    'rebalance': _rebalance,
+    'protect': _protect,
+    'member_status': _member_status,
+    'lose_zone': _outage('zone', ChangingCloud.set_zone, back=False),
+    'exhaust': _exhaust,
+    'restore_zone': _outage('zone', ChangingCloud.set_zone, back=True),
+    'lose_region': _outage('region', ChangingCloud.set_region, back=False),
+    'restore_region': _outage('region', ChangingCloud.set_region, back=True),
+    'cordon': _cordon,
+    'uncordon': _uncordon,
+    'weights': _properties('weight', 'weights'),
+    'caps': _properties('cap', 'caps'),
+}

@@ -71,7 +71,7 @@ class Chart:
 
 def charts(history: History) -> list[Chart]:
     charts = list(_nodes_by_place(history))
-    if history.evenness.is_measured:
+    if history.worker.evenness.is_measured:
         charts += [_misplaced(history), _deviations(history)]
     if history.pools:
         charts.append(_load_balancers(history))
@@ -104,7 +104,7 @@ def _nodes_by_place(history: History) -> Iterator[Chart]:
 
 
 def _areas(places: Sequence[str], records: Sequence[StepRecord]) -> list[Series]:
-    counts = [{place.name: place.nodes for place in record.standings} for record in records]
+    counts = [record.nodes_by_place for record in records]
     return [
         Series(name, [sum(count.get(member, 0) for member in members) for count in counts], look)
         for look, (name, members) in zip(_looks('c'), _grouped(places).items(), strict=False)
@@ -112,12 +112,10 @@ def _areas(places: Sequence[str], records: Sequence[StepRecord]) -> list[Series]
 
 
 def _misplaced(history: History) -> Chart:
-    heading = 'Nodes off their ideal'
     lines = _lines(history, attrgetter('misplaced'))
-    ticks = ticks_over(0, max(max(line.values) for line in lines), _TICKS)
-    panel = Panel('misplaced', heading, _ranges(heading, lines), ticks, lines=lines)
+    panel = _panel('misplaced', 'Nodes off their ideal', lines=lines, small=False)
     about = 'How many nodes would have to be elsewhere for the ideal.'
-    return Chart(heading, about, [panel], _legend(lines) + _shading(history))
+    return Chart(panel.title, about, [panel], _legend(lines) + _shading(history))
 
 
 def _deviations(history: History) -> Chart:
@@ -152,11 +150,11 @@ def _load_balancers(history: History) -> Chart:
     panels = []
     for i, name in enumerate(history.pools[:_MOST_PANELS]):
         members = Series('members', [record.pools[i].members for record in records], 'l1')
-        panels.append(_small(f'pool-{i}', f'Members of {name}', lines=[members, healthy]))
+        panels.append(_panel(f'pool-{i}', f'Members of {name}', lines=[members, healthy]))
     updates = Series('updates', [record.updates for record in records], 'c1')
     grace = Series('seconds', [record.grace_period_s for record in records], 'c1')
-    panels.append(_small('updates', 'Updates per step', areas=[updates]))
-    panels.append(_small('grace', 'Grace period in seconds', areas=[grace]))
+    panels.append(_panel('updates', 'Updates per step', areas=[updates]))
+    panels.append(_panel('grace', 'Grace period in seconds', areas=[grace]))
     about = (
         'The members of each pool beside the healthy nodes, the updates sent to Octavia, and the '
         f'wait between the removal of members and the deletion of their nodes, with {WORKER}.'
@@ -165,13 +163,18 @@ def _load_balancers(history: History) -> Chart:
     return Chart('Load balancers', about, panels, legend)
 
 
-def _small(
-    panel_id: str, title: str, *, areas: Sequence[Series] = (), lines: Sequence[Series] = ()
+def _panel(
+    panel_id: str,
+    title: str,
+    *,
+    areas: Sequence[Series] = (),
+    lines: Sequence[Series] = (),
+    small: bool = True,
 ) -> Panel:
     series = [*areas, *lines]
-    ticks = ticks_over(0, max(max(values.values) for values in series), _FEW_TICKS)
-    described = _ranges(title, series)
-    return Panel(panel_id, title, described, ticks, areas, lines, small=True)
+    highest = max(max(values.values) for values in series)
+    ticks = ticks_over(0, highest, _FEW_TICKS if small else _TICKS)
+    return Panel(panel_id, title, _ranges(title, series), ticks, areas, lines, small=small)
 
 
 def _sides(history: History) -> Mapping[str, Sequence[StepRecord]]:
@@ -248,7 +251,7 @@ def _flag_legend(history: History) -> list[tuple[str, str]]:
 
 
 def _last(heading: str, record: StepRecord) -> str:
-    places = ', '.join(f'{place.name} {place.nodes}' for place in record.standings)
+    places = ', '.join(f'{name} {nodes}' for name, nodes in record.nodes_by_place.items())
     return f'{heading}. After the last step {record.size} nodes: {places}'
 
 

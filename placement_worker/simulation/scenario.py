@@ -120,9 +120,8 @@ class Step(Struct, frozen=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         given = [verb for verb in VERBS if getattr(self, verb) is not None]
         if len(given) != 1:
-            raise ValueError(
-                f'Expected one of {", ".join(VERBS)}, got {" and ".join(given) or "none"}'
-            )
+            names = ' and '.join(given) or 'none'
+            raise ValueError(f'Expected one of {", ".join(VERBS)}, got {names}')
         if (self.repeat is None) != (self.steps is None):
             raise ValueError('Expected `repeat` and `steps` together')
 
@@ -177,10 +176,7 @@ class Scenario(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def _length(steps: list[Step]) -> int:
-    return sum(
-        (step.repeat or 1) * (_length(step.steps) if step.steps else step.repeat is None)
-        for step in steps
-    )
+    return sum(step.repeat * _length(step.steps or []) if step.repeat else 1 for step in steps)
 
 
 def _unrolled(steps: list[Step]) -> Iterator[Step]:
@@ -218,17 +214,14 @@ def scenario_in(document: Document, name: str) -> Scenario:
     other = document_kinds.other_kind(document.data, document_kinds.SCENARIO)
     if other:
         raise InvalidScenario(f'{name} is not a scenario: it is {other}')
+    problem = 'is not a scenario'
     wrong = list(codec.errors_in(document.data, codec.strict(Scenario)))
+    if not wrong:
+        scenario = codec.decode(document.data, Scenario)
+        problem, wrong = 'names unknown places', list(_unknown_places(scenario))
     if wrong:
         invalid = document.invalid(wrong)
-        raise InvalidScenario(f'{name} is not a scenario: {invalid}; correct the file') from invalid
-    scenario = codec.decode(document.data, Scenario)
-    unknown = list(_unknown_places(scenario))
-    if unknown:
-        invalid = document.invalid(unknown)
-        raise InvalidScenario(
-            f'{name} names unknown places: {invalid}; correct the file'
-        ) from invalid
+        raise InvalidScenario(f'{name} {problem}: {invalid}; correct the file') from invalid
     return scenario
 
 

@@ -52,6 +52,11 @@ _DEFAULT_CIDR = {4: '10.0.0.0/8', 6: 'fd00::/64'}
 _RESERVED = 10  # the first addresses of a subnet: gateway, DHCP, load balancers
 
 
+class PoolState(Struct, frozen=True):
+    policy: str
+    members: int
+
+
 class World:
     """One cluster under one set of policies at a simulated time."""
 
@@ -158,8 +163,20 @@ class World:
     def probe_members(self) -> None:
         """Let the health monitors of the pools see the failed nodes."""
         if self.balances_load:
-            statuses = self.pools.probed(self.nodes.by_id, self.nodes.failed)
-            self.cloud.set_member_statuses(statuses)
+            self.cloud.set_member_statuses(self.pools.probed(self.nodes.by_id))
+
+    @property
+    def pool_states(self) -> list[PoolState]:
+        pools = [
+            (binding.name or binding.id, stored.pool_id)
+            for binding in self.policies
+            if (stored := StoredLoadBalancer.in_binding(binding))
+        ]
+        if not pools:
+            return []
+        faultless = self.cloud.inventory.changed(load_balancer=Settings())
+        octavia = faultless.octavia(self._described.region)
+        return [PoolState(name, len(octavia.members(pool_id))) for name, pool_id in pools]
 
     def set_property(self, key: str, values: Mapping[str, int]) -> None:
         self.policies = [
@@ -266,11 +283,6 @@ class _Subnet:
         return [self.released.popleft()] if self.released else []
 
 
-class PoolState(Struct, frozen=True):
-    policy: str
-    members: int
-
-
 class BalancedPools(Listener):
     """The load balancers of the cluster. Octavia changes them at once, and waits take no time.
 
@@ -290,35 +302,19 @@ class BalancedPools(Listener):
     def set_status(self, node_ids: Iterable[str], status: OperatingStatus) -> None:
         self._statuses |= dict.fromkeys(node_ids, status)
 
-    def probed(
-        self, nodes: Mapping[str, Node], failed: Iterable[str]
-    ) -> dict[str, OperatingStatus]:
+    def probed(self, nodes: Mapping[str, Node]) -> dict[str, OperatingStatus]:
         """Return what health monitors find, by address; members of failed nodes are in ERROR.
 
         A status ends with its node, because a later node may get the address.
         """
-        self._statuses = {
-            node_id: status for node_id, status in self._statuses.items() if node_id in nodes
-        }
+        self._statuses = {key: status for key, status in self._statuses.items() if key in nodes}
+        failed = (node.id for node in nodes.values() if node.status == _FAILED)
         statuses = self._statuses | dict.fromkeys(failed, _FAILED)
         return {
             address: status
             for node_id, status in statuses.items()
             for address in _addresses(nodes[node_id])
         }
-
-    def states(
-        self, policies: Sequence[Binding], cloud: Inventory, region: str | None
-    ) -> list[PoolState]:
-        pools = [
-            (binding.name or binding.id, stored.pool_id)
-            for binding in policies
-            if (stored := StoredLoadBalancer.in_binding(binding))
-        ]
-        if not pools:
-            return []
-        octavia = cloud.changed(load_balancer=Settings()).octavia(region)  # without faults
-        return [PoolState(name, len(octavia.members(pool_id))) for name, pool_id in pools]
 
     def _sleep(self, seconds: float) -> None:
         self._clock_s += seconds
@@ -357,15 +353,19 @@ class ChangingCloud(Clouds):
         lost = self._lost_regions | (self._ever_available - _available(self._whole))
         return sorted(lost | {f'{zone} (no capacity)' for zone in self._exhausted})
 
-    def set_capacity(self, name: str, has_room: bool) -> None:
-        self._exhausted = self._exhausted - {name} if has_room else self._exhausted | {name}
+    def exhaust(self, zone: str) -> None:
+        self._exhausted.add(zone)
 
     def has_room(self, region: str | None, zone: str | None) -> bool:
         """Return whether a zone has room for a new node; no zone stands for any zone."""
         return self._exhausted.isdisjoint({zone, f'{region}/{zone}'})
 
     def set_zone(self, name: str, available: bool) -> None:
-        """Set whether Nova reports `az1` of all regions, or `RegionOne/az1`, as available."""
+        """Set whether Nova reports `az1` of all regions, or `RegionOne/az1`, as available.
+
+        A zone that comes back has capacity again.
+        """
+        self._exhausted -= {name} if available else set()
         whole = self._whole
         regions = {
             key: Region(
@@ -374,18 +374,18 @@ class ChangingCloud(Clouds):
             for key, region in whole.described_regions.items()
         }
         zones = _with_zone(whole.zone_list, name, available)
-        self._show(whole.changed(zone_list=zones, region_map=regions))
+        self._change_to(whole.changed(zone_list=zones, region_map=regions))
 
     def set_region(self, name: str, known: bool) -> None:
         self._lost_regions = self._lost_regions - {name} if known else self._lost_regions | {name}
-        self._show(self._whole)
+        self._change_to(self._whole)
 
     def set_member_statuses(self, by_address: Mapping[str, OperatingStatus]) -> None:
         """Set what the health monitors of pools find; other members are ONLINE."""
         settings = structs.replace(self._whole.load_balancer, member_status=dict(by_address))
-        self._show(self._whole.changed(load_balancer=settings))
+        self._change_to(self._whole.changed(load_balancer=settings))
 
-    def _show(self, whole: Inventory) -> None:
+    def _change_to(self, whole: Inventory) -> None:
         self._whole = whole
         self._ever_available |= _available(whole)
         described = whole.described_regions
@@ -412,22 +412,20 @@ def _with_zone(zones: dict[str, bool], zone: str, available: bool) -> dict[str, 
 
 def without_evacuated(inventory: Inventory, cordons: Sequence[Cordon]) -> Inventory:
     """Return a cloud whose evacuated regions are unknown, and evacuated zones unavailable."""
-    cordons = [cordon for cordon in cordons if cordon.evacuate]
-    if not cordons:
+    evacuating = [cordon for cordon in cordons if cordon.evacuate]
+    if not evacuating:
         return inventory
     shared = inventory.zone_list
     opened = {
-        name: Region(_open(shared if region.zones is None else region.zones, name, cordons))
+        name: Region(_open(shared if region.zones is None else region.zones, name, evacuating))
         for name, region in inventory.described_regions.items()
-        if not any(cordon.covers(name, None) for cordon in cordons)
+        if not any(cordon.covers(name, None) for cordon in evacuating)
     }
-    zones = _open(shared, inventory.home_region, cordons)
+    zones = _open(shared, inventory.home_region, evacuating)
     return inventory.changed(zone_list=zones, region_map=opened)
 
 
-def _open(
-    zones: Mapping[str, bool], region: str | None, cordons: Sequence[Cordon]
-) -> dict[str, bool]:
+def _open(zones: Mapping[str, bool], region: str | None, cordons: list[Cordon]) -> dict[str, bool]:
     return {
         name: is_available and not any(cordon.covers(region, name) for cordon in cordons)
         for name, is_available in zones.items()

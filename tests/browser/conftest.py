@@ -51,7 +51,7 @@ def report_file(request, tmp_path_factory):
     """Return the report of each shipped scenario, compared with the greedy rule."""
     scenario = load_scenario(request.param)
     history = History(1000)
-    for step in played_steps(scenario, Registry.installed(), 1000, compared=True):
+    for step in played_steps(scenario, Registry.installed(), explained=1000, compared=True):
         history.add(step)
     file = tmp_path_factory.mktemp('report') / 'report.html'
     file.write_text(report.page(scenario, history))

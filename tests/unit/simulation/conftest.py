@@ -19,7 +19,7 @@ def played(scenario, registry, *, compared=True, explained=1000):
     """Play a scenario, or the shipped scenario of that name, and return its history."""
     scenario = load_scenario(scenario) if isinstance(scenario, str) else scenario
     history = History(explained)
-    for step in played_steps(scenario, registry, explained, compared=compared):
+    for step in played_steps(scenario, registry, explained=explained, compared=compared):
         history.add(step)
     return history
 
@@ -43,7 +43,7 @@ def run(load, registry):
     """Return a function that plays steps and returns the records after the start."""
 
     def records(steps, policies=None, explained=0, **more):
-        return list(play(load(steps, policies, **more), registry, explained))[1:]
+        return list(play(load(steps, policies, **more), registry, explained=explained))[1:]
 
     return records
 
@@ -90,10 +90,6 @@ def record(number, **more):
         **dict.fromkeys(('outages', 'cordons', 'pools'), ()),
     }
     return StepRecord(**{**fields, **more})
-
-
-def held(record):
-    return {place.name: place.nodes for place in record.standings}
 
 
 def ideals(record):

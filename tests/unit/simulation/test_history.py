@@ -62,7 +62,7 @@ def test_totals_include_every_step():
 
     none = dict.fromkeys(('errors', 'unexpected', 'refused', 'updates'), 0)
     sums = {'steps': 2, 'checks': 2, 'created': 4, 'deleted': 2, 'worst': 3.0, 'misplaced': 4.0}
-    assert msgspec.to_builtins(history.worker) == {**none, **sums}
+    assert {**none, **sums}.items() <= msgspec.to_builtins(history.worker).items()
     assert (history.worker.mean, history.other.errors, history.other.unexpected) == (2.0, 1, 1)
 
 

@@ -65,7 +65,7 @@ def test_play_of_a_policy_that_fails_names_step_type_and_package(load, policy, e
     scenario = load([{'fail_nodes': 1}, {'scale_out': 1}], [good])
 
     with pytest.raises(errors.WorkerFailed) as raised:
-        list(play(scenario, Registry([(f'{Good.name}-1.0', policy)]), 0))
+        list(play(scenario, Registry([(f'{Good.name}-1.0', policy)]), explained=0))
 
     assert str(raised.value) == f'{error} (in {Good.name}-1.0, a plugin of {__name__})'
 

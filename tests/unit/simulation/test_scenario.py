@@ -120,7 +120,7 @@ def test_load_of_no_single_scenario_says_what_there_is(name, message, tmp_path, 
 @pytest.mark.parametrize('name', shipped_scenarios())
 def test_shipped_scenarios_end_as_they_expect(name, registry):
     """Each step of the shipped scenarios ends as it expects."""
-    records = list(play(load_scenario(name), registry, 0))
+    records = list(play(load_scenario(name), registry, explained=0))
 
     assert all(record.as_expected for record in records)
 
@@ -137,4 +137,4 @@ def test_play_with_an_invalid_policy_is_refused_before_the_first_step(
 ):
     """An invalid spec or an unknown policy type is refused before the first step."""
     with pytest.raises(error, match=r'\$\.policies\[0\]\.spec'):
-        next(play(load([{'scale_out': 1}], [policy]), registry, 0))
+        next(play(load([{'scale_out': 1}], [policy]), registry, explained=0))

@@ -9,7 +9,7 @@ from placement_worker.policies.base import BEFORE, Policy, on
 from placement_worker.policies.registry import Registry
 from placement_worker.simulation.run import play
 from tests.factories import deletion_policy, redistributing, region_policy, zone_policy
-from tests.unit.simulation.conftest import REGIONS, held
+from tests.unit.simulation.conftest import REGIONS
 
 # Steps after which one of three zones is empty.
 UNEVEN = [{'lose_zone': 'a'}, {'scale_out': 6}, {'restore_zone': 'a'}]
@@ -20,7 +20,7 @@ def view(record):
     """Return the attributes of a record, its nodes by place, and the actions that it checked."""
     return {
         **{name: getattr(record, name) for name in record.__struct_fields__},
-        'held': held(record),
+        'held': record.nodes_by_place,
         'actions': [check.action for check in record.checks],
         'last': record.checks and (record.checks[-1].reason, record.checks[-1].refused),
     }
@@ -118,7 +118,7 @@ def test_play_with_a_refused_deletion_keeps_the_nodes(load, registry, steps, siz
     guarded = Registry([*registry.types.items(), ('test.guard-1.0', Guard)])
     guard = {'id': 'guard', 'spec': {'type': 'test.guard', 'version': '1.0'}}
 
-    *_, record = play(load(steps, [zone_policy('a', 'b', 'c'), guard]), guarded, 0)
+    *_, record = play(load(steps, [zone_policy('a', 'b', 'c'), guard]), guarded, explained=0)
 
     assert (record.size, record.failed) == size
     assert [check.status for check in record.checks] == statuses
@@ -143,7 +143,7 @@ def test_play_spares_protected_nodes_until_their_protection_ends(run):
     assert [record.protected for record in records] == [0, 2, 2, 0]
     assert records[1].what == '2 nodes are protected in a for 2 minutes (batch job)'
     assert records[1].changes_world
-    assert held(records[2]) == {'a': 2, 'b': 0, 'c': 0}
+    assert records[2].nodes_by_place == {'a': 2, 'b': 0, 'c': 0}
 
 
 def test_play_opens_a_place_before_its_cordon_ends(run):
@@ -157,8 +157,8 @@ def test_play_opens_a_place_before_its_cordon_ends(run):
         'zone a of region R1 is cordoned for 9 minutes',
         'zone a of region R1 is open again',
     ]
-    assert held(records[1])['a'] == 0
-    assert held(records[3])['a'] == 2
+    assert records[1].nodes_by_place['a'] == 0
+    assert records[3].nodes_by_place['a'] == 2
 
 
 def test_play_of_a_rebalance_without_a_plan_is_an_error(run):
@@ -185,7 +185,7 @@ def test_play_of_a_rebalance_within_regions_creates_nodes_by_profile(run):
 
     tried = [check.action for check in record.checks]
     assert tried == ['policy_rebalance', 'NODE_CREATE', 'NODE_CREATE', 'CLUSTER_DEL_NODES']
-    assert (record.status, set(held(record).values())) == ('OK', {2})
+    assert (record.status, set(record.nodes_by_place.values())) == ('OK', {2})
 
 
 def test_play_of_a_rebalance_keeps_the_pool_complete(run, balanced):
@@ -207,7 +207,7 @@ def test_play_replaces_a_failed_node_in_the_zone_with_room(run):
 
     refused = [sum(check.refused for check in record.checks) for record in records]
     assert refused == [0, 1, *[0] * 9]
-    assert held(records[-1]) == {'a': 0, 'b': 1}
+    assert records[-1].nodes_by_place == {'a': 0, 'b': 1}
 
 
 def test_play_beyond_the_largest_size_of_a_scenario_fails(run):

@@ -14,7 +14,7 @@ from placement_worker.simulation.world import (
     without_evacuated,
 )
 from tests.factories import NOW, deletion_policy, region_policy, spreading, zone_policy
-from tests.unit.simulation.conftest import held, ideals
+from tests.unit.simulation.conftest import ideals
 
 
 def cloud(raw):
@@ -29,7 +29,7 @@ def test_spec_with_values_of_other_types_is_read_as_a_check_reads_it(run):
 
     records = run([{'scale_out': 3}], cloud={'zones': {'1': True, '2': True}}, policies=[policy])
 
-    assert held(records[0]) == {'1': 1, '2': 2}
+    assert records[0].nodes_by_place == {'1': 1, '2': 2}
     assert ideals(records[0]) == {'1': 1.0, '2': 2.0}
 
 
@@ -52,7 +52,7 @@ def test_nodes_of_the_region_of_the_profile_stand_there_and_fail_there(run):
         cluster={'region': 'R1', 'nodes': [{'count': 2}, {'count': 4, 'region': 'R2'}]},
     )
 
-    assert [held(record) for record in records] == [{'R1': 2, 'R2': 4}, {'R1': 0, 'R2': 4}]
+    assert [record.nodes_by_place for record in records] == [{'R1': 2, 'R2': 4}, {'R1': 0, 'R2': 4}]
     assert [record.failed for record in records] == [2, 0]
 
 
@@ -68,8 +68,8 @@ def test_play_with_new_weights_and_caps_applies_them_to_later_steps(run):
         cloud={'regions': ['R1', 'R2']},
     )[-1]
 
-    assert held(weights) == {'a': 8, 'b': 2}
-    assert held(caps) == {'R1': 1, 'R2': 3}
+    assert weights.nodes_by_place == {'a': 8, 'b': 2}
+    assert caps.nodes_by_place == {'R1': 1, 'R2': 3}
     assert ideals(caps) == {'R1': 1.0, 'R2': 3.0}
 
 
@@ -77,7 +77,9 @@ def test_play_without_policies_creates_nodes_in_no_known_place(run):
     """Without policies nodes have no place and no ideal."""
     records = run([{'scale_out': 5}, {'scale_in': 2}, {'delete_nodes': 1}], [])
 
-    assert [held(record) for record in records] == [{'(no known place)': n} for n in (5, 3, 2)]
+    assert [record.nodes_by_place for record in records] == [
+        {'(no known place)': n} for n in (5, 3, 2)
+    ]
     assert ideals(records[-1]) == {'(no known place)': None}
     assert (records[-1].misplaced, records[-1].skew) == (0, 0)
 
@@ -131,8 +133,8 @@ def test_play_with_a_lost_place_creates_no_node_there(run, over_regions, lost, c
     records = run([lost, {'scale_out': 6}, restore, {'scale_out': 18}], **over_regions)
 
     assert [record.changes_world for record in records] == [True, False, True, False]
-    assert held(records[1]) == ideals(records[1]) == counts
-    assert held(records[3]) == {'R1/a': 6, 'R1/b': 6, 'R2/a': 12}
+    assert records[1].nodes_by_place == ideals(records[1]) == counts
+    assert records[3].nodes_by_place == {'R1/a': 6, 'R1/b': 6, 'R2/a': 12}
 
 
 def test_outages_name_places_that_were_available_before(over_regions):
@@ -165,13 +167,13 @@ def test_exhausted_zone_is_an_outage_until_it_is_restored(over_regions):
     """The outages name a zone without capacity, in one region or in all."""
     changing = ChangingCloud(cloud(over_regions['cloud']))
 
-    changing.set_capacity('a', has_room=False)
-    changing.set_capacity('R2/b', has_room=False)
+    changing.exhaust('a')
+    changing.exhaust('R2/b')
 
     assert changing.outages == ['R2/b (no capacity)', 'a (no capacity)']
     places = [('R1', 'a'), ('R2', 'b'), ('R1', 'b'), ('R1', None)]
     assert [changing.has_room(*place) for place in places] == [False, False, True, True]
-    changing.set_capacity('a', has_room=True)
+    changing.set_zone('a', available=True)
     assert changing.has_room(None, 'a')
 
 
@@ -228,7 +230,7 @@ def test_nodes_at_the_start_become_members_when_the_policy_is_attached(load, reg
     """The nodes of the scenario are members before the first step."""
     cluster = {'nodes': [{'count': 4, 'zone': 'a'}]}
 
-    start, _ = play(load([{'scale_in': 1}], cluster=cluster, **balanced), registry, 0)
+    start, _ = play(load([{'scale_in': 1}], cluster=cluster, **balanced), registry, explained=0)
 
     assert members(start) == [4]
     assert start.updates > 0
@@ -251,7 +253,7 @@ def test_policy_that_cannot_be_attached_is_refused_before_the_first_step(load, r
     balanced['cloud']['subnets'] = {}
 
     with pytest.raises(InvalidScenario, match=r'Policy lb cannot be attached: .*sub'):
-        next(play(load([{'scale_out': 1}], **balanced), registry, 0))
+        next(play(load([{'scale_out': 1}], **balanced), registry, explained=0))
 
 
 @pytest.mark.parametrize(('enabled', 'pools'), [(False, []), (True, [2])])
