@@ -171,7 +171,7 @@ class _JsonLines(ListFormatter):
 
 
 class _Display(LocalCommand, display.DisplayCommandBase):  # type: ignore[type-arg]  # cliff 4.11
-    def printed(
+    def titles_and_cells(
         self, names: Sequence[str], rows: Sequence[Sequence[Any]], args: Namespace
     ) -> tuple[list[str], list[list[Any]]]:
         """Return titles and cells in the format of the output, and refuse an unknown column."""
@@ -238,7 +238,7 @@ class Lister(_Display, lister.Lister):
             if self.nothing and parsed_args.formatter == 'table':
                 self.write(self.nothing)
             return 0
-        titles, rows = self.printed(column_names, data, parsed_args)
+        titles, rows = self.titles_and_cells(column_names, data, parsed_args)
         parsed_args.columns = parsed_args.columns if data else []
         with self.formatting(parsed_args):
             return super().produce_output(parsed_args, titles, rows)
@@ -270,11 +270,9 @@ class ShowOne(_Display, show.ShowOne):
         return list(fields), list(fields.values())
 
     @override
-    def produce_output(
-        self, parsed_args: Namespace, column_names: Sequence[str], data: Sequence[Any]
-    ) -> int:
+    def produce_output(self, parsed_args: Namespace, column_names: Sequence[str], data: Any) -> int:
         with self.formatting(parsed_args):
-            titles, (row,) = self.printed(column_names, [data], parsed_args)
+            titles, (row,) = self.titles_and_cells(column_names, [data], parsed_args)
             return super().produce_output(parsed_args, titles, row)
 
 

@@ -89,9 +89,8 @@ class Check(FilesCommand):
             name = documents.STANDARD_INPUT if path == '-' else path
             for index, (number, line) in enumerate(_lines(path)):
                 if not index and line.lstrip()[:1] not in b'{[':
-                    self.write_error(
-                        f'{name}: the first line is not a JSON object; for YAML, omit --lines'
-                    )
+                    problem = 'the first line is not a JSON object; for YAML, omit --lines'
+                    self.write_error(f'{name}: {problem}')
                 where = {'file': name, 'line': number}
                 status, reply = _check_line(caller, line, where, args.explain)
                 self.write(escaped(reply))

@@ -3,12 +3,11 @@
 They edit the cordon file that workers read.
 """
 
-import argparse
 import contextlib
 import datetime
 import functools
 import re
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -180,10 +179,8 @@ class CordonRemove(EditCommand):
                 removed.extend(_of_place(cordons, args))
                 if not removed:
                     place = Cordon(zone=args.zone, region=args.region, until=_now()).place
-                    others = listed(cordon.place for cordon in cordons) or 'none'
-                    raise ConfigurationError(
-                        f'Unknown cordon of {place}; cordoned places: {others}'
-                    )
+                    known = listed(cordon.place for cordon in cordons) or 'none'
+                    raise ConfigurationError(f'Unknown cordon of {place}; cordoned places: {known}')
             return [cordon for cordon in cordons if cordon not in removed]
 
         self.edit(args, remaining)
@@ -201,7 +198,7 @@ def _require_place(args: Namespace) -> None:
 
 def _text(text: str, most: int) -> str:
     if not 0 < len(text) <= most:
-        raise argparse.ArgumentTypeError(f'expected 1 to {most} characters, got {len(text)}')
+        raise ArgumentTypeError(f'expected 1 to {most} characters, got {len(text)}')
     return text
 
 
@@ -210,11 +207,11 @@ def _future_time(text: str) -> datetime.datetime:
         moment = datetime.datetime.fromisoformat(text)
         is_past = moment <= _now()
     except (ValueError, TypeError):  # TypeError: the time has no offset
-        raise argparse.ArgumentTypeError(
+        raise ArgumentTypeError(
             f'expected a time in ISO 8601 with its offset, e.g. 2026-12-01T06:00Z, got {text}'
         ) from None
     if is_past:
-        raise argparse.ArgumentTypeError(f'expected a time in the future, got {text}')
+        raise ArgumentTypeError(f'expected a time in the future, got {text}')
     return moment
 
 
@@ -223,9 +220,7 @@ def _time_after(text: str) -> datetime.datetime:
         with contextlib.suppress(OverflowError):
             passed = datetime.timedelta(**{UNITS[duration[2]]: int(duration[1])})
             return _now().replace(microsecond=0) + passed
-    raise argparse.ArgumentTypeError(
-        f'expected minutes, hours or days, e.g. 90m, 10h or 2d, got {text}'
-    )
+    raise ArgumentTypeError(f'expected minutes, hours or days, e.g. 90m, 10h or 2d, got {text}')
 
 
 def _now() -> datetime.datetime:

@@ -24,14 +24,7 @@ from placement_worker.decisions import cluster_history, node_history, replay
 from placement_worker.decisions.cluster_history import Check, LatestCluster, Summary
 from placement_worker.decisions.node_history import Event
 from placement_worker.decisions.records import Entry, InvalidLine, LogReader
-from placement_worker.formats.text import (
-    counted,
-    escaped,
-    escaped_lines,
-    listed,
-    noun_for,
-    shortened,
-)
+from placement_worker.formats.text import counted, escaped, escaped_lines, listed, shortened
 from placement_worker.policies.registry import Registry
 
 T = TypeVar('T')
@@ -169,11 +162,9 @@ class Replay(_LogCommand):
         if self.status == SOME_ERROR:
             self.write_error(f'No request {args.request} in the logs; {_NOT_FOUND}')
 
-    def _lines(
-        self, where: str, entry: Entry, differences: list[replay.Difference]
-    ) -> Iterator[str]:
+    def _lines(self, where: str, entry: Entry, changes: list[replay.Difference]) -> Iterator[str]:
         yield self.paint(f'{where}: {_subject(entry)}', 'bold')
-        for difference in differences:
+        for difference in changes:
             yield escaped(f'  {difference.at}')
             yield self.paint(f'    - {_short_value(difference.was)}', 'red')
             yield self.paint(f'    + {_short_value(difference.now)}', 'green')
@@ -213,13 +204,11 @@ class Why(_LogCommand):
             checks, of_cluster = cluster_history.decisions_about(logs, name)
             has_decisions = bool(checks or of_cluster)
             for check in checks:
-                yield from self.write_or_yield(
-                    args, [row_of(check.summary)], _check_lines(check, self.paint)
-                )
+                lines = _check_lines(check, self.paint)
+                yield from self.write_or_yield(args, [row_of(check.summary)], lines)
             if of_cluster and not checks:
-                yield from self.write_or_yield(
-                    args, map(row_of, of_cluster), _cluster_lines(of_cluster, logs)
-                )
+                lines = _cluster_lines(of_cluster, logs)
+                yield from self.write_or_yield(args, map(row_of, of_cluster), lines)
         self.end(failed=not has_decisions)
         if self.status == SOME_ERROR:
             self.write_error(
@@ -261,7 +250,7 @@ class Clusters(_LogCommand):
             self.write_error(_no_cluster(clusters, args))
         others = (cluster for cluster in clusters if not _is_chosen(cluster, args))
         if missed := [other for other in others if _is_chosen(other, args, or_unknown=True)]:
-            has = noun_for(len(missed), 'has', 'have')
+            has = 'has' if len(missed) == 1 else 'have'
             self.write_error(
                 f'{counted(len(missed), "cluster")} {has} nodes of unknown region or zone: '
                 f'{listed(map(_cluster_name, missed))}; compare with Nova'

@@ -8,7 +8,7 @@ import contextlib
 import datetime
 import uuid
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -179,9 +179,7 @@ def _node(node: Mapping[str, Any], profiles: Mapping[str, Any]) -> dict[str, Any
     }
 
 
-def _request_of_heat(
-    cloud: Any, names: Sequence[str], change: int, notes: list[str]
-) -> CheckRequest:
+def _request_of_heat(cloud: Any, names: list[str], change: int, notes: list[str]) -> CheckRequest:
     get = _getter(cloud.orchestration)
     stack, name = names
     owner, path = _stack(get, stack)

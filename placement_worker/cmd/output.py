@@ -40,9 +40,8 @@ class Paint:
 
     @classmethod
     def of(cls, stream: TextIO, environ: Mapping[str, str] = os.environ) -> 'Paint':
-        return cls(
-            stream.isatty() and not environ.get('NO_COLOR') and environ.get('TERM') != 'dumb'
-        )
+        is_refused = bool(environ.get('NO_COLOR')) or environ.get('TERM') == 'dumb'
+        return cls(stream.isatty() and not is_refused)
 
     def __call__(self, text: str, style: Style) -> str:
         text = escaped(text)
@@ -117,10 +116,8 @@ def _plan(reply: CheckReply) -> list[str]:
         if not isinstance(change, dict):
             continue
         lines.append(f'{verb}: {counted(change.get("count", "?"), "node")}')
-        plans = ((key, change.get(key)) for key in PLANS)
-        lines += [
-            f'{INDENT}{key}: {_counts(plan)}' for key, plan in plans if isinstance(plan, dict)
-        ]
+        plans = {key: change[key] for key in PLANS if isinstance(change.get(key), dict)}
+        lines += [f'{INDENT}{key}: {_counts(plan)}' for key, plan in plans.items()]
         if isinstance(change.get('candidates'), list):
             lines.append(f'{INDENT}candidates: {listed(change["candidates"], limit=MAX_NODES)}')
     if wait_s := drain_wait_s(data, reply.decisions):
@@ -165,9 +162,8 @@ def table(rows: Sequence[Mapping[str, Any]], hidden: Collection[str] = ()) -> st
 
     Columns of numbers are aligned right, and the items of a list take a line each.
     """
-    columns = [
-        key for key in dict.fromkeys(key for row in rows for key in row) if key not in hidden
-    ]
+    keys = dict.fromkeys(key for row in rows for key in row)
+    columns = [key for key in keys if key not in hidden]
     drawn = prettytable.PrettyTable([escaped(column.replace('_', ' ')) for column in columns])
     for title, column in zip(drawn.field_names, columns, strict=True):
         drawn.align[title] = 'r' if all(details.is_number(row.get(column)) for row in rows) else 'l'

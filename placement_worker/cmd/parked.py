@@ -49,8 +49,7 @@ class ParkedCommand(LocalCommand):
     @contextlib.contextmanager
     def parked(self, args: Namespace) -> Iterator[tuple[Any, Iterator[Any]]]:
         targets.require_broker(args, str(self.cmd_name))
-        broker = (args.transport, args.config_file)
-        with targets.messaging().parked(*broker, MAX_PARKED) as opened:
+        with targets.messaging().parked(args, MAX_PARKED) as opened:
             yield opened
 
 

@@ -250,9 +250,8 @@ def _summary(changes: Changes, paint: Paint) -> str:
         return paint('Policies change nothing: ', 'bold') + escaped(_reasons(changes))
     counts = [f'{counted(changes.created, "node")} to create'] * bool(changes.created)
     counts += [f'{counted(changes.deleted, "node")} to delete'] * bool(changes.deleted)
-    counts += [
-        _updates(pool.details['updates']) for pool in changes.pools if pool.details.get('updates')
-    ]
+    updates = (pool.details.get('updates') for pool in changes.pools)
+    counts += map(_updates, filter(None, updates))
     counts = counts or [f'the data of {counted(len(changes.patched), "node")} to change']
     summary = ', '.join(counts)
     moved = changes.created + changes.deleted

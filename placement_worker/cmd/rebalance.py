@@ -77,14 +77,12 @@ class Rebalance(FilesCommand):
             data = self.read_of(data)
         request = request_of(_with_options(data, args), RebalanceRequest)
         reply = caller.policy_rebalance(request)
-        self.write_result(args.format, reply, _rebalance_lines(reply, request, self.paint))
+        self.write_result(args.format, reply, _plan_lines(reply, request, self.paint))
         self.note_shipped_cloud(args, document)
         return OK if reply.status == 'OK' else SOME_ERROR
 
 
-def _rebalance_lines(
-    reply: RebalanceReply, request: RebalanceRequest, paint: Paint
-) -> Iterator[str]:
+def _plan_lines(reply: RebalanceReply, request: RebalanceRequest, paint: Paint) -> Iterator[str]:
     title = f'Rebalance of {output.cluster_words(request.cluster)}: '
     yield from output.warnings(reply.warnings, paint)
     yield escaped(title) + output.styled_status(reply.status, paint)

@@ -2,6 +2,7 @@
 
 import contextlib
 import time
+from argparse import Namespace
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -20,7 +21,7 @@ from placement_worker.client.transport import (
 from placement_worker.config import options, validation
 from placement_worker.contract.model import Capabilities
 from placement_worker.contract.rpc import PARKING_SUFFIX
-from placement_worker.late_ack import parking
+from placement_worker.late_ack.parking import ParkedRequest, parked_requests
 from placement_worker.messaging import topology
 
 CONNECT_S = 5
@@ -30,11 +31,9 @@ PAUSE_S = 0.1
 REPLY_QUEUE_TTL_S = 60
 
 
-def client(
-    url: str | None, config_file: str | None, timeout_s: float | None, server: str | None = None
-) -> PolicyClient:
-    conf = configured(config_file)
-    target = transport_url(conf, url, rabbit_transient_queues_ttl=REPLY_QUEUE_TTL_S)
+def client(args: Namespace, timeout_s: float | None) -> PolicyClient:
+    conf = configured(args.config_file)
+    target = transport_url(conf, args.transport, rabbit_transient_queues_ttl=REPLY_QUEUE_TTL_S)
     # A call waits for a broker that is away until its timeout. A person should learn at once that
     # no host responds, for example because the URL is wrong.
     open_connection(conf, load_transport_url(conf, str(target)), left_s=CONNECT_S).release()
@@ -43,16 +42,14 @@ def client(
         conf=conf,
         topic=conf.worker.topic,
         slow_topic=conf.worker.slow_topic,
-        server=server,
+        server=args.server,
         exchange=control_exchange(conf),
         timeout_s=timeout_s or TIMEOUT_S,
         slow_timeout_s=timeout_s or SLOW_TIMEOUT_S,
     )
 
 
-def workers(
-    url: str | None, config_file: str | None, timeout_s: float
-) -> tuple[list[Capabilities], int]:
+def workers(args: Namespace, timeout_s: float) -> tuple[list[Capabilities], int]:
     """Return the processes that replied, and the number of those that did not.
 
     RabbitMQ gives requests to the consumers of a queue in turn and skips those whose threads are
@@ -60,8 +57,8 @@ def workers(
 
     :raises PlacementWorkerError: no process replied.
     """
-    with contextlib.closing(client(url, config_file, timeout_s)) as caller:
-        count = _consumer_count(cfg.CONF, url)
+    with contextlib.closing(client(args, timeout_s)) as caller:
+        count = _consumer_count(cfg.CONF, args.transport)
 
         def reply(_: int) -> Capabilities | errors.PlacementWorkerError:
             try:
@@ -96,17 +93,15 @@ def _consumer_count(conf: cfg.ConfigOpts, url: str | None) -> int:
 
 
 @contextlib.contextmanager
-def parked(
-    url: str | None, config_file: str | None, limit: int
-) -> Iterator[tuple[Connection, Iterator[parking.ParkedRequest]]]:
+def parked(args: Namespace, limit: int) -> Iterator[tuple[Connection, Iterator[ParkedRequest]]]:
     """Yield a connection and the parked requests; those that are not acknowledged stay parked."""
-    conf = configured(config_file)
-    target = load_transport_url(conf, url)
+    conf = configured(args.config_file)
+    target = load_transport_url(conf, args.transport)
     queue = conf.worker.topic + PARKING_SUFFIX
     with open_connection(conf, target) as connection:
         try:
             with topology.needed(queue='read', exchange='write'):
-                yield connection, parking.parked_requests(connection, queue, limit)
+                yield connection, parked_requests(connection, queue, limit)
         except NotFound as exc:
             raise errors.NoWorkerAnswered(
                 f'Queue {queue} does not exist, so no request is parked: no worker has started on '

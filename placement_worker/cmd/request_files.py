@@ -98,9 +98,8 @@ class FilesCommand(LocalCommand):
             if lasting:
                 error = document.invalid(lasting)
                 self.write_failure(exc, error, file_errors.headline(error, document))
-                return self.write_error(
-                    f'{source.name}: the lines after the first 64 KiB were not read'
-                )
+                unread = 'the lines after the first 64 KiB were not read'
+                return self.write_error(f'{source.name}: {unread}')
             if any(error.path[:1] in {('policies',), ('policy',)} for error in wrong):
                 break  # the specs cannot be decoded
         return OK

@@ -115,6 +115,6 @@ def open_caller(args: Namespace) -> Iterator[Caller]:
         raise errors.ConfigurationError(
             '--cordon-file is for an embedded cloud; running workers use [placement] cordon_file'
         )
-    client = messaging().client(args.transport, args.config_file, args.timeout, args.server)
+    client = messaging().client(args, args.timeout)
     with contextlib.closing(client):
         yield client

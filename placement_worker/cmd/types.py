@@ -20,7 +20,7 @@ from placement_worker.cmd.base import DATA, OK, SOME_ERROR, Lister, LocalCommand
 from placement_worker.cmd.request_files import FilesCommand
 from placement_worker.contract import codec, document_kinds
 from placement_worker.contract.caller import Caller
-from placement_worker.contract.model import PolicyType, Spec
+from placement_worker.contract.model import Capabilities, PolicyType, Spec
 from placement_worker.formats.documents import Document
 from placement_worker.formats.text import MAX_CHARACTERS, did_you_mean
 from placement_worker.policies import registry
@@ -184,9 +184,7 @@ class Ping(ShowOne):
         return {
             'host': worker.host,
             'hostname': worker.hostname,
-            'pid': worker.pid,
-            'version': worker.version,
-            'started_at': worker.started_at.isoformat(timespec='seconds'),
+            **_process_row(worker),
             'elapsed_ms': elapsed_ms,
         }
 
@@ -212,8 +210,7 @@ class WorkerList(Lister):
     def rows(self, args: Namespace) -> Iterator[Mapping[str, Any]]:
         targets.require_broker(args, 'worker list')
         timeout_s = args.timeout or _LIST_S
-        remote = targets.messaging()
-        workers, missing = remote.workers(args.transport, args.config_file, timeout_s)
+        workers, missing = targets.messaging().workers(args, timeout_s)
         if missing:
             self.status = SOME_ERROR
             self.write_error(
@@ -221,17 +218,17 @@ class WorkerList(Lister):
                 f'{timeout_s:g} s: all their threads are busy, or they hang'
             )
         for worker in workers:
-            row: dict[str, Any] = {
-                'host': worker.host,
-                'pid': worker.pid,
-                'version': worker.version,
-                'started_at': worker.started_at.isoformat(timespec='seconds'),
-                'types': len(worker.policy_types),
-            }
+            types, row = worker.policy_types, {'host': worker.host, **_process_row(worker)}
             if self.is_long(args):
-                row |= {'hostname': worker.hostname, 'contract': worker.contract}
-                row['types'] = worker.policy_types
+                row |= {'types': types, 'hostname': worker.hostname, 'contract': worker.contract}
+            else:
+                row['types'] = len(types)
             yield row
+
+
+def _process_row(worker: Capabilities) -> dict[str, Any]:
+    started_at = worker.started_at.isoformat(timespec='seconds')
+    return {'pid': worker.pid, 'version': worker.version, 'started_at': started_at}
 
 
 def message_names() -> list[str]:

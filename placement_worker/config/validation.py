@@ -192,9 +192,6 @@ def describe_error(exc: Exception) -> str:
 
 
 def sources(conf: cfg.ConfigOpts) -> str:
-    files = ', '.join(conf.config_file)
-    return (
-        f'read: {files}'
-        if files
-        else 'no configuration file was read; --config-file FILE names one'
-    )
+    if files := ', '.join(conf.config_file):
+        return f'read: {files}'
+    return 'no configuration file was read; --config-file FILE names one'

@@ -159,9 +159,8 @@ def parse(source: Source) -> list[Document]:
     decoded = _from_json(source)
     if decoded is not None:
         return [Document(decoded[0], source, 1)]
-    documents = [
-        Document(data, source, number) for number, data in enumerate(_from_yaml(source), start=1)
-    ]
+    numbered = enumerate(_from_yaml(source), start=1)
+    documents = [Document(data, source, number) for number, data in numbered]
     if not documents:
         raise Malformed(f'{source.name} is empty')
     return documents

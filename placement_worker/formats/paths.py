@@ -12,9 +12,8 @@ _AT_END = re.compile(r' - at `(?P<path>\$[^`]*)`')
 
 def path_text(path: Path) -> str:
     """Return a path in words of msgspec's errors."""
-    return '$' + ''.join(
-        f'[{step}]' if isinstance(step, int) else f'.{shortened(step)}' for step in path
-    )
+    steps = (f'[{step}]' if isinstance(step, int) else f'.{shortened(step)}' for step in path)
+    return '$' + ''.join(steps)
 
 
 def named_in(message: str) -> Path | None:

@@ -62,9 +62,7 @@ class Loader(_BASE):  # type: ignore[misc]  # which of the two it is depends on 
     """
 
     yaml_implicit_resolvers = {
-        first: [
-            (tag, pattern) for tag, pattern in resolvers if tag != 'tag:yaml.org,2002:timestamp'
-        ]
+        first: [(tag, regex) for tag, regex in resolvers if tag != 'tag:yaml.org,2002:timestamp']
         for first, resolvers in _BASE.yaml_implicit_resolvers.items()
     }
 

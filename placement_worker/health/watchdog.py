@@ -125,7 +125,9 @@ def liveness_failures(
     """Return the reasons why a worker is not alive; one that stops need not poll."""
     failures = []
     for process in processes:
-        poll_limit_s = _poll_limit_s(process, thresholds)
+        poll_limit_s = thresholds.poll_age_s
+        if process.disconnected_s is not None:
+            poll_limit_s = thresholds.reconnect_age_s or math.inf
         if not stopping and process.poll_age_s > poll_limit_s:
             failures.append(
                 f'{_name(process)} last polled {process.poll_age_s:.1f} s ago '
@@ -137,12 +139,6 @@ def liveness_failures(
                 f'(limit {thresholds.request_age_s:g} s)'
             )
     return failures
-
-
-def _poll_limit_s(process: ProcessState, thresholds: Thresholds) -> float:
-    if process.disconnected_s is None:
-        return thresholds.poll_age_s
-    return thresholds.reconnect_age_s or math.inf
 
 
 def readiness_failures(
@@ -327,9 +323,8 @@ class Watchdog:
             LOG.warning('The worker is not ready: %s', '; '.join(missing))
             self._systemd.notify(f'STATUS=Not ready: {missing[0]}')
         elif not missing and not self._has_served:
-            LOG.info(
-                '%s', 'The process serves' if processes == 1 else f'All {processes} processes serve'
-            )
+            which = 'The process serves' if processes == 1 else f'All {processes} processes serve'
+            LOG.info('%s', which)
             self._systemd.notify('READY=1')
             self._has_served = True
         elif not missing and not self._was_ready:

@@ -1,5 +1,6 @@
 """The target of a command."""
 
+from argparse import Namespace
 from contextlib import nullcontext
 from pathlib import Path
 from unittest.mock import Mock
@@ -73,8 +74,9 @@ def test_client_has_a_short_lived_reply_queue_unless_the_url_says_otherwise(url,
     """Commands that run every few seconds leave few queues behind, and the URL stays as it is."""
     monkeypatch.setattr(remote, 'PolicyClient', lambda url, **_: url)
     monkeypatch.setattr(remote, 'open_connection', lambda *_, **__: Mock())
+    args = Namespace(transport=url, config_file=None, server=None)
 
-    found = TransportURL.parse(cfg.CONF, remote.client(url, None, None))
+    found = TransportURL.parse(cfg.CONF, remote.client(args, None))
 
     asked = TransportURL.parse(cfg.CONF, url)
     assert found.query['rabbit_transient_queues_ttl'] == ttl
@@ -100,6 +102,7 @@ def test_parked_without_permission_or_queue_names_the_remedy(monkeypatch, cause,
     """A user without the read permission, or on a broker without the queue, gets one error."""
     monkeypatch.setattr(remote, 'open_connection', lambda *_: nullcontext())
     monkeypatch.setattr(remote, 'load_transport_url', lambda *_: None)
+    args = Namespace(transport='rabbit://u:p@h/', config_file=None)
 
-    with pytest.raises(kind, match=text), remote.parked('rabbit://u:p@h/', None, 1):
+    with pytest.raises(kind, match=text), remote.parked(args, 1):
         raise cause
