@@ -12,13 +12,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from placement_worker import errors
 from placement_worker.contract import codec, document_kinds
 from placement_worker.contract.action_data import PlacesInData
-from placement_worker.contract.codec import SchemaError, WrongValue
 from placement_worker.contract.model import Spec
 from placement_worker.cordons.cordon_file import InvalidCordonFile
 from placement_worker.decisions import masking
 from placement_worker.formats import documents, paths
 from placement_worker.formats.documents import Document, DocumentError, Invalid, Position, Problem
-from placement_worker.formats.paths import Path
+from placement_worker.formats.paths import Path, SchemaError, WrongValue
 from placement_worker.formats.text import counted, escaped
 from placement_worker.policies.registry import Registry, normalized, schema_of
 

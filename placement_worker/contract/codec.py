@@ -11,21 +11,10 @@ import functools
 import re
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import dropwhile
 from types import GenericAlias, UnionType, new_class
-from typing import (
-    Annotated,
-    Any,
-    ClassVar,
-    Literal,
-    NamedTuple,
-    TypeVar,
-    Union,
-    get_args,
-    get_origin,
-)
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin
 
 import msgspec
 from msgspec import Struct, structs
@@ -33,7 +22,7 @@ from msgspec import Struct, structs
 from placement_worker import errors
 from placement_worker.contract.model import ForeignExcerpt, Node
 from placement_worker.formats import paths
-from placement_worker.formats.paths import Path
+from placement_worker.formats.paths import Path, SchemaError, UnknownKey, WrongValue
 from placement_worker.formats.text import did_you_mean, listed, noun_for, shortened
 
 S = TypeVar('S', bound=Struct)
@@ -63,39 +52,6 @@ _SOME = 200  # items of an array or a map that are converted at once
 _decoders: dict[Any, msgspec.json.Decoder[Any]] = {}
 _strict_types: dict[Any, Any] = {}
 _constructing = threading.Lock()
-
-
-class SchemaError(NamedTuple):
-    """An error with the path of the value; `of_key` if the last key of the path is wrong."""
-
-    path: Path
-    text: str
-    of_key: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class UnknownKey:
-    """A key that the contract does not list; its text is made on demand: there may be a million."""
-
-    path: Path
-    name: str
-    known: Collection[str]
-    of_key: ClassVar[bool] = True
-
-    def __str__(self) -> str:
-        return f'`{paths.path_text(self.path[:-1])}.{self.name}`{self._hint}'
-
-    @property
-    def text(self) -> str:
-        hint = self._hint or f', expected one of {listed(self.known, "`{}`".format)}'
-        return f'Unknown key `{self.name}`{hint} - at `{paths.path_text(self.path[:-1])}`'
-
-    @property
-    def _hint(self) -> str:
-        return did_you_mean(self.name, self.known)
-
-
-WrongValue = SchemaError | UnknownKey
 
 
 def decoder(kind: type[T]) -> msgspec.json.Decoder[T]:

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from placement_worker import errors
 from placement_worker.contract import codec
-from placement_worker.contract.codec import UnknownKey, WrongValue
 from placement_worker.contract.model import BindRequest, CheckRequest, RebalanceRequest, Spec
+from placement_worker.formats.paths import UnknownKey, WrongValue
 from placement_worker.formats.text import listed
 
 SCENARIO = 'Scenario'

@@ -13,13 +13,13 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import msgspec
 import yaml
 
 from placement_worker.formats import yaml_loader
-from placement_worker.formats.paths import Path
+from placement_worker.formats.paths import Path, WrongValue
 from placement_worker.formats.text import counted
 
 STANDARD_INPUT = '<stdin>'
@@ -49,19 +49,6 @@ class Problem(NamedTuple):
     text: str
     position: Position | None  # None if the error concerns the whole file
     of_key: bool = False  # a key is wrong; often it is the misspelled one of a missing key
-
-
-class Finding(Protocol):
-    """An error of the content of a document, e.g. `codec.SchemaError`."""
-
-    @property
-    def path(self) -> Path: ...
-
-    @property
-    def text(self) -> str: ...
-
-    @property
-    def of_key(self) -> bool: ...
 
 
 class DocumentError(Exception):
@@ -101,9 +88,9 @@ class Document:
     source: Source
     number: int  # 1 for the first document of its file; empty ones do not count
 
-    def invalid(self, findings: Iterable[Finding]) -> Invalid:
+    def invalid(self, wrong: Iterable[WrongValue]) -> Invalid:
         """Return the error about values of this document; there is at least one."""
-        remaining, root = iter(findings), self._root()
+        remaining, root = iter(wrong), self._root()
         problems = [
             Problem(error.text, _in_yaml(root, error.path, error.of_key), error.of_key)
             for error in itertools.islice(remaining, MAX_PROBLEMS)

@@ -27,11 +27,11 @@ from msgspec import Meta, Struct, field
 from placement_worker.cloud.embedded.inventory import Inventory, Region
 from placement_worker.cloud.embedded.octavia_simulator import OperatingStatus
 from placement_worker.contract import codec, document_kinds
-from placement_worker.contract.codec import SchemaError
 from placement_worker.contract.model import Binding, RebalanceOptions
 from placement_worker.errors import PlacementWorkerError
 from placement_worker.formats import documents, paths
 from placement_worker.formats.documents import Document
+from placement_worker.formats.paths import SchemaError
 from placement_worker.planning.places import CordonedPlace
 from placement_worker.policies.place_names import similar_name, unknown_names
 from placement_worker.policies.placement_properties import MAX_NUMBER

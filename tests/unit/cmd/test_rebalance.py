@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from placement_worker.cmd.output import Paint
-from placement_worker.cmd.rebalance import _rebalance_lines
+from placement_worker.cmd.rebalance import _plan_lines
 from placement_worker.contract.model import RebalanceReply, RebalanceRequest
 from tests.factories import nodes, request, zone_policy
 
@@ -86,7 +86,7 @@ REPLY = {
 def shown(**more):
     reply = msgspec.convert({**REPLY, **more}, RebalanceReply)
     planned = msgspec.convert(asked(), RebalanceRequest)
-    return '\n'.join(_rebalance_lines(reply, planned, Paint(on=False))).splitlines()
+    return '\n'.join(_plan_lines(reply, planned, Paint(on=False))).splitlines()
 
 
 def test_table_shows_the_imbalance_and_each_move():

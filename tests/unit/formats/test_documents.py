@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement_worker.contract.codec import SchemaError
 from placement_worker.formats import documents
 from placement_worker.formats.documents import Document, Source
+from placement_worker.formats.paths import SchemaError
 from tests.unit.subprocesses import run_python
 
 
