@@ -1,6 +1,7 @@
 """The world of a simulation: its cluster, its cloud, its load balancers and its cordons."""
 
 import pytest
+from msgspec import structs
 
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.contract.model import Address, Node, ServerDetails
@@ -300,7 +301,7 @@ def test_probed_status_ends_with_its_node():
     first, second = (Node(node_id, details=at) for node_id in ('n1', 'n2'))
     pools.set_status(['n1'], 'OFFLINE')
 
-    assert pools.probed({'n1': first}, []) == {'10.0.0.9': 'OFFLINE'}
-    assert pools.probed({'n1': first}, ['n1']) == {'10.0.0.9': 'ERROR'}
-    assert pools.probed({'n2': second}, []) == {}
-    assert pools.probed({'n1': first}, []) == {}
+    assert pools.probed({'n1': first}) == {'10.0.0.9': 'OFFLINE'}
+    assert pools.probed({'n1': structs.replace(first, status='ERROR')}) == {'10.0.0.9': 'ERROR'}
+    assert pools.probed({'n2': second}) == {}
+    assert pools.probed({'n1': first}) == {}
