@@ -108,10 +108,8 @@ def _plan_lines(reply: RebalanceReply, request: RebalanceRequest, paint: Paint) 
 def _changes(before: RebalanceImbalance, after: RebalanceImbalance) -> Iterator[str]:
     if before.misplaced:
         yield f'misplaced nodes: {before.misplaced} -> {after.misplaced}'
-    for name, was, now in (
-        ('regions', before.regions, after.regions),
-        ('zones', before.zones, after.zones),
-    ):
+    for name in ('regions', 'zones'):
+        was, now = getattr(before, name), getattr(after, name)
         if was is not None and now is not None:
             yield f'deviation of the {name}: {was:.4g} -> {now:.4g}'
 

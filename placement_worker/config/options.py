@@ -347,9 +347,6 @@ def _effective_options() -> list[Any]:
 def _service_auth_sample() -> list[Any]:
     from keystoneauth1 import loading  # noqa: PLC0415
 
-    plugin = [
-        option
-        for option in loading.get_auth_plugin_conf_options('password')
-        if option.dest not in _NOT_IN_SAMPLE
-    ]
+    available = loading.get_auth_plugin_conf_options('password')
+    plugin = [option for option in available if option.dest not in _NOT_IN_SAMPLE]
     return [*loading.get_auth_common_conf_options(), *plugin, *_effective_options()]

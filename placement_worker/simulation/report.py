@@ -49,18 +49,9 @@ class CannotPlot(PlacementWorkerError):
 
 
 def page(scenario: Scenario, history: History) -> str:
-    pages = _environment()
-    pages.filters.update(
-        number=_number,
-        mean='{:,.2f}'.format,
-        cell=_cell,
-        columns=lambda rows: list(dict.fromkeys(column for row in rows for column in row)),
-        label=lambda key: key.replace('_', ' ').capitalize().replace('Api ', 'API '),
-        is_number=details.is_number,
-    )
-    pages.tests['shown'] = details.is_shown_detail
     steps = history.steps
-    return pages.get_template('report.html.j2').render(
+    template = _environment().get_template('report.html.j2')
+    return template.render(
         draw=lambda panel: svg_of(panel, history, _PATH_WIDTH),
         scenario=scenario,
         history=history,
@@ -254,7 +245,16 @@ def _environment() -> jinja2.Environment:
         loader=jinja2.PackageLoader('placement_worker.simulation', 'page'), autoescape=True,
         trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined,
     )  # fmt: skip
-    made.filters['short'] = _short
+    made.filters.update(
+        number=_number,
+        short=_short,
+        mean='{:,.2f}'.format,
+        cell=_cell,
+        columns=lambda rows: list(dict.fromkeys(column for row in rows for column in row)),
+        label=lambda key: key.replace('_', ' ').capitalize().replace('Api ', 'API '),
+        is_number=details.is_number,
+    )
+    made.tests['shown'] = details.is_shown_detail
     return made
 
 

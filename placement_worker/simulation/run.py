@@ -34,13 +34,7 @@ from placement_worker.simulation.scenario import (
     SomeNodes,
     Step,
 )
-from placement_worker.simulation.world import (
-    TICK,
-    ChangingCloud,
-    PoolState,
-    World,
-    without_evacuated,
-)
+from placement_worker.simulation.world import ChangingCloud, PoolState, World, without_evacuated
 
 
 class Taken(Struct, frozen=True):
@@ -121,8 +115,7 @@ def play(scenario: Scenario, registry: Registry, *, explained: int) -> Iterator[
     world = engine.world
     yield _record(world, 0, Taken('start'))
     for number, step in enumerate(scenario.unrolled(), start=1):
-        world.now += TICK
-        world.pools.updates = 0
+        world.begin_step()
         engine.explain = 'full' if number <= explained else 'none'
         with _failures_named(f'Step {number} ({step.verb})'):
             value, seed = getattr(step, step.verb), f'{scenario.seed}/{number}'

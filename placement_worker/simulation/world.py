@@ -87,6 +87,10 @@ class World:
             data=self._cluster_data,
         )
 
+    def begin_step(self) -> None:
+        self.now += TICK
+        self.pools.updates = 0
+
     def store(self, cluster: ClusterPatch | None, nodes: Mapping[str, NodePatch]) -> None:
         if cluster:
             self._cluster_data = cluster.data
