@@ -19,8 +19,14 @@ __all__ = ['pytest_runtest_makereport']
 threading_backend.choose()
 
 # No example is timed, nor its generation: on a busy machine any may take longer than a fixed limit.
+# All examples may share a fixture. A test must not name health checks of its own: these would count
+# again, and failed on a slow machine.
 untimed = hypothesis.settings(
-    deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+    deadline=None,
+    suppress_health_check=[
+        hypothesis.HealthCheck.too_slow,
+        hypothesis.HealthCheck.function_scoped_fixture,
+    ],
 )
 hypothesis.settings.register_profile('untimed', untimed)
 # --hypothesis-profile few: for another run, with other libraries or another Python. Tests that need

@@ -4,7 +4,7 @@ import json
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placement_worker import errors
@@ -87,10 +87,7 @@ MAPS = st.dictionaries(
     | st.dictionaries(st.sampled_from(['adjustment_type', 'number', 'count', 'strict']), ANYTHING),
     held=st.dictionaries(st.sampled_from(['placement', 'x']), ANYTHING),
 )
-@settings(
-    max_examples=4 * settings.default.max_examples,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@settings(max_examples=4 * settings.default.max_examples)
 def test_policy_check_with_any_free_form_maps_is_decided(endpoints, action, data, inputs, held):
     """Any values in free-form maps lead to a decision, or to the refusal of a placement."""
     members = [node(1, 'a', 'R1'), node(2, data=held), node(3, 'b')]

@@ -5,7 +5,7 @@ import logging
 import msgspec
 import pytest
 import requests
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placement_worker.cloud.openstack import error_translation
@@ -71,7 +71,7 @@ SHAPES = st.recursive(
 STATUS = st.sampled_from([200, 201, 300, 400, 401, 404, 409, 500])
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60)
 @given(
     st.sampled_from([TOKENS, ZONES]),
     STATUS,
