@@ -341,9 +341,7 @@ def test_why_of_a_cluster_without_actions_names_no_command(run, recorded):
 
 
 @pytest.mark.parametrize(('name', 'found'), [('act-2', ['act-2']), ('web', ['act-1', 'act-2'])])
-def test_why_of_an_action_or_a_cluster_as_jsonl_prints_one_line_per_decision(
-    run, actions, name, found
-):
+def test_why_of_an_action_or_a_cluster_as_jsonl_prints_decisions_by_line(run, actions, name, found):
     """A program gets each decision with the details of its policies."""
     _, out, _ = run('why', name, '--log', 'log', '-f', 'jsonl', log=actions)
 

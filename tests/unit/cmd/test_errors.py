@@ -185,9 +185,7 @@ WHAT_TO_DO = [
 
 
 @pytest.mark.parametrize(('typed', 'message'), list(rows()))
-def test_command_with_an_error_prints_its_cause_and_what_to_do(
-    program, monkeypatch, typed, message
-):
+def test_command_with_an_error_prints_its_cause_and_a_remedy(program, monkeypatch, typed, message):
     """An error is a line that no text of a user can break, and then positions and snippets.
 
     Only the exact name runs a command, so that no abbreviation changes or deletes anything.

@@ -105,9 +105,7 @@ CLUSTER_SCALE_OUT of cluster web, BEFORE: ERROR
     ],
     ids=['growth', 'shrinkage', 'failure'],
 )
-def test_plan_shows_the_nodes_of_each_zone_and_the_victims_or_the_failure(
-    plan, asked, status, text
-):
+def test_plan_shows_the_nodes_of_each_zone_and_the_victims_or_failure(plan, asked, status, text):
     """A plan has the nodes by zone and the victims with reasons; a failure has its details."""
     assert plan(asked) == (status, f'{text}\n', '')
 
@@ -383,9 +381,7 @@ A, B = ('a', 2, 2), ('b', 2, 2)
         (OUT, {'creation': {'count': 1}}, None, []),
     ],
 )  # fmt: skip
-def test_changes_without_a_placement_policy_are_those_of_the_data(
-    check, action, data, kind, expected
-):
+def test_changes_without_a_placement_policy_are_of_the_data(check, action, data, kind, expected):
     """The plan of a plugin alone is shown by place."""
     asked = request(action, [], MEMBERS)
 

@@ -79,9 +79,7 @@ def create(heartbeats, clock, systemd=None, file=None, thresholds=THRESHOLDS):
     return Watchdog(heartbeats, thresholds, manager, file, monotonic=clock, clock=lambda: NOON)
 
 
-def test_check_reports_each_change_once_and_the_liveness_each_time(
-    heartbeats, clock, systemd, caplog
-):
+def test_check_reports_each_change_once_and_liveness_each_time(heartbeats, clock, systemd, caplog):
     """READY=1 waits for all processes; WATCHDOG=1 stops as soon as one is not alive."""
     caplog.set_level(logging.INFO)
     manager, received = systemd
@@ -197,9 +195,7 @@ def test_liveness_file_without_a_path_is_never_written(tmp_path, monkeypatch):
     ('poll_age_s', 'watchdog_s', 'interval_s'),
     [(30, None, 5), (30, 60, 5), (30, 4, 2), (2, None, 1), (30, 0.01, 0.1)],
 )
-def test_interval_fits_twice_into_each_timeout(
-    heartbeats, clock, poll_age_s, watchdog_s, interval_s
-):
+def test_interval_fits_twice_in_each_timeout(heartbeats, clock, poll_age_s, watchdog_s, interval_s):
     """A single late check does not make systemd restart the worker."""
     thresholds = THRESHOLDS._replace(poll_age_s=poll_age_s)
     watchdog = create(heartbeats, clock, Systemd(None, watchdog_s), thresholds=thresholds)
@@ -274,9 +270,7 @@ def test_worker_that_stops_is_not_ready_but_alive_unless_a_request_hangs():
 
 
 @pytest.mark.parametrize(('reconnect_age_s', 'alive'), [(0, True), (200, True), (99, False)])
-def test_liveness_of_a_disconnected_process_depends_on_reconnect_age_s_alone(
-    reconnect_age_s, alive
-):
+def test_liveness_of_disconnected_process_depends_on_reconnect_age_s_alone(reconnect_age_s, alive):
     """An outage of the broker restarts no worker, unless an operator limits its age."""
     disconnected = ProcessState(7, None, 100, None, 100)
     thresholds = THRESHOLDS._replace(reconnect_age_s=reconnect_age_s)

@@ -132,9 +132,7 @@ def test_shipped_scenarios_end_as_they_expect(name, registry):
         ({'id': 'x', 'spec': {'type': 'none', 'version': 1}}, errors.PolicyTypeNotFound),
     ],
 )
-def test_play_with_an_invalid_policy_is_refused_before_the_first_step(
-    load, registry, policy, error
-):
+def test_play_with_an_invalid_policy_is_refused_before_any_step(load, registry, policy, error):
     """An invalid spec or an unknown policy type is refused before the first step."""
     with pytest.raises(error, match=r'\$\.policies\[0\]\.spec'):
         next(play(load([{'scale_out': 1}], [policy]), registry, explained=0))
