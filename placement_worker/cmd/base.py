@@ -87,12 +87,10 @@ class LocalCommand(command.Command):
     def run(self, parsed_args: Namespace) -> int:
         is_typed = '-' in getattr(parsed_args, 'files', ()) and sys.stdin.isatty()
         may_wait = self.app.stderr.isatty() and not is_typed
+        progress = self.progress if may_wait else contextlib.nullcontext()
         try:
             # A plugin may print; commands write to `self.app.stdout`, so their output stays alone.
-            with (
-                self.progress if may_wait else contextlib.nullcontext(),
-                contextlib.redirect_stdout(self.app.stderr),
-            ):
+            with progress, contextlib.redirect_stdout(self.app.stderr):
                 return int(super().run(parsed_args)) or self.status
         except BrokenPipeError:
             # The reader has closed the pipe; the flush at exit must not fail a second time.

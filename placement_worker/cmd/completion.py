@@ -40,10 +40,8 @@ def _program_parser(program: app.App) -> ArgumentParser:
     )
     commands = parser.add_subparsers()
     groups: dict[str, argparse._SubParsersAction[ArgumentParser]] = {}
-    values: Mapping[str, list[str]] = {
-        'type show': list(Registry.installed().types),
-        'schema': types.message_names(),
-    }
+    installed = list(Registry.installed().types)
+    values: Mapping[str, list[str]] = {'type show': installed, 'schema': types.message_names()}
     for name, entry_point in sorted(program.command_manager):
         group, _, word = name.rpartition(' ')
         if group and group not in groups:

@@ -134,11 +134,8 @@ def _decisions(reply: CheckReply, paint: Paint) -> list[str]:
             f'priority {decision.priority}): '
         )
         outcome = styled_status(decision.outcome, paint)
-        lines += [
-            '',
-            f'{escaped(title)}{outcome} in {decision.elapsed_ms:.1f} ms',
-            escaped(f'{INDENT}{decision.reason}'),
-        ]
+        lines += ['', f'{escaped(title)}{outcome} in {decision.elapsed_ms:.1f} ms']
+        lines.append(escaped(f'{INDENT}{decision.reason}'))
         for key, value in decision.details.items():
             lines += detail(key, value, hidden if key in PLANS else ())
     return lines

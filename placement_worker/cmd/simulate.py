@@ -138,9 +138,9 @@ def _step_lines(step: PlayedStep, paint: Paint) -> Iterator[str]:
         escaped(f' ({worker.note})') if worker.note else ''
     )
     for check in worker.checks:
-        style = paint(check.status, 'green' if check.status == 'OK' else 'red')
+        status = output.styled_status(check.status, paint)
         action = escaped(check.action) + (' AFTER' if check.phase == 'AFTER' else '')
-        yield f'{output.INDENT}{action}: {style}, {escaped(check.reason)}'
+        yield f'{output.INDENT}{action}: {status}, {escaped(check.reason)}'
         yield from (output.INDENT + line for line in output.warnings(check.warnings, paint))
     if not worker.as_expected:
         yield output.INDENT + paint('The scenario expects another outcome.', 'red')

@@ -181,12 +181,8 @@ class Ping(ShowOne):
             began = time.monotonic()  # the first call includes the connection to the broker
             worker = caller.get_capabilities()
             elapsed_ms = round((time.monotonic() - began) * 1000, 1)
-        return {
-            'host': worker.host,
-            'hostname': worker.hostname,
-            **_process_row(worker),
-            'elapsed_ms': elapsed_ms,
-        }
+        host = {'host': worker.host, 'hostname': worker.hostname}
+        return {**host, **_process_row(worker), 'elapsed_ms': elapsed_ms}
 
 
 class WorkerList(Lister):

@@ -211,18 +211,18 @@ def check_permissions(conf: cfg.ConfigOpts) -> str:
 
 def _written(conf: cfg.ConfigOpts) -> Iterator[tuple[str, str]]:
     """Yield options with the paths that a worker writes; the path of a folder ends in "/"."""
+    liveness_file = conf.worker.liveness_file
     for option, path in (
         (_LOG_FILE, conf.log_file and os.path.join(conf.log_dir or '', conf.log_file)),
         ('[DEFAULT] log_dir', conf.log_dir and not conf.log_file and _inside(conf.log_dir)),
         (_DECISION_LOG, conf.decision_log.file),
         ('[metrics] folder', _first_created(conf.metrics.folder) if conf.metrics.port else None),
         (_REPORTS, conf.oslo_reports.log_dir and _inside(conf.oslo_reports.log_dir)),
+        # The worker replaces this file by a rename, so its folder must be writable.
+        (_LIVENESS, liveness_file and _inside(os.path.dirname(liveness_file) or '.')),
     ):
         if path:
             yield option, path
-    if conf.worker.liveness_file:
-        # The worker replaces this file by a rename, so its folder must be writable.
-        yield _LIVENESS, _inside(os.path.dirname(conf.worker.liveness_file) or '.')
 
 
 def _inside(folder: str) -> str:
