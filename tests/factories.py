@@ -135,6 +135,17 @@ def request(
     }
 
 
+def rebalance(
+    policies: Sequence[Json], members: Sequence[Json], *, options: Json | None = None, **more: Any
+) -> Json:
+    """Return a request for a rebalance.
+
+    :param more: keys of the cluster.
+    """
+    cluster = {**request('', (), members)['cluster'], **more}
+    return {'cluster': cluster, 'policies': list(policies), 'options': options or {}}
+
+
 def changed(original: Json, change: Callable[[Json], object]) -> Json:
     copied = copy.deepcopy(original)
     change(copied)

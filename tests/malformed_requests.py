@@ -8,8 +8,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from tests.factories import (
+    bind,
     changed,
     deletion_policy,
+    node,
     nodes,
     redistributing,
     region_policy,
@@ -405,3 +407,10 @@ REBALANCE_TABLE = [
     _rebalance('a node twice', 'cluster.nodes.1.id', 'n1',
                'Expected each node once, got `n1` again - at `$.cluster.nodes[1].id`'),
 ]  # fmt: skip
+
+BINDING = Malformed(
+    'a malformed placement',
+    bind(zone_policy('a'), [*nodes(a=1), node(2, data={'placement': {'zone': 1.5}})]),
+    REQUEST,
+    'Expected `str | null`, got `float` - at `$.cluster.nodes[1].data.placement.zone`',
+)

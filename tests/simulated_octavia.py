@@ -155,7 +155,7 @@ class Lab:
             call = replace(call, act=_unsupported)
         return self.around(call)
 
-    def endpoints(self) -> Endpoints:
+    def endpoints(self, **more: Any) -> Endpoints:
         return Endpoints(
             self,
             registry(),
@@ -165,6 +165,7 @@ class Lab:
                 ),
                 now=lambda: datetime.datetime.fromtimestamp(self.clock(), datetime.UTC),
                 clock=self.clock,
+                **more,
             ),
         )
 

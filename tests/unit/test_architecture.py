@@ -16,11 +16,7 @@ SHARED = {'contract', 'errors', 'formats'}
 def package_of(module):
     """Return the package that a dotted module name belongs to, as the diagram names it."""
     parts = module.split('.')[1:]
-    if (
-        parts[:1] == ['cloud']
-        and len(parts) > 1
-        and parts[1] in ('embedded', 'intercepted', 'openstack')
-    ):
+    if parts[:1] == ['cloud'] and {*parts[1:2]} & {'embedded', 'intercepted', 'openstack'}:
         return f'cloud_{parts[1]}'
     return parts[0] if parts else ''
 

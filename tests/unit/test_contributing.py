@@ -102,14 +102,10 @@ def test_recipe_names_what_its_files_define(recipe):
 
 def test_place_of_a_change_defines_the_named_function():
     """Each function or class in the table of changes is in a file of the same row."""
-    table = (
-        ARCHITECTURE.read_text(encoding='utf-8')
-        .split('\nWhere do I change what?\n')[1]
-        .split('\nFailures\n')[0]
-    )
+    section = ARCHITECTURE.read_text('utf-8').split('\nWhere do I change what?\n')[1]
     named = [
         (row, literal)
-        for row in table.split('\n   * - ')
+        for row in section.split('\nFailures\n')[0].split('\n   * - ')
         for literal in literals(row)
         if re.fullmatch(r'\w+', literal) and not found(literal)
     ]
@@ -121,28 +117,19 @@ def test_place_of_a_change_defines_the_named_function():
 
 def test_import_linter_contract_of_a_recipe_exists():
     """A recipe names an import-linter contract by the name that it has."""
-    linter = tomllib.loads((ROOT / 'pyproject.toml').read_text(encoding='utf-8'))['tool'][
-        'importlinter'
-    ]
-    named = re.findall(
-        r'import-linter contract\s+"([^"]+)"', CONTRIBUTING.read_text(encoding='utf-8')
-    )
+    project = tomllib.loads((ROOT / 'pyproject.toml').read_text('utf-8'))
+    known = {one['name'] for one in project['tool']['importlinter']['contracts']}
+    named = re.findall(r'import-linter contract\s+"([^"]+)"', CONTRIBUTING.read_text('utf-8'))
 
     assert named
-    assert {' '.join(name.split()) for name in named} <= {
-        one['name'] for one in linter['contracts']
-    }
+    assert {' '.join(name.split()) for name in named} <= known
 
 
 def test_tox_environments_of_the_pages_exist():
     """A reader can run each tox environment that a page names."""
     tox = configparser.ConfigParser()
     tox.read(ROOT / 'tox.ini')
-    named = {
-        one
-        for names in re.findall(r'tox -e ([\w.,-]+)', all_literals())
-        for one in names.split(',')
-    }
+    named = {*','.join(re.findall(r'tox -e ([\w.,-]+)', all_literals())).split(',')}
 
     assert len(named) > 5
     assert [name for name in named if f'testenv:{name}' not in tox] == []
@@ -150,13 +137,12 @@ def test_tox_environments_of_the_pages_exist():
 
 def test_commands_of_the_pages_exist():
     """A reader can run each command of placement-policy that a page names."""
-    commands = metadata.distribution('placement-worker').entry_points.select(
-        group='placement_worker.cli'
-    )
+    entry_points = metadata.distribution('placement-worker').entry_points
+    commands = entry_points.select(group='placement_worker.cli').names
     named = re.findall(r'placement-policy ([a-z]+)(?: ([a-z]+))?', all_literals())
 
     assert named
-    assert [words for words in named if not {words[0], '_'.join(words)} & commands.names] == []
+    assert [words for words in named if not {words[0], '_'.join(words)} & commands] == []
 
 
 def test_bindep_names_the_packages_that_the_test_command_installs():
@@ -168,7 +154,5 @@ def test_bindep_names_the_packages_that_the_test_command_installs():
     bindep = (ROOT / 'bindep.txt').read_text()
 
     assert {'rabbitmq-server', 'haproxy'} < installed
-    assert installed == set(re.findall(r'^(\S+) \[.*\btest\b', bindep, re.MULTILINE)) - {
-        'git',
-        'systemd',
-    }
+    listed = set(re.findall(r'^(\S+) \[.*\btest\b', bindep, re.MULTILINE))
+    assert installed == listed - {'git', 'systemd'}

@@ -22,11 +22,6 @@ def test_error_survives_a_copy_by_pickle(kind):
     assert (type(copy), str(copy)) == (kind, 'It failed')
 
 
-def test_error_with_line_breaks_is_one_line():
-    """The text of an error cannot forge a line of a log."""
-    assert str(errors.InvalidRequest('a\nb')) == 'a\\nb'
-
-
 def test_file_error_names_file_and_cause():
     """A system error is shown with its file and without its number."""
     with pytest.raises(OSError, match='No such file') as raised:
@@ -42,14 +37,3 @@ def test_with_notes_shows_class_text_and_notes():
     exc.add_note('in acme.policy-1.0')
 
     assert errors.with_notes(exc) == "KeyError: 'zone' (in acme.policy-1.0)"
-
-
-def test_error_object_hides_the_text_of_internal_errors():
-    """Only the texts of errors of this package are shown."""
-    own, internal = (
-        list(errors.error_object(exc)['error'].values())
-        for exc in (errors.InvalidSpec('x'), KeyError('secret'))
-    )
-
-    assert own == ['InvalidSpec', 'x']
-    assert internal == ['WorkerFailed', 'The worker failed; its log has the traceback.']

@@ -95,18 +95,13 @@ def test_query_uses_existing_metrics_and_labels(title, expression):
     grouped = {
         label
         for one in nodes(parsed(expression))
-        if getattr(one, 'modifier', None)
-        for label in labels_of(one.modifier)
+        for label in getattr(getattr(one, 'modifier', None), 'labels', None) or ()
     }
 
     assert asked
     for one, known in zip(asked, labels, strict=True):
         assert {matcher.name for matcher in one.matchers.matchers} <= known
     assert grouped <= set.union(*labels)
-
-
-def labels_of(modifier):
-    return getattr(modifier, 'labels', None) or ()
 
 
 def test_dashboard_shows_each_metric_of_the_worker():

@@ -163,15 +163,10 @@ def test_reply_to_the_call_of_the_manual_has_the_bytes_of_the_manual(reply):
 
 def test_failure_of_a_refused_call_has_the_keys_of_the_manual(reply):
     """A failure is documented with all of its keys."""
-    request = {
-        'method': 'policy_type_get',
-        'args': {'request': {'type_name': 'senlin.policy.deletion-9.9'}},
-        'version': '1.0',
-        '_msg_id': 'm1',
-        '_reply_q': 'reply_1',
-    }
+    args = {'request': {'type_name': 'senlin.policy.deletion-9.9'}}
+    call = {'method': 'policy_type_get', 'args': args, 'version': '1.0'}
 
-    body, _ = reply(request)
+    body, _ = reply({**call, '_msg_id': 'm1', '_reply_q': 'reply_1'})
 
     message = json.loads(json.loads(body)['oslo.message'])
     failure, shown = json.loads(message['failure']), json.loads(SHOWN['A failure, decoded'])
@@ -219,14 +214,9 @@ def test_reply_to_a_cast_has_the_bytes_and_the_destination_of_the_manual(reply):
     """A worker replies to a request in a string by a string, in the documented form."""
     action = {**GOOD['action'], 'action': 'SHRINK'}
     as_string = json.dumps({**GOOD, 'action': action, 'reply_to': TO}, default=str)
-    request = {
-        'method': 'policy_check',
-        'args': {'request': as_string},
-        'version': '1.0',
-        '_context_request_id': 'req-1',
-    }
+    cast = {'method': 'policy_check', 'args': {'request': as_string}, 'version': '1.0'}
 
-    body, destination = reply(request)
+    body, destination = reply({**cast, '_context_request_id': 'req-1'})
 
     assert without_ids(body) == without_ids(SHOWN['The body of a reply to a cast'])
     assert destination == ['engine', 'replies']

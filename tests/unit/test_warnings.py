@@ -65,10 +65,8 @@ def test_warnings_of_a_policy_stand_in_the_replies_and_in_the_log(cautious, capl
 def test_warnings_absent_from_the_reply_of_an_older_worker_are_none():
     """A client reads the reply of a worker that gives no warnings."""
     checked = b'{"action": {"id": "a", "data": {}}, "cluster": null, "nodes": {}, "decisions": []}'
-    bound = (
-        b'{"status": "OK", "reason": "", "policy": {"id": "p", "data": {}}, "cluster": null,'
-        b' "nodes": {}}'
-    )
+    policy = b'{"id": "p", "data": {}}'
+    bound = b'{"status": "OK", "reason": "", "policy": %b, "cluster": null, "nodes": {}}' % policy
 
     assert decoder(CheckReply).decode(checked).warnings == []
     assert decoder(BindReply).decode(bound).warnings == []
@@ -132,6 +130,7 @@ def test_warnings_of_a_size_that_is_as_asked_are_none(check, sent):
     assert (reply['action']['data']['status'], reply['warnings']) == ('OK', [])
 
 
+LAST_ONE = 'The action removes the only node of the cluster'
 TRIMMED = 'The action asks to remove 8 nodes, but the cluster has 3'
 
 
@@ -144,10 +143,7 @@ TRIMMED = 'The action asks to remove 8 nodes, but the cluster has 3'
         (asked(SCALE_IN, [zone_policy('a')], inputs={'count': 3}), [EMPTIED]),
         (asked('CLUSTER_DEL_NODES', inputs={'candidates': ['n1', 'n2', 'n3']}), [EMPTIED]),
         (asked(RESIZE, inputs=resize('EXACT_CAPACITY', 0)), [EMPTIED]),
-        (
-            asked('NODE_DELETE', count=1, node=node(1)),
-            ['The action removes the only node of the cluster'],
-        ),
+        (asked('NODE_DELETE', count=1, node=node(1)), [LAST_ONE]),
     ],
 )
 def test_warnings_of_an_emptied_cluster_and_of_a_trimmed_count(check, sent, warnings):

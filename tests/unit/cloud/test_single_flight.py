@@ -7,15 +7,9 @@ import pytest
 
 from placement_worker.cloud.single_flight import SingleFlight
 from placement_worker.errors import OutOfTime
+from tests.simulated_octavia import Clock
 
 WAIT_S = 60
-
-
-class Clock:
-    now = 100.0
-
-    def __call__(self):
-        return self.now
 
 
 def never():
@@ -70,9 +64,9 @@ def test_do_within_cache_time_returns_cached_result():
     single_flight = SingleFlight(clock)
     assert single_flight.do('key', lambda: 1, wait_s=0, cache_s=10) == 1
 
-    clock.now += 9.9
+    clock.sleep(9.9)
     assert single_flight.do('key', never, wait_s=0, cache_s=10) == 1
-    clock.now += 0.2
+    clock.sleep(0.2)
     assert single_flight.do('key', lambda: 2, wait_s=0, cache_s=10) == 2
 
 
@@ -92,7 +86,7 @@ def test_cache_drops_expired_results():
     clock = Clock()
     single_flight = SingleFlight(clock)
     for number in range(1000):
-        clock.now += 1
+        clock.sleep(1)
         single_flight.do(number, lambda: 'x', wait_s=0, cache_s=5)
 
     assert len(single_flight._cache) <= 6

@@ -16,7 +16,7 @@ from placement_worker.contract.rpc import METHODS
 from placement_worker.errors import InvalidSpec, error_object
 from placement_worker.handlers.service import Endpoints
 from placement_worker.messaging import notifications
-from tests.factories import bind, deletion_policy, node, nodes, request, zone_policy
+from tests.factories import bind, deletion_policy, node, nodes, rebalance, request, zone_policy
 
 ROOT = Path(__file__).parents[3]
 CLOUD = Inventory.parse({'zones': {'a': True}}, 'test')
@@ -24,10 +24,7 @@ PAYLOADS = {
     'policy_check': request('CLUSTER_SCALE_IN', [zone_policy('a'), deletion_policy()], nodes(a=2)),
     'policy_attach': bind(zone_policy('a')),
     'policy_detach': bind(zone_policy('a')),
-    'policy_rebalance': {
-        'cluster': request('', (), nodes(a=2, b=1))['cluster'],
-        'policies': [zone_policy('a')],
-    },
+    'policy_rebalance': rebalance([zone_policy('a')], nodes(a=2, b=1)),
     'policy_validate': {'spec': zone_policy('a')['spec']},
     'policy_type_list': {},
     'policy_type_get': {'type_name': 'senlin.policy.deletion-1.1'},

@@ -1,23 +1,18 @@
 """Fixtures for records of decisions."""
 
-import datetime
-
 import pytest
 
 from placement_worker.cloud.embedded.inventory import Inventory
-from placement_worker.cloud.ports import OctaviaSettings
 from placement_worker.decisions import node_history
 from placement_worker.decisions.records import DecisionLog, LogReader
 from placement_worker.handlers.service import Endpoints, WorkerSettings
-from placement_worker.policies.registry import Registry
-from tests.factories import deletion_policy, request, zone_policy
+from tests.factories import deletion_policy, node, nodes, region_policy, request, zone_policy
+from tests.simulated_octavia import DESCRIPTION
 
 CLOUD = {
+    **DESCRIPTION,
     'zones': {'a': True, 'b': True},
-    'regions': ['R1', 'R2'],
     'servers': {'s1': {'availability_zone': 'b'}},
-    'networks': {'private': {'id': 'net1'}},
-    'subnets': {'private-subnet': {'id': 'sub1', 'network': 'private'}},
 }
 
 
@@ -41,18 +36,7 @@ def decide(registry):
 def recorded(lab):
     """The endpoints of a lab, and the lines that they log."""
     lines = []
-    endpoints = Endpoints(
-        lab,
-        Registry.installed(),
-        WorkerSettings(
-            recorder=DecisionLog(lines.append, None, {}),
-            octavia_settings=lambda: OctaviaSettings(
-                lab.batch_members, sleep=lab.clock.sleep, clock=lab.clock
-            ),
-            now=lambda: datetime.datetime.fromtimestamp(lab.clock(), datetime.UTC),
-        ),
-    )
-    return endpoints, lines
+    return lab.endpoints(recorder=DecisionLog(lines.append, None, {})), lines
 
 
 @pytest.fixture
@@ -78,3 +62,9 @@ def history(written, registry):
 def shrinking(count, *members, **more):
     policies = [zone_policy('a', 'b'), deletion_policy('OLDEST_FIRST')]
     return request('CLUSTER_SCALE_IN', policies, members, inputs={'count': count}, **more)
+
+
+def shrinking_at_random(**more):
+    members = [*nodes(a=2, b=1), node(4, physical_id='s1')]
+    policies = [region_policy('R1', 'R2'), zone_policy('a', 'b'), deletion_policy('RANDOM')]
+    return request('CLUSTER_SCALE_IN', policies, members, inputs={'count': 2}, **more)

@@ -13,6 +13,7 @@ from tests.factories import (
     load_balancing_policy,
     node,
     nodes,
+    rebalance,
     redistributing,
     refused,
     request,
@@ -257,8 +258,7 @@ def test_victim_of_a_missing_policy_has_its_rank_in_the_list(decide, history):
 
 def test_rebalance_is_no_event_of_its_nodes(decide, history):
     """A plan alone does nothing to a node; the checks of its steps are events."""
-    cluster = request('', [], nodes(a=2))['cluster']
-    asked = {'cluster': cluster, 'policies': [zone_policy('a', 'b')]}
+    asked = rebalance([zone_policy('a', 'b')], nodes(a=2))
 
     line, reply = decide(asked, method='policy_rebalance')
 

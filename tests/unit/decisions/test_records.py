@@ -1,6 +1,5 @@
 """Records of decisions."""
 
-import datetime
 import gzip
 import json
 import math
@@ -18,21 +17,14 @@ from placement_worker.errors import InvalidRequest
 from placement_worker.handlers.decision_state import Conditions
 from placement_worker.handlers.service import Endpoints, WorkerSettings
 from placement_worker.policies.registry import Registry
-from tests.factories import bind, deletion_policy, node, nodes, region_policy, request, zone_policy
+from tests.factories import NOW, bind, request, zone_policy
+from tests.unit.decisions.conftest import shrinking_at_random
 from tests.unit.policies.good_policy import Good
-
-NOW = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
-
-
-def shrinking():
-    members = [*nodes(a=2, b=1), node(4, physical_id='s1')]
-    policies = [region_policy('R1', 'R2'), zone_policy('a', 'b'), deletion_policy('RANDOM')]
-    return request('CLUSTER_SCALE_IN', policies, members, inputs={'count': 2})
 
 
 def test_record_holds_request_answers_version_and_reply(decide):
     """A line holds everything that a replay needs, and the reply."""
-    line, reply = decide(shrinking())
+    line, reply = decide(shrinking_at_random())
 
     logged = json.loads(line)
     assert line.endswith(b'\n')

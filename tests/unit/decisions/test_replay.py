@@ -22,6 +22,7 @@ from tests.factories import (
     load_balancing_policy,
     node,
     nodes,
+    rebalance,
     redistributing,
     refused,
     region_policy,
@@ -29,7 +30,7 @@ from tests.factories import (
     zone_policy,
 )
 from tests.simulated_octavia import Lab, patched
-from tests.unit.decisions.conftest import CLOUD, recorded
+from tests.unit.decisions.conftest import CLOUD, recorded, shrinking_at_random
 
 SECRETS = ('trust-9', 'pw-1', 'pw-2', 'pw-3', 'pw_4', 'user-data-5', 'token-6')
 
@@ -38,18 +39,9 @@ def entry(line):
     return msgspec.json.decode(line, type=Entry)
 
 
-def shrinking(**more):
-    members = [*nodes(a=2, b=1), node(4, physical_id='s1')]
-    policies = [region_policy('R1', 'R2'), zone_policy('a', 'b'), deletion_policy('RANDOM')]
-    return request('CLUSTER_SCALE_IN', policies, members, inputs={'count': 2}, **more)
-
-
-def rebalance(policies):
-    cluster = request('', [], [*nodes(a=4), node(5, physical_id='s1')])['cluster']
-    return {'cluster': cluster, 'policies': policies, 'options': {'min_age_s': 60}}
-
-
 RANDOM = [zone_policy('a', 'b'), deletion_policy('RANDOM')]
+GONE = [zone_policy('gone'), RANDOM[1]]
+HELD, AGED = [*nodes(a=4), node(5, physical_id='s1')], {'options': {'min_age_s': 60}}
 ON_A_SERVER = [*nodes(a=1), node(2, physical_id='s1')]
 
 
@@ -63,17 +55,17 @@ GROWING = request('CLUSTER_SCALE_OUT', [zone_policy('a', 'b')], inputs={'count':
 @pytest.mark.parametrize(
     ('asked', 'more', 'expected'),
     [
-        (shrinking(), {}, 'OK'),
-        (shrinking(explain='full'), {}, 'OK'),
+        (shrinking_at_random(), {}, 'OK'),
+        (shrinking_at_random(explain='full'), {}, 'OK'),
         (request('CLUSTER_SCALE_IN', [zone_policy('a', 'b')], ON_A_SERVER), {}, 'OK'),
         (request('CLUSTER_SCALE_OUT', [zone_policy('gone')]), {}, 'ERROR'),
         (bind(zone_policy('a')), {'method': 'policy_attach'}, 'OK'),
         (bind(zone_policy('a')), {'method': 'policy_detach'}, 'OK'),
-        (rebalance(RANDOM), {'method': 'policy_rebalance'}, 'OK'),
-        (rebalance([zone_policy('gone'), *RANDOM[1:]]), {'method': 'policy_rebalance'}, 'ERROR'),
+        (rebalance(RANDOM, HELD, **AGED), {'method': 'policy_rebalance'}, 'OK'),
+        (rebalance(GONE, HELD, **AGED), {'method': 'policy_rebalance'}, 'ERROR'),
         # A request expires on replay if it had expired, whatever the time is.
-        (shrinking(expires_at='2026-01-01T11:59:59Z'), AT_NOON, 'Request expired'),
-        (shrinking(expires_at='2026-01-01T12:00:01Z'), AT_NOON, 'Candidates generated'),
+        (shrinking_at_random(expires_at='2026-01-01T11:59:59Z'), AT_NOON, 'Request expired'),
+        (shrinking_at_random(expires_at='2026-01-01T12:00:01Z'), AT_NOON, 'Candidates generated'),
         # The recorded limit applies, and the recorded home region.
         (request('CLUSTER_SCALE_OUT', [zone_policy('a')], nodes(a=2), inputs={'count': 2}),
          {'limits': lambda: Limits(nodes_per_cluster=3)}, 'ERROR'),
@@ -256,7 +248,7 @@ def test_record_masks_secrets_and_replays_the_same(decide, registry):
     url = 'https://user:pw-1@host/'
     auth = {'X-Auth-Token': 'token-6', 'user_data': 'user-data-5'}
     deep = json.loads('{"a":' * 600 + '{"pwd": "pw-1"}' + '}' * 600)
-    asked = shrinking(data={'admin_password': 'pw-2', 'auth': auth, 'deep': deep})
+    asked = shrinking_at_random(data={'admin_password': 'pw-2', 'auth': auth, 'deep': deep})
     asked['credentials'] = {'trust_id': 'trust-9'}
     asked['reply_to'] = {'exchange': 'e', 'topic': 't', 'method': 'pw_4'}
     asked['cluster']['profile']['properties'] = {'admin_pass': 'pw-3', 'user_data': 'user-data-5'}

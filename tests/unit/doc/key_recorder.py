@@ -30,13 +30,13 @@ from tests.factories import (
     request,
     zone_policy,
 )
+from tests.simulated_octavia import DESCRIPTION
 
 PLACED = {'placement': {'region_name': 'R1', 'zone': 'a'}}
 CLOUD = {
+    **DESCRIPTION,
     'regions': {name: {'zones': {'a': True, 'b': True}} for name in ('R1', 'R2')},
     'home_region': 'R1',
-    'networks': {'private': {'id': 'net1'}},
-    'subnets': {'private-subnet': {'id': 'sub1', 'network': 'private', 'cidr': '10.0.0.0/24'}},
 }
 # The name of each policy in the manual's tables -> a binding.
 POLICIES = {

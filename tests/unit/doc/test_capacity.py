@@ -3,11 +3,10 @@
 import re
 from pathlib import Path
 
-from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client import generate_latest
 
 from benchmarks import capacity
-from placement_worker.metrics.prometheus import Metrics
-from tests.unit.metrics.test_prometheus import EVENTS
+from tests.unit.test_monitoring import filled
 
 PAGE = Path(__file__).parents[3] / 'doc' / 'source' / 'capacity.rst'
 
@@ -43,15 +42,12 @@ def test_example_of_the_page_follows_from_the_costs():
 
 def test_metrics_of_the_page_exist():
     """The expressions and commands of the page find what a worker serves."""
-    registry = CollectorRegistry()
-    metrics = Metrics(['placement-worker'], registry)
-    for event, *_ in EVENTS:
-        metrics.handle(event)
+    served = generate_latest(filled()).decode()
 
     named = set(re.findall(r'placement_worker_\w+', PAGE.read_text(encoding='utf-8')))
 
     assert named
-    assert [name for name in named if name not in generate_latest(registry).decode()] == []
+    assert [name for name in named if name not in served] == []
 
 
 def test_rates_beyond_one_process_are_carried_by_more():

@@ -2,7 +2,7 @@
 
 import ast
 import re
-import sys
+import runpy
 from pathlib import Path
 
 import pytest
@@ -24,13 +24,7 @@ WHOLE = {'hooks': 'hooks.type'}
 @pytest.fixture(scope='module')
 def texts():
     """Return the texts of the generated reference."""
-    folder = str(ROOT / 'doc' / 'ext')
-    sys.path.insert(0, folder)
-    try:
-        import contract_texts  # noqa: PLC0415  # an extension of Sphinx is no package
-    finally:
-        sys.path.remove(folder)
-    return contract_texts.TEXTS
+    return runpy.run_path(str(ROOT / 'doc' / 'ext' / 'contract_texts.py'))['TEXTS']
 
 
 @pytest.fixture(scope='module')

@@ -20,13 +20,8 @@ PHASES = [
     for phase in ('before', 'after')
 ]
 # The checks of another cluster, at the end of the page.
-OTHERS = [
-    'node-create-before',
-    'node-create-after',
-    'add-nodes-after',
-    'node-delete-before',
-    'del-nodes-before',
-]
+OTHERS = ['node-create-before', 'node-create-after', 'add-nodes-after']
+OTHERS += ['node-delete-before', 'del-nodes-before']
 
 
 def test_shown_messages_are_what_the_code_decides(tmp_path):

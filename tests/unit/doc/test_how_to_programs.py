@@ -41,16 +41,8 @@ def program(tmp_path, monkeypatch):
     """Return a function that imports a program in an empty folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(PROGRAMS)
-    for name in (
-        'attach',
-        'changes',
-        'engine',
-        'no_room',
-        'rebalance',
-        'stored_actions',
-        'when_to_ask',
-    ):
-        monkeypatch.delitem(sys.modules, name, raising=False)
+    for file in PROGRAMS.glob('*.py'):
+        monkeypatch.delitem(sys.modules, file.stem, raising=False)
     return importlib.import_module
 
 
@@ -255,10 +247,8 @@ def test_replacing_program_exchanges_the_members(pool):
 
     assert pool.stored_addresses() == {'n7': '10.0.0.17', 'n2': '10.0.0.12', 'n3': '10.0.0.13'}
     assert len(pool.addresses()) == 3
-    assert pool.worker.checks == [
-        ('BEFORE', 'CLUSTER_REPLACE_NODES'),
-        ('AFTER', 'CLUSTER_REPLACE_NODES'),
-    ]
+    phases = 'BEFORE', 'AFTER'
+    assert pool.worker.checks == [(phase, 'CLUSTER_REPLACE_NODES') for phase in phases]
 
 
 def test_recovering_program_replaces_the_member(pool):
@@ -299,13 +289,9 @@ def test_program_stores_the_changes_of_a_failed_attachment(program):
     """The engine keeps the data of a reply with status ERROR, and ends with its reason."""
     cluster, policy = {'nodes': [node(1)], 'data': {'a': 1}}, {'data': {}}
     patches = {'n1': NodePatch({'lb_member': 'm1'})}
-    reply = BindReply(
-        status='ERROR',
-        reason='No network',
-        policy=BindingPatch('p1', {'b': 2}),
-        cluster=None,
-        nodes=patches,
-    )
+    of_policy = BindingPatch('p1', {'b': 2})
+    failed = {'status': 'ERROR', 'reason': 'No network'}
+    reply = BindReply(**failed, policy=of_policy, cluster=None, nodes=patches)
 
     with pytest.raises(SystemExit, match='No network'):
         program('attach').bind(lambda _: reply, cluster, policy, {})

@@ -39,14 +39,9 @@ def test_option_with_its_group_is_recognized(names, option, name):
         ('placement-policy ping', ['command-ping', 'program-placement-policy']),
         ('placement-policy', ['program-placement-policy']),
         ('RequestParked', ['error-requestparked', 'contract-requestparked', 'alert-requestparked']),
-        (
-            'senlin.policy.deletion-1.1',
-            [
-                'metric-senlin.policy.deletion',
-                'method-senlin.policy.deletion',
-                'policy-type-senlin.policy.deletion',
-            ],
-        ),
+        ('senlin.policy.deletion-1.1',
+         ['metric-senlin.policy.deletion', 'method-senlin.policy.deletion',
+          'policy-type-senlin.policy.deletion']),
         ('policy_check',
          ['metric-policy_check', 'method-policy_check', 'policy-type-policy_check']),
     ],

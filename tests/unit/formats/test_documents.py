@@ -11,6 +11,8 @@ from placement_worker.formats.documents import Document, Source
 from placement_worker.formats.paths import SchemaError
 from tests.unit.subprocesses import run_python
 
+TIME = '2026-01-01T00:00:00Z'
+
 
 def parsed(text):
     """Return the data of the documents in a text."""
@@ -20,10 +22,7 @@ def parsed(text):
 @pytest.mark.parametrize(
     ('text', 'data'),
     [
-        (
-            '[2026-01-01T00:00:00Z, 2026-01-01, 7, yes]',
-            [['2026-01-01T00:00:00Z', '2026-01-01', 7, True]],
-        ),
+        (f'[{TIME}, 2026-01-01, 7, yes]', [[TIME, '2026-01-01', 7, True]]),
         ('--- {a: 1}\n---\n--- {b: 2}\n', [{'a': 1}, {'b': 2}]),
         ('{"a": "\\ud83d\\ude00", "b": 1e3}', [{'a': '\U0001f600', 'b': 1000.0}]),
     ],
@@ -34,15 +33,13 @@ def test_parse_of_a_text_returns_the_data_of_its_documents(text, data):
     assert parsed(text) == data
 
 
+BEGUN = 'a flow sequence, which begins at line 1, column 4'
+
+
 @pytest.mark.parametrize(
     ('text', 'problem', 'position'),
     [
-        (
-            'a: [1,\nb: 2',
-            "did not find expected ',' or ']' while parsing a flow sequence, which begins at "
-            'line 1, column 4',
-            (3, 1),
-        ),
+        ('a: [1,\nb: 2', f"did not find expected ',' or ']' while parsing {BEGUN}", (3, 1)),
         ('a: 1\na: 2', "found the key 'a' twice while reading a map, which begins at", (2, 1)),
         ('a: !!python/object:os.system x', 'could not determine a constructor', (1, 4)),
         ('? [a]\n: 1', 'found a key that is not a scalar', (1, 3)),

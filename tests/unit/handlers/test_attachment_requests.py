@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from placement_worker.errors import InvalidRequest, InvalidSpec, PolicyTypeNotFound
-from tests.factories import bind, node, zone_policy
+from placement_worker.errors import InvalidSpec, PolicyTypeNotFound
+from tests.factories import bind, zone_policy
 
 
 def test_policy_attach_of_a_policy_without_resources_stores_nothing(endpoints, outbox):
@@ -77,16 +77,3 @@ def test_policy_attach_after_its_expiry_or_malformed_does_nothing(endpoints, out
     with pytest.raises(InvalidSpec, match=r'at `\$\.policy\.spec\.properties'):
         endpoints.policy_attach(bind(zone_policy(('a', -1))), 'req-1')
     assert outbox.sent[-1][:2] == ('policy_attach.error', 'InvalidSpec')
-
-
-@pytest.mark.parametrize('method', ['policy_attach', 'policy_detach'])
-def test_policy_of_a_cluster_with_a_malformed_placement_is_refused(endpoints, method):
-    """The placement of each node is checked before a policy is attached or detached."""
-    asked = bind(zone_policy('a'), [node(1, 'a'), node(2, data={'placement': {'zone': 1.5}})])
-
-    with pytest.raises(InvalidRequest) as refused:
-        getattr(endpoints, method)(asked)
-
-    assert str(refused.value) == (
-        'Expected `str | null`, got `float` - at `$.cluster.nodes[1].data.placement.zone`'
-    )

@@ -326,12 +326,7 @@ CAUSES = 'RPC Request', 'Derived Action with Lifecycle Hook', '', None
         (deletion_policy(), 'CLUSTER_SCALE_OUT', {}, NOT_HANDLED),
         (deletion_policy(), 'NODE_DELETE', {**OF_NODE, 'cause': 'Derived Action'}, DERIVED),
         (zone_policy('a'), 'CLUSTER_SCALE_OUT', {'profile': HEAT}, IS_HEAT),
-        (
-            zone_policy('a'),
-            'CLUSTER_SCALE_OUT',
-            {'profile': {'type': 'os.nova.server'}},
-            NO_VERSION,
-        ),
+        (zone_policy('a'), 'CLUSTER_SCALE_OUT', {'profile': NOVA}, NO_VERSION),
     ],
 )
 def test_link_skip_reason_names_the_action_or_the_profile_type(

@@ -13,12 +13,13 @@ from placement_worker.contract.rpc import Limits
 from placement_worker.errors import InvalidRequest
 from placement_worker.handlers.service import Endpoints, WorkerSettings
 from tests.factories import deletion_policy, node, region_policy, request, zone_policy
-from tests.malformed_requests import GOOD, REBALANCE_TABLE, TABLE
+from tests.malformed_requests import BINDING, GOOD, REBALANCE_TABLE, TABLE
 from tests.unit.handlers.conftest import CLOUD
 
 ROWS = [
     *(('policy_check', row) for row in TABLE),
     *(('policy_rebalance', row) for row in REBALANCE_TABLE),
+    *((method, BINDING) for method in ('policy_attach', 'policy_detach')),
 ]
 
 

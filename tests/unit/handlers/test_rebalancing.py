@@ -18,6 +18,7 @@ from tests.factories import (
     load_balancing_policy,
     node,
     nodes,
+    rebalance,
     redistributing,
     refused,
     region_policy,
@@ -27,11 +28,6 @@ from tests.factories import (
 )
 
 ZONES = {'az1': True, 'az2': True, 'az3': True}
-
-
-def rebalance_of(policies, members, *, options=None, **more):
-    cluster = {**request('', (), members)['cluster'], **more}
-    return {'cluster': cluster, 'policies': list(policies), 'options': options or {}}
 
 
 @pytest.fixture
@@ -76,7 +72,7 @@ def after(members, step, number):
 
 def test_rebalance_names_places_and_the_oldest_victims(plan):
     """A cluster that grew while two zones were down moves its oldest nodes to them."""
-    reply = plan(rebalance_of([zone_policy(*ZONES), deletion_policy()], nodes(az1=6)))
+    reply = plan(rebalance([zone_policy(*ZONES), deletion_policy()], nodes(az1=6)))
 
     assert reply['steps'][0]['create'] == [{'zone': 'az2'}]
     assert reply['steps'][0]['delete'] == [
@@ -96,7 +92,7 @@ def test_rebalance_names_places_and_the_oldest_victims(plan):
 
 def test_rebalance_of_a_balanced_cluster_has_no_steps(plan):
     """Without a better distribution nothing moves, even at the maximum size."""
-    reply = plan(rebalance_of([zone_policy(*ZONES)], nodes(az1=2, az2=2, az3=1), max_size=5))
+    reply = plan(rebalance([zone_policy(*ZONES)], nodes(az1=2, az2=2, az3=1), max_size=5))
 
     assert (reply['status'], reply['steps']) == ('OK', [])
     assert reply['reason'] == 'No move leads to better counts.'
@@ -127,7 +123,7 @@ def test_rebalance_chooses_victims_as_a_deletion_does(plan, criteria, options, c
     members = changed(nodes(az1=4), *changes)
     policies = [zone_policy('az1', 'az2'), deletion_policy(criteria)]
 
-    reply = plan(rebalance_of(policies, members, options=options))
+    reply = plan(rebalance(policies, members, options=options))
 
     assert [one[0] for one in moves(reply)] == victims
     assert (reply['steps'][0]['delete'][0]['reason'] == 'unhealthy') is (len(changes[0]) == 0)
@@ -157,7 +153,7 @@ NO_PLACE = 'The place of 1 node is unknown; not moved: n3'
 )
 def test_rebalance_warns_of_what_its_steps_cannot_do(plan, policies, members, warning):
     """Unknown places, a capacity that grows, and a strict spread are named to the operator."""
-    reply = plan(rebalance_of(policies, members))
+    reply = plan(rebalance(policies, members))
 
     assert reply['warnings'] == [warning]
     assert bool(reply['steps']) is (len(members) != 3)
@@ -165,7 +161,7 @@ def test_rebalance_warns_of_what_its_steps_cannot_do(plan, policies, members, wa
 
 def test_rebalance_within_its_limits_finds_the_rest_later(plan):
     """A plan ends after `max_moves`, and says how many moves are left."""
-    asked = rebalance_of([zone_policy(*ZONES)], nodes(az1=6), options={'max_moves': 3})
+    asked = rebalance([zone_policy(*ZONES)], nodes(az1=6), options={'max_moves': 3})
 
     assert plan(asked)['reason'] == '3 moves in 3 steps; a later rebalance finds 1 more move'
 
@@ -174,7 +170,7 @@ def test_rebalance_omits_moves_below_the_minimum_gain(plan):
     """A move from 51 of 100 nodes to 50 gains 0.04, and is not worth it."""
     zones = ['az1'] * 51 + ['az2'] * 49
     members = [node(i % 28 + 1, zone, id=f'n{i}') for i, zone in enumerate(zones)]
-    asked = rebalance_of([zone_policy('az1', 'az2')], members)
+    asked = rebalance([zone_policy('az1', 'az2')], members)
 
     assert len(plan({**asked, 'options': {'min_gain': 0.04}})['steps']) == 1
     assert plan({**asked, 'options': {'min_gain': 0.05}})['steps'] == []
@@ -214,7 +210,7 @@ TWICE = (
 )
 def test_rebalance_that_is_impossible_is_an_error(plan, policies, cluster, max_nodes, reason):
     """A cluster without room for another node or without usable places gets the reason."""
-    reply = plan(rebalance_of(policies, nodes(az1=4), **cluster), max_nodes)
+    reply = plan(rebalance(policies, nodes(az1=4), **cluster), max_nodes)
 
     assert (reply['status'], reply['reason'], reply['steps']) == ('ERROR', reason, [])
 
@@ -222,7 +218,7 @@ def test_rebalance_that_is_impossible_is_an_error(plan, policies, cluster, max_n
 def test_rebalance_with_little_room_has_smaller_steps(plan):
     """The maximum size limits the surge, with a warning."""
     sizes = {'min_size': 4, 'max_size': 5}
-    reply = plan(rebalance_of(IN_TWO, nodes(az1=4), options={'max_surge': 2}, **sizes))
+    reply = plan(rebalance(IN_TWO, nodes(az1=4), options={'max_surge': 2}, **sizes))
 
     assert [len(step['create']) for step in reply['steps']] == [1, 1]
     assert reply['warnings'] == [
@@ -242,7 +238,7 @@ def test_rebalance_with_little_room_has_smaller_steps(plan):
 )
 def test_rebalance_never_creates_in_a_closed_zone(plan, zones, cordons, members, moved):
     """A lost or cordoned zone gets no node; if it is to be evacuated, its nodes leave first."""
-    reply = plan(rebalance_of([zone_policy(*ZONES)], members), cordons=cordons, zones=zones)
+    reply = plan(rebalance([zone_policy(*ZONES)], members), cordons=cordons, zones=zones)
 
     assert Counter(one[1:] for one in moves(reply)) == moved
     assert reply['warnings'] == []
@@ -265,7 +261,7 @@ def test_rebalance_that_cannot_empty_a_place_warns_of_protected_nodes(
     members = [node(1, 'az1', 'R1', **PROTECTED), node(2, 'az1', 'R1')]
 
     reply = plan(
-        rebalance_of([kinds[one] for one in policies], members),
+        rebalance([kinds[one] for one in policies], members),
         cordons=[{**cordon, 'evacuate': True}],
         regions=['R1', 'R2'],
     )
@@ -306,7 +302,7 @@ def test_rebalance_with_evacuated_places_moves_the_nodes_of_these_places_only(
     """Only nodes of evacuated places must leave; they are counted once."""
     cloud = {region: {'zones': zones} for region, zones in regions.items()}
     members = [node(number, *place) for number, place in enumerate(places, start=1)]
-    asked = rebalance_of([*BOTH, deletion_policy()], members)
+    asked = rebalance([*BOTH, deletion_policy()], members)
 
     reply = plan(asked, cordons=cordons, zones={}, regions=cloud)
 
@@ -321,7 +317,7 @@ def test_misplaced_node_above_the_cap_of_its_region_counts_once(plan):
     policy = region_policy(('R1', 100, 1), 'R2')
     members = [node(1, 'az1', 'R1'), node(2, 'old', 'R1')]
 
-    reply = plan(rebalance_of([policy, zone_policy('az1')], members), regions=regions)
+    reply = plan(rebalance([policy, zone_policy('az1')], members), regions=regions)
 
     assert reply['imbalance']['misplaced'] == 1
     assert [one[0] for one in moves(reply)] == ['n2']
@@ -346,9 +342,7 @@ def test_rebalance_notes_why_a_zone_gets_no_node_and_counts_all_regions(plan):
     known = {name: name != 'az4' for name in listed if name != 'az5'}
     cordons = [{'zone': 'az2'}, {'zone': 'az3', 'reason': 'move', 'evacuate': True}]
 
-    reply = plan(
-        rebalance_of(policies, [*members, refused(5, 'az6')]), cordons=cordons, zones=known
-    )
+    reply = plan(rebalance(policies, [*members, refused(5, 'az6')]), cordons=cordons, zones=known)
 
     rows = {row['name']: row for row in reply['details']['zones']}
     assert {name: row['note'] for name, row in rows.items()} == notes
@@ -358,7 +352,7 @@ def test_rebalance_notes_why_a_zone_gets_no_node_and_counts_all_regions(plan):
 @pytest.mark.parametrize('zones', [ZONES, {'az1': False}], ids=['planned', 'refused'])
 def test_rebalance_with_a_cordon_of_an_unknown_zone_warns_of_it(plan, zones):
     """A misspelled cordon leaves its zone open; the plan and its refusal say so."""
-    asked = rebalance_of([zone_policy('az1')], nodes(az1=2))
+    asked = rebalance([zone_policy('az1')], nodes(az1=2))
 
     reply = plan(asked, cordons=[{'zone': 'aaz1'}], zones=zones)
 
@@ -371,7 +365,7 @@ def test_rebalance_with_a_cordon_of_an_unknown_zone_warns_of_it(plan, zones):
 
 def test_rebalance_moves_nodes_out_of_unlisted_zones_first(plan):
     """Nodes in a zone that the policy does not list leave, whatever the minimum gain is."""
-    reply = plan(rebalance_of(IN_TWO, nodes(az1=2, az2=1, az3=1), options={'min_gain': 9}))
+    reply = plan(rebalance(IN_TWO, nodes(az1=2, az2=1, az3=1), options={'min_gain': 9}))
 
     assert moves(reply) == [('n4', 'az3', 'az2')]
     assert reply['imbalance']['misplaced'] == 1
@@ -382,7 +376,7 @@ def test_rebalance_step_names_pools_and_the_grace_period(plan):
     """The engine's checks add and remove members, and it waits before it deletes nodes."""
     policies = [*IN_TWO, deletion_policy(grace_period=60), load_balancing_policy()]
 
-    (step,) = plan(rebalance_of(policies, nodes(az1=2)))['steps']
+    (step,) = plan(rebalance(policies, nodes(az1=2)))['steps']
 
     assert (step['load_balancing'], step['grace_period']) == (['pol-loadbalance'], 60)
 
@@ -393,7 +387,7 @@ def test_rebalance_over_regions_moves_between_them_first(plan):
     members = [node(i, 'az1', 'R1') for i in range(1, 5)]
     members += [node(i, 'az1', 'R2') for i in range(5, 7)]
 
-    reply = plan(rebalance_of(BOTH, members), zones={}, regions=regions)
+    reply = plan(rebalance(BOTH, members), zones={}, regions=regions)
 
     assert [one[1:] for one in moves(reply)] == [
         ('R1', 'az1', 'R2', 'az2'),
@@ -409,7 +403,7 @@ def test_rebalance_does_not_divide_a_region_without_a_listed_zone(plan):
     members = [node(1, 'az1', 'R1'), node(2, 'q', 'R2'), node(3, None, 'R2')]
 
     reply = plan(
-        rebalance_of([region_policy('R1', 'R2'), zone_policy('az1')], members), regions=regions
+        rebalance([region_policy('R1', 'R2'), zone_policy('az1')], members), regions=regions
     )
 
     rows = [(row['region_name'], row['name'], row['current']) for row in reply['details']['zones']]
@@ -427,7 +421,7 @@ def test_node_that_left_its_region_breaks_no_tie_of_the_zones(plan):
     ]
     members = [node(1, 'az1', 'R1'), node(2, 'az2', 'R1'), node(3, 'az1', 'R1')]
 
-    reply = plan(rebalance_of(policies, members), zones={}, regions=regions)
+    reply = plan(rebalance(policies, members), zones={}, regions=regions)
 
     assert [one['id'] for step in reply['steps'] for one in step['delete']] == ['n1', 'n2']
 
@@ -442,7 +436,7 @@ def test_rebalance_to_a_zone_short_of_capacity_is_one_probe_after_the_delay(
     """A zone that refused a node gets none, later one, and the plan ends with that probe."""
     members = [*nodes(az1=6), refused(7, 'az2', updated_at=updated_at)]
 
-    reply = plan(rebalance_of([redistributing(zone_policy(*ZONES))], members))
+    reply = plan(rebalance([redistributing(zone_policy(*ZONES))], members))
 
     assert Counter(one[1:] for one in moves(reply)) == moved
     assert [row['current'] for row in reply['details']['zones']] == [6, 0, 0]
@@ -479,7 +473,7 @@ def clusters(draw, shortages=True):
         'max_surge': draw(st.integers(1, 3)),
         'min_age_s': draw(st.sampled_from([0, 0, 3600])),
     }
-    return rebalance_of(policies, members, options=options)
+    return rebalance(policies, members, options=options)
 
 
 ZONE, REGION = st.sampled_from(['az1', 'az2']), st.sampled_from(['R1', 'R1', 'R2'])
@@ -565,6 +559,6 @@ def test_region_has_as_much_room_as_its_zones(plan):
     members = [*(node(n, 'az1', 'R1') for n in (1, 2, 3, 4)), refused(5, 'az1', 'R2')]
     policies = [region_policy('R1', 'R2'), redistributing(zone_policy('az1'))]
 
-    reply = plan(rebalance_of(policies, members), regions=regions)
+    reply = plan(rebalance(policies, members), regions=regions)
 
     assert (reply['status'], moves(reply)) == ('OK', [])

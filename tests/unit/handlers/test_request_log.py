@@ -9,6 +9,7 @@ import pytest
 from msgspec import structs
 
 from placement_worker.contract.model import (
+    ActionPatch,
     BindReply,
     BindRequest,
     CheckReply,
@@ -27,7 +28,7 @@ from placement_worker.events.types import (
 )
 from placement_worker.handlers import request_log
 from placement_worker.handlers.request_log import RequestLog
-from tests.factories import NOW, bind, deletion_policy, request
+from tests.factories import NOW, bind, deletion_policy, rebalance, request
 
 
 @pytest.fixture
@@ -41,22 +42,14 @@ def check(cluster_id='c1', warnings=(), status='OK', reason='Completed'):
     """Return the event of a check whose reply has these warnings, this status and this reason."""
     asked = request('CLUSTER_SCALE_IN', [])
     asked = {**asked, 'cluster': {**asked['cluster'], 'id': cluster_id}}
-    reply = {
-        'action': {'id': 'a', 'data': {'status': status, 'reason': reason}},
-        'cluster': None,
-        'nodes': {},
-        'decisions': [],
-        'warnings': list(warnings),
-    }
-    return CheckEnded(
-        msgspec.convert(asked, CheckRequest), msgspec.convert(reply, CheckReply), 0.0125, 'req-1'
-    )
+    action = ActionPatch('a', {'status': status, 'reason': reason})
+    none = {'cluster': None, 'nodes': {}, 'decisions': []}
+    reply = CheckReply(action=action, warnings=list(warnings), **none)
+    return CheckEnded(msgspec.convert(asked, CheckRequest), reply, 0.0125, 'req-1')
 
 
 SUBJECT = "BEFORE CLUSTER_SCALE_IN 'act-1' of cluster 'c1': "
-REBALANCE = msgspec.convert(
-    {'cluster': request('CLUSTER_SCALE_IN', [])['cluster'], 'policies': []}, RebalanceRequest
-)
+REBALANCE = msgspec.convert(rebalance([], []), RebalanceRequest)
 
 
 def binding(status):
@@ -128,6 +121,7 @@ def test_cordon_of_an_unknown_place_is_logged_once(lines):
     assert warnings == ['one is unknown', 'other is unknown']
 
 
+TWO_SLOW = 'slow policies: my.two-1.0 8.0 s, my.one-1.0 5.0 s'
 LATE = 'the reply is 3.0 s late, so the caller has given up; slow policies: '
 
 
@@ -151,11 +145,7 @@ def slow(**seconds):
     [
         ({'my_one': 4}, 9, None),
         ({'my_one': 2, 'my_two': 4}, -1, None),
-        (
-            {'my_one': 5, 'my_two': 8, 'my_three': 1},
-            -1,
-            'slow policies: my.two-1.0 8.0 s, my.one-1.0 5.0 s',
-        ),
+        ({'my_one': 5, 'my_two': 8, 'my_three': 1}, -1, TWO_SLOW),
         ({'senlin_policy_loadbalance': 60}, -1, None),
         ({'senlin_policy_loadbalance': 60}, 3, LATE + 'senlin.policy.loadbalance-1.0 60.0 s'),
         ({'my_one': 3, 'my_two': 3}, 3, LATE + 'none'),

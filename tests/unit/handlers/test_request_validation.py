@@ -7,7 +7,7 @@ from placement_worker.contract import codec
 from placement_worker.contract.model import Cluster
 from placement_worker.handlers.request_validation import KNOWN_STATUSES, misspelled_statuses
 from placement_worker.handlers.service import Endpoints
-from tests.factories import deletion_policy, node, nodes, request, zone_policy
+from tests.factories import deletion_policy, node, nodes, rebalance, request, zone_policy
 
 WITHOUT_VERSION = {'profile': {'id': 'p', 'type': 'os.nova.server'}}
 OTHER_PROFILE = {'profile': {'id': 'p', 'type': 'os.heat.stack-1.0'}}
@@ -42,12 +42,10 @@ def test_status_of_senlin_or_of_another_engine_is_no_misspelling(status):
 
 def test_misspelled_status_in_a_rebalance_is_a_warning(registry):
     """The plan of a rebalance moves unhealthy nodes first, so a misspelling matters there, too."""
-    cluster = request('', (), [node(1, 'a', status='EROR')])['cluster']
+    asked = rebalance([zone_policy('a')], [node(1, 'a', status='EROR')])
     worker = Endpoints(Inventory.parse({'zones': {'a': True}}, 'test'), registry)
 
-    reply = worker.policy_rebalance({'cluster': cluster, 'policies': [zone_policy('a')]})
-
-    assert reply['warnings'] == [
+    assert worker.policy_rebalance(asked)['warnings'] == [
         'Nodes count as healthy whose status is EROR (did you mean ERROR?)'
     ]
 

@@ -300,20 +300,14 @@ SHORT_C, FULL_A = Place('c', shortage=WAITING), Place('a', cap=1, shortage=WAITI
     [
         ([SHORT_A, SHORT_B], 3, f'No node can be created: a {WAITS}, {EARLIEST}'),
         ([SHORT_A, PROBED_B], 3, f'Only 1 of 3 nodes can be created: a {WAITS}, {PROBED}; {NEXT}'),
-        (
-            [Place('a', shortage=PROBING), LOST],
-            2,
-            'Only 1 of 2 nodes can be created: a (short of capacity: one probe), b (unavailable)',
-        ),
-        (
-            [FAILED_A, FAILED_B, SHORT_C],
-            1,
-            f'No node can be created: a {WAITS}, b {WAITS}, c {WAITS}; {LATEST}; {NEXT}',
-        ),
+        ([Place('a', shortage=PROBING), LOST], 2,
+         'Only 1 of 2 nodes can be created: a (short of capacity: one probe), b (unavailable)'),
+        ([FAILED_A, FAILED_B, SHORT_C], 1,
+         f'No node can be created: a {WAITS}, b {WAITS}, c {WAITS}; {LATEST}; {NEXT}'),
         ([FULL_A], 2, 'There is no feasible plan to handle all nodes.'),
     ],
     ids=['all wait', 'one is probed', 'none waits', 'a quote', 'a cap leaves no room either'],
-)
+)  # fmt: skip
 def test_creation_beyond_the_room_names_the_shortages_and_the_next_probe(places, count, reason):
     """The error says how many nodes are possible now, why, and when to try again."""
     with pytest.raises(NoFeasiblePlan) as raised:

@@ -62,14 +62,8 @@ def test_order_follows_group_criterion_index_and_id(criteria, members, expected)
     assert [*found.ranks.items()] == ranks
 
 
-PLACED = made(
-    node(1, 'a', 'R1'),
-    node(2, 'b', 'R1'),
-    node(3, None, 'R1'),
-    node(4, 'a', 'R2'),
-    node(5),
-    node(6, 'a', 'R1'),
-)
+PLACES = ('a', 'R1'), ('b', 'R1'), (None, 'R1'), ('a', 'R2'), (None, None), ('a', 'R1')
+PLACED = made(*(node(number, *place) for number, place in enumerate(PLACES, start=1)))
 
 
 def place(region, count, zone=None):
@@ -120,7 +114,7 @@ def test_choice_takes_as_many_from_each_location_as_planned(count, deletion, exp
 
 
 DECEMBER = datetime.datetime(2026, 12, 1, tzinfo=datetime.UTC)
-PAST, SOON = '2025-12-31', '2026-01-01T12:00:01Z'
+PAST, SOON, AT_13 = '2025-12-31', '2026-01-01T12:00:01Z', '2026-12-01T13:00:00Z'
 
 
 @pytest.mark.parametrize(
@@ -214,16 +208,8 @@ def test_protection_in_force_reads_metadata_and_data_until_its_end(nodes, expect
     ('one', 'words', 'details'),
     [
         (Protection(), 'protected', ('', '')),
-        (
-            Protection(DECEMBER, 'batch job'),
-            'protected until 2026-12-01 (batch job)',
-            ('2026-12-01', 'batch job'),
-        ),
-        (
-            Protection(DECEMBER.replace(hour=13)),
-            'protected until 2026-12-01T13:00:00Z',
-            ('2026-12-01T13:00:00Z', ''),
-        ),
+        (Protection(DECEMBER, 'job'), 'protected until 2026-12-01 (job)', ('2026-12-01', 'job')),
+        (Protection(DECEMBER.replace(hour=13)), f'protected until {AT_13}', (AT_13, '')),
         (Protection(reason='x' * 100), f'protected ({"x" * 80}...)', ('', 'x' * 100)),
     ],
 )

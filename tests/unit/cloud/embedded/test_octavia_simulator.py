@@ -275,13 +275,8 @@ def test_create_of_existing_child_is_refused(octavia, built, kind, body, message
         (lambda octavia, pool: octavia.delete_member(pool, 'm1'), 404, 'm1 not found'),
         (lambda octavia, pool: octavia.create_member(pool, member(1)), 409,
          r'using ip 10\.0\.0\.1'),
-        (
-            lambda octavia, pool: octavia.update_members(
-                pool, [member(2), member(2)], additive_only=True
-            ),
-            400,
-            'Duplicate members',
-        ),
+        (lambda octavia, pool: octavia.update_members(pool, [member(2)] * 2, additive_only=True),
+         400, 'Duplicate members'),
         (lambda octavia, pool: octavia.create('loadbalancer', {'vip_subnet_id': 'none'}), 400,
          'Subnet none not found'),
     ],

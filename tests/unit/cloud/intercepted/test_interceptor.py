@@ -12,11 +12,11 @@ from placement_worker.errors import ServiceFailed
 from placement_worker.events.types import CloudCalled
 from tests.events import Events, SteppingClock
 from tests.unit.cloud.fake_services import TOKENS, respond
+from tests.unit.cloud.intercepted.test_recording import MEMBER, octavia_calls
 
 CLOUD = Inventory.parse({'zones': {'a': True}, 'regions': ['R1']}, 'test')
-LB, POOL = 'load-balancer', {'lb_algorithm': 'ROUND_ROBIN'}
+LB = 'load-balancer'
 KINDS = ('loadbalancer', 'pool')
-MEMBER = {'address': '10.0.0.5', 'protocol_port': 80, 'subnet_id': None}
 ACTING = CloudCalled('identity', 'acting_for', 'OK', 1.0)
 
 
@@ -61,16 +61,8 @@ def test_call_to_a_cloud_passes_through_the_hook(calls, call, service, method, a
 
 def test_calls_to_octavia_pass_through_the_hook_with_region_and_kind(calls):
     """The arguments of a call to Octavia begin with its region; the operation names the kind."""
-    api = InterceptedClouds(CLOUD, calls).acting_as_service().octavia('R1')
-    lb = api.create('loadbalancer', {'name': 'lb'})
-    pool = api.create('pool', {'loadbalancer_id': lb['id'], **POOL})
-    member = api.create_member(pool['id'], MEMBER)
-    members = api.members(pool['id'])
-    api.update_members(pool['id'], [MEMBER], additive_only=True)
-    api.delete_member(pool['id'], member['id'])
-    shown = api.show('pool', pool['id'])
-    found = api.find('pool', name='x')
-    api.delete('loadbalancer', lb['id'], cascade=True)
+    answers = octavia_calls(InterceptedClouds(CLOUD, calls).acting_as_service())
+    lb, pool, member, *_ = answers
 
     opened, *others = calls.seen
     assert opened == (None, 'octavia', 'octavia', ['R1'], None)
@@ -79,16 +71,17 @@ def test_calls_to_octavia_pass_through_the_hook_with_region_and_kind(calls):
         f'octavia.{operation.partition("_")[0] if arguments[1] in KINDS else operation}'
         for _, operation, _, arguments, _ in others
     ]
-    assert [(operation, arguments, answer) for _, operation, _, arguments, answer in others] == [
-        ('create_loadbalancer', ['R1', 'loadbalancer', {'name': 'lb'}], lb),
-        ('create_pool', ['R1', 'pool', {'loadbalancer_id': lb['id'], **POOL}], pool),
-        ('create_member', ['R1', pool['id'], MEMBER], member),
-        ('members', ['R1', pool['id']], members),
-        ('update_members', ['R1', pool['id'], [MEMBER], True], None),
-        ('delete_member', ['R1', pool['id'], member['id']], None),
-        ('show_pool', ['R1', 'pool', pool['id']], shown),
-        ('find_pool', ['R1', 'pool', {'name': 'x'}], found),
-        ('delete_loadbalancer', ['R1', 'loadbalancer', lb['id'], True], None),
+    assert [answer for *_, answer in others] == answers
+    assert [(operation, arguments) for _, operation, _, arguments, _ in others] == [
+        ('create_loadbalancer', ['R1', 'loadbalancer', {'name': 'lb'}]),
+        ('create_pool', ['R1', 'pool', {'loadbalancer_id': lb['id'], 'protocol': 'HTTP'}]),
+        ('create_member', ['R1', pool['id'], MEMBER]),
+        ('show_loadbalancer', ['R1', 'loadbalancer', lb['id']]),
+        ('find_pool', ['R1', 'pool', {'loadbalancer_id': lb['id']}]),
+        ('members', ['R1', pool['id']]),
+        ('update_members', ['R1', pool['id'], [MEMBER], True]),
+        ('delete_member', ['R1', pool['id'], member['id']]),
+        ('delete_loadbalancer', ['R1', 'loadbalancer', lb['id'], True]),
     ]
 
 

@@ -15,13 +15,12 @@ from placement_worker.cloud.intercepted.recording import (
 )
 from placement_worker.cloud.ports import ApiError
 from placement_worker.contract.model import Credentials
+from tests.simulated_octavia import DESCRIPTION
 
 CLOUD = {
+    **DESCRIPTION,
     'zones': {'a': True, 'b': True},
-    'regions': ['R1', 'R2'],
     'servers': {'s1': {'availability_zone': 'b'}},
-    'networks': {'private': {'id': 'net1'}},
-    'subnets': {'private-subnet': {'id': 'sub1', 'network': 'private', 'cidr': '10.0.0.0/24'}},
 }
 MEMBER = {'address': '10.0.0.5', 'protocol_port': 80, 'subnet_id': None}
 CALL = Call('compute', 'zones', 'zones', ['R1'])
@@ -87,10 +86,11 @@ def cloud_calls(cloud):
 def octavia_calls(cloud):
     api = cloud.octavia('R1')
     lb = api.create('loadbalancer', {'name': 'lb'})
-    pool_id = api.create('pool', {'loadbalancer_id': lb['id'], 'protocol': 'HTTP'})['id']
-    member = api.create_member(pool_id, MEMBER)
+    pool = api.create('pool', {'loadbalancer_id': lb['id'], 'protocol': 'HTTP'})
+    pool_id, member = pool['id'], api.create_member(pool['id'], MEMBER)
     return [
         lb,
+        pool,
         member,
         api.show('loadbalancer', lb['id']),
         api.find('pool', loadbalancer_id=lb['id']),

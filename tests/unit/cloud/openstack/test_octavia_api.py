@@ -23,20 +23,14 @@ CALLS = {
     'find': (lambda api: api.find('pool', name='p'), 'GET', '/pools'),
     'show': (lambda api: api.show('loadbalancer', 'lb1'), 'GET', '/loadbalancers/lb1'),
     'create': (lambda api: api.create('loadbalancer', {'name': 'x'}), 'POST', '/loadbalancers'),
-    'delete': (
-        lambda api: api.delete('loadbalancer', 'lb1', cascade=True),
-        'DELETE',
-        '/loadbalancers/lb1',
-    ),
+    'delete': (lambda api: api.delete('loadbalancer', 'lb1', cascade=True),
+               'DELETE', '/loadbalancers/lb1'),
     'members': (lambda api: api.members('p1'), 'GET', '/pools/p1/members'),
     'create_member': (lambda api: api.create_member('p1', MEMBER), 'POST', '/pools/p1/members'),
     'delete_member': (lambda api: api.delete_member('p1', 'm1'), 'DELETE', '/pools/p1/members/m1'),
-    'update_members': (
-        lambda api: api.update_members('p1', [MEMBER], additive_only=True),
-        'PUT',
-        '/pools/p1/members',
-    ),
-}
+    'update_members': (lambda api: api.update_members('p1', [MEMBER], additive_only=True),
+                       'PUT', '/pools/p1/members'),
+}  # fmt: skip
 CALL = pytest.mark.parametrize(('call', 'method', 'path'), CALLS.values(), ids=CALLS.keys())
 CHANGES = {name: CALLS[name] for name in ('delete', 'delete_member', 'update_members')}
 
