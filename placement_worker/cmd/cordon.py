@@ -228,5 +228,5 @@ def _now() -> datetime.datetime:
 
 
 def _of_place(cordons: Sequence[Cordon], args: Namespace) -> list[Cordon]:
-    place = (args.zone, args.region)
+    place = (args.region, args.zone)
     return [cordon for cordon in cordons if cordon.key == place]

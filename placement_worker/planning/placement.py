@@ -42,15 +42,15 @@ _QUOTED = 200  # characters of an error of Nova that the reason of a check quote
 PlaceNumbers = tuple[str, int, int, str]
 
 
-class Row(Struct, frozen=True):
+class Row(Struct, frozen=True, kw_only=True):
     """One place of a plan; `ideal` is the share of the place in the size afterwards."""
 
     name: str
-    weight: int
-    cap: int
-    usable: bool
+    weight: int = 0
+    cap: int = NO_CAP
+    usable: bool = False
     current: int
-    ideal: float
+    ideal: float = 0.0
     planned: int
     final: int
     note: str
@@ -198,7 +198,7 @@ def _no_room(
     """Shortages are the cause if there would be enough room without them."""
     room = {place.name: ceiling - current[place.name] for place, ceiling in ceilings.items()}
     rows = [
-        (place.name, current[place.name], place.cap, _obstacle(place, current[place.name]))
+        (place.name, current[place.name], place.cap, _actionable_obstacle(place, current))
         for place in places
     ]
     without_shortages = sum(
@@ -211,9 +211,10 @@ def _no_room(
     return infeasible(count, room, rows, _short_of_capacity(count, room, rows, shortages))
 
 
-def _obstacle(place: Place, held: int) -> str:
+def _actionable_obstacle(place: Place, current: Counts) -> str:
     """Return why a place takes too few nodes; a cordon only if lifting it would help."""
-    if place.cordons and not place.note and not place.is_opened_without_cordons(held):
+    lifting_helps = place.would_open_without_cordons(current[place.name])
+    if place.cordons and not place.note and not lifting_helps:
         return str(place.shortage or '')
     return place.obstacle
 

@@ -33,13 +33,13 @@ NodeCounts = Mapping[str | None, int]
 NOWHERE: NodeCounts = MappingProxyType({})
 # A mutable `NodeCounts`; a missing place has no nodes.
 Counts = Counter[str | None]
-# Place -> the ranks of its healthy, unprotected nodes in `Members.ordered`, ascending. It is empty
-# without a deletion policy, or if that policy chooses at random.
+# Place -> ranks of its healthy, unprotected nodes (`victims.Members.ranks`), ascending. Empty if
+# victims are random.
 Ranks = Mapping[str | None, Sequence[int]]
 
 
 class CordonedPlace(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A zone, or a region with all its zones; without a `region`, the zones of that name in all."""
+    """A zone or a whole region; without `region`, the zones of that name in every region."""
 
     zone: _Name | None = None
     region: _Name | None = None
@@ -50,8 +50,8 @@ class CordonedPlace(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
     @property
     def key(self) -> tuple[str | None, str | None]:
-        """Zone and region, which are the same in all cordons of one place."""
-        return self.zone, self.region
+        """Region and zone, the identity of the place."""
+        return self.region, self.zone
 
     @property
     def place(self) -> str:
@@ -62,7 +62,7 @@ class CordonedPlace(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 class Cordon(CordonedPlace, frozen=True, omit_defaults=True, kw_only=True):
-    """A place in which an operator lets no node be created.
+    """A place that an operator closes to new nodes.
 
     `until`: the cordon is in force before this time. `evacuate`: nodes of the place leave first
     when nodes are deleted.
@@ -94,7 +94,7 @@ def cordons_in_force(cordons: Iterable[Cordon], now: datetime.datetime) -> tuple
 def covering_cordon(
     cordons: Sequence[Cordon], region: str | None, zone: str | None
 ) -> Cordon | None:
-    """Of several cordons, the one that ends last counts; it evacuates if one of them does."""
+    """Return the covering cordon that ends last; it evacuates if any of them does."""
     covering = [cordon for cordon in cordons if cordon.covers(region, zone)]
     if not covering:
         return None
@@ -124,18 +124,18 @@ class Place(Struct, frozen=True):
 
     @property
     def obstacle(self) -> str:
-        """A cordon is no obstacle where the cloud has no room anyway: lifting it would not help."""
+        """Why no node can be created; omits a cordon if the cloud has no room either."""
         if self.available:
             return str(self.shortage or '')
         return (self.note or self.cordon_note) if self.known else UNKNOWN
 
-    def is_opened_without_cordons(self, held: int) -> bool:
+    def would_open_without_cordons(self, held: int) -> bool:
         has_room = self.cap < 0 or held < self.cap
         is_short = self.shortage is not None and not self.shortage.room
         return bool(self.cordons) and not self.note and has_room and not is_short
 
     def cordoned(self, cordon: Cordon | None) -> 'Place':
-        """A cordon does not hide that a place is unknown."""
+        """An unknown place stays unknown, cordoned or not."""
         if cordon is None or not self.known:
             return self
         return structs.replace(self.closed([cordon], cordon.note), evacuated=cordon.evacuate)
@@ -153,7 +153,7 @@ class Place(Struct, frozen=True):
 class Held(Struct, Generic[T], frozen=True):
     """The nodes of a cluster by place, before the action.
 
-    :ivar groups: in the order in which they leave; the last one has the healthy nodes.
+    :ivar groups: nodes that may leave, first group first; a creation has one group.
     :ivar staying: the protected nodes, which never leave.
     :ivar ranks: see `Ranks`; they break ties between places.
     """
@@ -185,7 +185,7 @@ def raise_if_only_cordons_close(
     cordons = [
         cordon
         for place in places
-        if place.is_opened_without_cordons(held.get(place.name, 0))
+        if place.would_open_without_cordons(held.get(place.name, 0))
         for cordon in place.cordons
     ]
     if not cordons:

@@ -27,7 +27,6 @@ from placement_worker.planning.placement import (
     plan_for,
 )
 from placement_worker.planning.places import (
-    NO_CAP,
     Cordon,
     Held,
     Place,
@@ -159,13 +158,13 @@ class LevelPlan(Struct, frozen=True):
     def rows(self) -> Sequence[Row]:
         """Nodes of unknown place have a row of their own, so that the counts add up."""
         if self.distribution is not None:
-            unplaced, leaving = self.held.nodes_in(None), self.distribution.unplaced
-            left = unplaced - leaving
-            unknown = Row('-', 0, NO_CAP, False, unplaced, 0.0, leaving, left, NO_KNOWN_PLACE)
-            return [*self.distribution.rows, *[unknown] * bool(unplaced)]
+            held, leaving = self.held.nodes_in(None), self.distribution.unplaced
+            left = held - leaving
+            unknown = Row(name='-', current=held, planned=leaving, final=left, note=NO_KNOWN_PLACE)
+            return [*self.distribution.rows, *[unknown] * bool(held)]
         held, count = self.held.total.total(), self.size.count
         final = held + (count if self.size.kind == CREATION else -count)
-        return (Row('-', 0, NO_CAP, False, held, 0.0, count, final, NO_USABLE_ZONE),)
+        return (Row(name='-', current=held, planned=count, final=final, note=NO_USABLE_ZONE),)
 
     def place(self, name: str | None) -> dict[str, str]:
         if self.level == 'region':
@@ -296,9 +295,9 @@ class PlacementPolicy(Policy[P]):
         plans: Sequence[LevelPlan],
         warnings: Sequence[str],
         unplaced: Sequence[Node],
-        more: Mapping[str, Any] | None = None,
+        extra_keys: Mapping[str, Any] | None = None,
     ) -> Outcome:
-        """:param more: other keys of the plan than its counts."""
+        """:param extra_keys: other keys of the plan than its counts."""
         skews = [plan.skew.explained(self.level, plan.region) for plan in plans if plan.skew]
         details = self._details(plans)
         if not change.possible.count:
@@ -313,7 +312,7 @@ class PlacementPolicy(Policy[P]):
             for name, others in plan.retries.items()
         ]
         counts = _counts(plans)
-        planned = {f'{self.level}s': counts, **(more or {})}
+        planned = {f'{self.level}s': counts, **(extra_keys or {})}
         if retries:
             planned['alternatives'] = retries
         of_places = [text for plan in plans for text in plan.warnings]

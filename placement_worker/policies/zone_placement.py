@@ -64,7 +64,8 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
             return self._named_by_profile(change, profile.zone, 'zone', cordon)
         if change.skip_reason:
             return skipped(change.skip_reason)
-        size, nodes = change.size, self._counted_nodes(change)
+        size = change.size
+        nodes = self._counted_nodes(change)
         count_by_region = state.action_data.change(size.kind).regions_of(size.count)
         if count_by_region is None:
             return self._plan_without_regions(change, nodes)
@@ -77,15 +78,15 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
             for region, count in sorted(count_by_region.items())
             if count
         ]
-        divided_regions = {plan.region for plan in plans if plan.distribution}
-        unplaced = [node for region in divided_regions for node in located.get((region, None), ())]
+        divided = {plan.region for plan in plans if plan.distribution}
+        without_zone = [node for region in divided for node in located.get((region, None), ())]
         warnings = self.warnings_of_zones_in_no_region(count_by_region, state)
-        plan_keys = {'regions': count_by_region, 'places': _counts_by_place(plans)}
-        return self._applied(change, plans, warnings, unplaced, plan_keys)
+        extra_keys = {'regions': count_by_region, 'places': _counts_by_place(plans)}
+        return self._applied(change, plans, warnings, without_zone, extra_keys)
 
     @override
     def attach(self, request: BindRequest, state: State) -> BindingOutcome:
-        # An unavailable zone is known, too.
+        # Attaching needs known zones; they need not be available.
         search = PlaceSearch(self.noun, self.properties.places)
         search.search_in(lambda: state.cloud.zones(None))
         regions = search.names_of(lambda: state.cloud.regions) if search.missing else ()
@@ -104,7 +105,7 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
         self._refuse_unusable(usable)
 
     def warnings_of_zones_in_no_region(self, regions: Collection[str], state: State) -> list[str]:
-        """Return [] if the cloud has regions outside the plan: they may have the zones."""
+        """Warn of zones that no region has; return [] if one outside the plan may have them."""
         try:
             further_regions = set(state.cloud.regions) - set(regions)
         except CloudUnavailable:  # only a warning needs the response
@@ -114,9 +115,9 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
         return self.warnings_of_unknown([state.cloud.zones(region) for region in regions])
 
     def _plan_without_regions(self, change: RequestedChange, nodes: Sequence[Node]) -> Outcome:
-        """A NODE_CREATE counts the nodes of the new node's region only."""
         cloud, region = change.state.cloud, _region_of(change)
         if change.request.action.action == actions.NODE_CREATE:
+            # Only nodes of the new node's region count.
             nodes = cloud.in_region(region, nodes)
         located = cloud.by_zone(nodes)
         held = change.held(located)
@@ -138,14 +139,10 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
         *,
         by_region: bool,
     ) -> LevelPlan:
-        """:param by_region: whether a policy planned by region; else the plan has no region."""
+        """:param by_region: whether a policy planned by region; only then the plan names it."""
         zones = state.places.zones(size.kind, region, by_region=by_region)
         named_region = region if by_region else None
-        if size.kind == CREATION:
-            has_usable_zone = any(zone.available for zone in zones)
-        else:
-            has_usable_zone = any(zone.known for zone in zones)
-        if has_usable_zone:
+        if any(zone.available if size.kind == CREATION else zone.known for zone in zones):
             return self._plan_level(size, zones, held, named_region)
         raise_if_only_cordons_close(zones, NO_ZONE)
         return LevelPlan('zone', size, held, distribution=None, region=named_region)
@@ -162,19 +159,20 @@ def _region_of(change: RequestedChange) -> str | None:
 
 
 def _held_in_region(region: str, held: Held[Location]) -> Held[str | None]:
-
     def by_zone(by_place: Mapping[Location, N]) -> dict[str | None, N]:
-        return {zone: value for (name, zone), value in by_place.items() if name == region}
+        return {
+            zone: value for (its_region, zone), value in by_place.items() if its_region == region
+        }
 
     groups = [by_zone(group) for group in held.groups]
     return Held(groups, by_zone(held.staying), by_zone(held.ranks))
 
 
 def _counts_by_place(plans: Sequence[LevelPlan]) -> list[dict[str, Any]]:
-    return [
-        {**plan.place(zone), 'count': count}
-        for plan in plans
-        for zone, count in (
+    entries: list[dict[str, Any]] = []
+    for plan in plans:
+        counts = (
             plan.distribution.counts.items() if plan.distribution else [(None, plan.size.count)]
         )
-    ]
+        entries += [{**plan.place(zone), 'count': count} for zone, count in counts]
+    return entries

@@ -59,15 +59,15 @@ def _plan(size: Size, places: Sequence[Place], held: Held[str | None]) -> Distri
     return Distribution(
         tuple(
             Row(
-                place.name,
-                place.weight,
-                place.cap,
-                place.available,
-                current[place.name],
-                float(ideals.get(place.name, 0)),
-                moved.get(place.name, 0),
-                current[place.name] + moved.get(place.name, 0) * (1 if growing else -1),
-                '',
+                name=place.name,
+                weight=place.weight,
+                cap=place.cap,
+                usable=place.available,
+                current=current[place.name],
+                ideal=float(ideals.get(place.name, 0)),
+                planned=moved.get(place.name, 0),
+                final=current[place.name] + moved.get(place.name, 0) * (1 if growing else -1),
+                note='',
             )
             for place in places
         )
