@@ -169,8 +169,8 @@ class PoolMembers:
 
     def additions(self, wanted: Sequence[Member], failures: Mapping[Key, Exception]) -> Additions:
         """Return what an attempt has added; the object holds the members after the attempt."""
-        result = Additions()
-        result.expired = any(isinstance(exc, RequestExpired) for exc in failures.values())
+        is_expired = any(isinstance(exc, RequestExpired) for exc in failures.values())
+        result = Additions(expired=is_expired)
         for member in wanted:
             occupant, failure = self.by_key.get(member.key), failures.get(member.key)
             if occupant and occupant['id'] not in self.managed:
@@ -282,11 +282,10 @@ class Pool:
 
     def _add(self, wanted: Sequence[Member]) -> dict[Key, Exception]:
         bodies = {member.key: self._body(member) for member in wanted}
-        failures = None
         if self.updater.settings.batch_members:
             failures = self._together(self._batch_addition(wanted, bodies), bodies)
-        if failures is not None:
-            return failures
+            if failures is not None:
+                return failures
         return self._one_by_one(
             {member.key: self._replacement(member, bodies[member.key]) for member in wanted}
         )

@@ -92,14 +92,13 @@ class Inventory(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     @classmethod
     def load(cls, path: str) -> 'Inventory':
         try:
-            contents = documents.read(path)
+            document, *others = documents.read(path)
         except (OSError, documents.Malformed) as exc:
             reason = errors.file_error(exc) if isinstance(exc, OSError) else exc
             raise errors.InvalidInventory(f'The cloud cannot be read: {reason}') from exc
-        if len(contents) > 1:
-            count = len(contents)
+        if others:
+            count = 1 + len(others)
             raise errors.InvalidInventory(f'{path} contains {count} documents, expected one')
-        (document,) = contents
         try:
             return codec.decode(document.data, cls)
         except errors.InvalidRequest:

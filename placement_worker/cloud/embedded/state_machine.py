@@ -86,7 +86,8 @@ class StateMachine:
             return self._create_load_balancer(body)
         lb_id = self._load_balancer_id(kind, body)
         self._check_active(lb_id)
-        created = self._add(kind, lb_id, body)
+        add = {'listener': self._add_listener, 'healthmonitor': self._add_health_monitor}
+        created = add.get(kind, self._add_pool)(lb_id, body)
         self._change(lb_id)
         return self._as_resource(kind, created)
 
@@ -173,18 +174,11 @@ class StateMachine:
         )
         self._pend(stored['id'], 'ACTIVE')
         for listener in body.get('listeners') or ():
-            added = self._add('listener', stored['id'], listener)
+            added = self._add_listener(stored['id'], listener)
             pool = listener.get('default_pool')
             if pool:
-                self._add('pool', stored['id'], {**pool, 'listener_id': added['id']})
+                self._add_pool(stored['id'], {**pool, 'listener_id': added['id']})
         return self._as_resource('loadbalancer', stored)
-
-    def _add(self, kind: ObjectKind, lb_id: str, body: Resource) -> Resource:
-        if kind == 'listener':
-            return self._add_listener(lb_id, body)
-        if kind == 'healthmonitor':
-            return self._add_health_monitor(lb_id, body)
-        return self._add_pool(lb_id, body)
 
     def _add_listener(self, lb_id: str, body: Resource) -> Resource:
         port = body['protocol_port']

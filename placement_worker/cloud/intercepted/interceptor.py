@@ -138,9 +138,13 @@ class Timing(Hook):
         try:
             return make()
         except Exception as exc:
-            error = _failure(exc)
-            outcome = _outcome(error)
-            if isinstance(error, ServiceFailed) and error.service not in (None, service):
+            # The failure of another service may be behind an error of Octavia.
+            cause = exc.__cause__ if isinstance(exc, ApiError) else None
+            error = cause if isinstance(cause, ServiceFailed) else exc
+            outcome = type(error).__name__
+            if isinstance(error, ApiError):
+                outcome = str(error.status or 'none')
+            elif isinstance(error, ServiceFailed) and error.service not in (None, service):
                 # Keystone issued no token, so the service that was called got no request.
                 service, operation = error.service, LOG_IN
             raise
@@ -148,14 +152,3 @@ class Timing(Hook):
             if service is not None:
                 elapsed_s = self._clock() - started
                 self._events.handle(CloudCalled(service, operation, outcome, elapsed_s))
-
-
-def _failure(exc: Exception) -> Exception:
-    """Return the failure of another service behind an error of Octavia, or else the error."""
-    cause = exc.__cause__ if isinstance(exc, ApiError) else None
-    return cause if isinstance(cause, ServiceFailed) else exc
-
-
-def _outcome(exc: Exception) -> str:
-    """Return the HTTP status of an error of Octavia, `none` without one, else the error's class."""
-    return str(exc.status or 'none') if isinstance(exc, ApiError) else type(exc).__name__

@@ -47,7 +47,10 @@ def translate(exc: BaseException, url: str | None) -> ApiError:
     if is_caused_by(keystone.SSLError):
         return ApiError(f'{where}: {_first_line(exc)}; check cafile and insecure')
     if is_caused_by(keystone.ConnectionError, requests.ConnectionError):
-        return ApiError(f'{where}: {_connection_failure(causes)}')
+        # The messages of the libraries name Python objects, those of the operating system do not.
+        texts = (cause.strerror for cause in causes if isinstance(cause, OSError))
+        closed = 'the connection was closed without a response'
+        return ApiError(f'{where}: {next((t for t in texts if isinstance(t, str)), closed)}')
     if isinstance(exc, keystone.ClientException) and not isinstance(exc, keystone.InvalidResponse):
         return ApiError(f'{where}: {_first_line(exc)}')
     return ApiError(f'{where} sent an invalid response: {_first_line(exc)}')
@@ -113,14 +116,6 @@ def _causes(exc: BaseException) -> Iterator[BaseException]:
         yield cause
         nested = (cause.__cause__, cause.__context__, getattr(cause, 'reason', None), *cause.args)
         waiting += [value for value in nested if isinstance(value, BaseException)]
-
-
-def _connection_failure(causes: list[BaseException]) -> str:
-    """Return the operating system's message; those of the libraries name Python objects."""
-    for cause in causes:
-        if isinstance(cause, OSError) and isinstance(cause.strerror, str):
-            return cause.strerror
-    return 'the connection was closed without a response'
 
 
 def _first_line(exc: BaseException) -> str:

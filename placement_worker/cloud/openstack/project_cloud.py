@@ -36,11 +36,6 @@ class _Zone(Struct, frozen=True, rename='camel'):
 class _Server(ServerDetails, frozen=True, kw_only=True):
     id: str
 
-    @property
-    def is_complete(self) -> bool:
-        """Whether zone and addresses are known; a server that is being built lacks them."""
-        return bool(self.availability_zone and self.addresses)
-
 
 class _Region(Struct, frozen=True):
     id: str
@@ -181,7 +176,9 @@ class ProjectCloud(Cloud):
         key = ('servers', self._session.region_name(region))
         call = _Call(partial(self._list_servers, region, wanted))
         listed = self._share(key, call)
-        missing = wanted - {server.id for server in listed.values() if server.is_complete}
+        # A server that is being built lacks zone and addresses.
+        complete = {row.id for row in listed.values() if row.availability_zone and row.addresses}
+        missing = wanted - complete
         if call.was_made or not missing:
             return listed
         # The shared listing may be incomplete or stale: another check chose where it stops, and

@@ -123,25 +123,22 @@ class RetryPolicy:
             attempts = int(retrying.statistics['attempt_number'])
             elapsed_s = time.monotonic() - started
             has_stopped_early = attempts < self.max_attempts or elapsed_s >= left_s
-            raise self._failure(exc, has_stopped_early)(
-                _reason(service, exc, attempts, elapsed_s), service.name.lower()
-            ) from exc
-
-    def _failure(self, exc: ApiError, has_stopped_early: bool) -> type[ServiceFailed]:
-        if not is_transient(exc):
-            return ServiceRefused
-        delay_exceeds_budget = (exc.retry_after_s or 0) >= self.budget_s
-        return OutOfTime if has_stopped_early and not delay_exceeds_budget else ServiceFailed
+            delay_exceeds_budget = (exc.retry_after_s or 0) >= self.budget_s
+            is_late = has_stopped_early and not delay_exceeds_budget
+            raise _failure(service, exc, attempts, elapsed_s, is_late=is_late) from exc
 
 
-def _reason(service: Service, exc: ApiError, attempts: int, elapsed_s: float) -> str:
+def _failure(
+    service: Service, exc: ApiError, attempts: int, elapsed_s: float, *, is_late: bool
+) -> ServiceFailed:
+    name, where = service.name, service.where
     if not is_transient(exc):
         advice = service.advice.get(exc.status or 0)
         check = f'; check that {advice}' if advice else ''
-        return f'{service.name} service refused the request: {exc}{service.where}{check}'
+        text = f'{name} service refused the request: {exc}{where}{check}'
+        return ServiceRefused(text, name.lower())
     took = f'{elapsed_s:.0f}' if elapsed_s >= 10 else f'{elapsed_s:.1f}'
     tries = counted(attempts, 'attempt')
     wait = f'; retry after {exc.retry_after_s:g} s' if exc.retry_after_s else ''
-    return (
-        f'{service.name} service unavailable after {tries} in {took} s: {exc}{wait}{service.where}'
-    )
+    text = f'{name} service unavailable after {tries} in {took} s: {exc}{wait}{where}'
+    return (OutOfTime if is_late else ServiceFailed)(text, name.lower())

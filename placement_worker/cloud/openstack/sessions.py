@@ -204,12 +204,10 @@ class Session(keystone.Session):
             _ = (token.auth_token, token.project_id, token.expires)  # raises if one is missing
         except error_translation.LIBRARY_ERRORS as exc:
             error = error_translation.translate(exc, self.plugin.auth_url)
-            raise ApiError(self._redacted(str(error)), error.status, error.retry_after_s) from None
+            # Keystone repeats the trust id if it does not find the trust.
+            text = str(error).replace(self.trust_id, '***') if self.trust_id else str(error)
+            raise ApiError(text, error.status, error.retry_after_s) from None
         return token
-
-    def _redacted(self, text: str) -> str:
-        """Mask the trust id, which Keystone repeats if it does not find the trust."""
-        return text.replace(self.trust_id, '***') if self.trust_id else text
 
 
 def page_of(response: requests.Response, key: str, rows: type[T]) -> tuple[T, bool]:
