@@ -178,9 +178,8 @@ CLOUD = [
         'validity_ttl_s',
         default=0,
         min=0,
-        help='Time in seconds for which zones and regions are cached. 0: every check queries '
-        'the cloud, but checks of one project that query at the same time share one '
-        'response.',
+        help='Time in seconds for which zones and regions are cached. 0: every check queries the '
+        'cloud, but checks of one project that query at the same time share one response.',
     ),
     cfg.BoolOpt(
         'allow_service_credentials',
@@ -199,9 +198,8 @@ CLOUD = [
         'max_attempts',
         default=4,
         min=1,
-        help='Number of attempts of a request to Keystone, Nova or Neutron if the connection '
-        'fails or the service responds that it is busy (429, 503) or failed (other 5xx, '
-        'except 501).',
+        help='Number of attempts of a request to Keystone, Nova or Neutron if the connection fails '
+        'or the service responds that it is busy (429, 503) or failed (other 5xx, except 501).',
     ),
     cfg.FloatOpt(
         'lookup_budget_s',
@@ -321,7 +319,12 @@ def set_defaults() -> None:
 
 
 def list_opts() -> list[tuple[str, list[Any]]]:
-    return [*GROUPS.items(), (SERVICE_AUTH, _service_auth_sample())]
+    from keystoneauth1 import loading  # noqa: PLC0415
+
+    available = loading.get_auth_plugin_conf_options('password')
+    plugin = [option for option in available if option.dest not in _NOT_IN_SAMPLE]
+    sample = [*loading.get_auth_common_conf_options(), *plugin, *_effective_options()]
+    return [*GROUPS.items(), (SERVICE_AUTH, sample)]
 
 
 def register_service_auth(conf: cfg.ConfigOpts) -> None:
@@ -342,11 +345,3 @@ def _effective_options() -> list[Any]:
         if option.dest == 'insecure':  # keystoneauth's help states the opposite of the value
             option.help = 'Do not verify the certificates of HTTPS connections.'
     return options
-
-
-def _service_auth_sample() -> list[Any]:
-    from keystoneauth1 import loading  # noqa: PLC0415
-
-    available = loading.get_auth_plugin_conf_options('password')
-    plugin = [option for option in available if option.dest not in _NOT_IN_SAMPLE]
-    return [*loading.get_auth_common_conf_options(), *plugin, *_effective_options()]

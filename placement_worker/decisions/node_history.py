@@ -90,7 +90,11 @@ def events_of_node(
             yield InvalidLine(path, number, str(exc))
     for _, _, line in records.lines_with(logs, created):
         try:
-            events += _of_creation(records.decoded(line), created)
+            record = records.decoded(line)
+            if isinstance(record, CheckRecord) and record.request.target == BEFORE:
+                check = record.request
+                new = () if check.dry_run else created.get(check.action.id, ())
+                events += [_placed(record, node) for node in new]
         except MALFORMED:  # reported above if it concerns the node
             continue
     yield from sorted(events, key=lambda event: event.at)
@@ -138,17 +142,6 @@ def _add_new(created: dict[str, list[Node]], record: CheckRecord, name: str) -> 
         nodes = [node for node in _nodes_of(check, name) if node.id in new]
         if nodes:
             created[check.action.id] = nodes
-
-
-def _of_creation(
-    record: CheckRecord | BindingRecord, created: Mapping[str, Sequence[Node]]
-) -> Iterator[Event]:
-    if not isinstance(record, CheckRecord):
-        return
-    check = record.request
-    if check.target == BEFORE and not check.dry_run:
-        for node in created.get(check.action.id, ()):
-            yield _placed(record, node)
 
 
 def _event(record: CheckRecord | BindingRecord, kind: EventKind, node: Node, text: str) -> Event:

@@ -104,7 +104,6 @@ def _compared(was: Any, now: Any, at: str) -> Iterator[Difference]:
 
 
 def _recorded(conditions: Conditions, entry: Entry, clouds: Clouds) -> Conditions:
-    recorded_left_s = _readings('remaining time', entry.left_s)
     is_endless = conditions.left_s() == math.inf
     return structs.replace(
         conditions,
@@ -114,7 +113,7 @@ def _recorded(conditions: Conditions, entry: Entry, clouds: Clouds) -> Condition
         octavia_settings=OctaviaSettings(
             **entry.octavia_settings, sleep=lambda _: None, clock=_readings('clock', entry.clock)
         ),
-        left_s=conditions.left_s if is_endless else recorded_left_s,
+        left_s=conditions.left_s if is_endless else _readings('remaining time', entry.left_s),
         cordons=entry.cordons,
     )
 

@@ -94,12 +94,8 @@ def _escape(char: str) -> str:
     return '\\u007f' if char == '\x7f' else json.dumps(char)[1:-1]  # json leaves DEL unescaped
 
 
-# Details of a decision that are shown even if they are 0.
-_SHOWN_IF_ZERO = frozenset({'possible'})
-
-
 def is_shown_detail(detail: str, value: object) -> bool:
-    return bool(value) or detail in _SHOWN_IF_ZERO
+    return bool(value) or detail == 'possible'  # a decision may say that nothing is possible
 
 
 def is_number(value: object) -> bool:

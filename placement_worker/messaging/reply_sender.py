@@ -236,7 +236,7 @@ class _Channel:
         )
         self._connection.connection.sock.settimeout(WRITE_S)
         self._channel = self._connection.channel()
-        self._channel.events['basic_return'].add(self._on_return)
+        self._channel.events['basic_return'].add(lambda *_: setattr(self, '_is_returned', True))
 
     def publish(self, reply: Reply, stopping: threading.Event) -> bool:
         self._is_returned = False
@@ -272,9 +272,6 @@ class _Channel:
     def _on_blocked(self, *_: Any) -> None:
         LOG.warning('The broker blocks a connection (memory or disk alarm): replies wait')
         self._is_blocked = True
-
-    def _on_return(self, *_: Any) -> None:
-        self._is_returned = True
 
 
 def _raise_nack(method: Any, *_: Any) -> None:

@@ -310,17 +310,14 @@ class CordonCollector(Collector):
             'Whether the cordon file is valid.',
             self._cordons.is_valid,
         )
-        ends = GaugeMetricFamily(
+        ends: dict[tuple[str, str, str], float] = {}
+        for cordon in cordons:
+            evacuate = 'true' if cordon.evacuate else 'false'
+            labels = cordon.zone or '', cordon.region or '', evacuate
+            ends[labels] = max(cordon.until.timestamp(), ends.get(labels, 0))
+        family = GaugeMetricFamily(
             'placement_worker_cordon_end_timestamp_seconds', 'End of a cordon.', labels=_LABELS
         )
-        for labels, until in _ends(cordons).items():
-            ends.add_metric(labels, until)
-        yield ends
-
-
-def _ends(cordons: Sequence[Cordon]) -> dict[tuple[str, ...], float]:
-    ends: dict[tuple[str, ...], float] = {}
-    for cordon in cordons:
-        labels = (cordon.zone or '', cordon.region or '', 'true' if cordon.evacuate else 'false')
-        ends[labels] = max(cordon.until.timestamp(), ends.get(labels, 0))
-    return ends
+        for labels, until in ends.items():
+            family.add_metric(labels, until)
+        yield family

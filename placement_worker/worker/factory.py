@@ -253,21 +253,18 @@ def create_clouds(conf: cfg.ConfigOpts, state_file: str | None = None) -> Clouds
         from placement_worker.worker import openstack_factory  # noqa: PLC0415
 
         return openstack_factory.create(conf)
-    inventory = _load_inventory(conf.cloud.inventory_file)
-    return inventory.with_state_in(state_file) if state_file else inventory
-
-
-def _load_inventory(path: str | None) -> Inventory:
+    path = conf.cloud.inventory_file
     if not path:
         raise ConfigurationError(
             '[cloud] backend = inventory needs inventory_file, the description of a cloud'
         )
     try:
-        return Inventory.load(path)
+        inventory = Inventory.load(path)
     except InvalidInventory as exc:
         is_missing = isinstance(exc.__cause__, FileNotFoundError)
         remedy = '; create it, or correct the path' if is_missing else ''
         raise ConfigurationError(f'[cloud] inventory_file: {exc}{remedy}') from exc
+    return inventory.with_state_in(state_file) if state_file else inventory
 
 
 def create_cordons(conf: cfg.ConfigOpts) -> LiveCordons | None:

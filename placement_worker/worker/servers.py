@@ -74,7 +74,12 @@ class Servers:
             list(executor.map(Server.stop, self._servers))
         for sender in self._senders:
             sender.close()
-        _close(self._transports)
+        threads = [threading.Thread(target=it.cleanup, daemon=True) for it in self._transports]
+        for thread in threads:
+            thread.start()
+        deadline = time.monotonic() + CLOSE_S
+        for thread in threads:
+            thread.join(max(0, deadline - time.monotonic()))
 
     def heartbeats(self) -> list[ServerTimes | None]:
         return [late_ack.heartbeat(server.rpc_server) for server in self._servers]
@@ -90,15 +95,6 @@ class Servers:
         listeners = [late_ack.listener_of(server.rpc_server) for server in self._servers]
         in_flight = [listener.in_flight.described() for listener in listeners if listener]
         return '\n'.join(itertools.chain(*in_flight)) or 'none'
-
-
-def _close(transports: Sequence[Any]) -> None:
-    threads = [threading.Thread(target=transport.cleanup, daemon=True) for transport in transports]
-    for thread in threads:
-        thread.start()
-    deadline = time.monotonic() + CLOSE_S
-    for thread in threads:
-        thread.join(max(0, deadline - time.monotonic()))
 
 
 class WorkerProcess(cotyledon.Service):

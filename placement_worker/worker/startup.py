@@ -52,17 +52,14 @@ def configure(conf: cfg.ConfigOpts, arguments: Sequence[str]) -> None:
 
 def _validate_log_options(conf: cfg.ConfigOpts, arguments: Sequence[str]) -> None:
     """Check the options of the log in the files, before `conf` reads them."""
-    trial = type(conf)()  # a subclass of the tests reads no files of the machine
-    validation.register_log_options(trial)
-    trial(_file_arguments(arguments), project=PROGRAM)
-    validation.validate_defaults(trial)
-
-
-def _file_arguments(arguments: Sequence[str]) -> list[str]:
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     for name in ('--config-file', '--config-dir'):
         parser.add_argument(name, dest='named', action='append', type=f'{name}={{}}'.format)
-    return parser.parse_known_args(arguments)[0].named or []
+    files = parser.parse_known_args(arguments)[0].named
+    trial = type(conf)()  # a subclass of the tests reads no files of the machine
+    validation.register_log_options(trial)
+    trial(files or [], project=PROGRAM)
+    validation.validate_defaults(trial)
 
 
 def report_failure(conf: cfg.ConfigOpts, exc: Exception) -> None:
