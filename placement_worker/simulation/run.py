@@ -37,24 +37,24 @@ from placement_worker.simulation.scenario import (
 from placement_worker.simulation.world import ChangingCloud, PoolState, World, without_evacuated
 
 
-class Taken(Struct, frozen=True):
-    """A step that was taken; with `changes_world` it changed the cloud or a policy."""
+class Effect(Struct, frozen=True):
+    """The effect of a step; `changes_world`: it changed the world without a decision."""
 
     what: str
     checks: list[PlayedCheck] = []
     changes_world: bool = False
 
 
-# Take a step of one kind: the engine, the value of the step, and the seed of its random choices.
-_Take = Callable[[Engine, Any, str], Taken]
+# (engine, value of the step, seed of its random choices) -> effect
+_Play = Callable[[Engine, Any, str], Effect]
 
 
 class StepRecord(Struct, frozen=True):
     """The checks of a step, and the distribution of the nodes afterwards; number 0 is the start.
 
     :ivar status: ERROR if a check ended in ERROR, empty if the step needed no check.
-    :ivar outages: the zones and regions that are unavailable but were available before, and the
-        zones without capacity.
+    :ivar outages: the zones and regions that are unavailable but have been available in this run,
+        and the zones without capacity.
     :ivar updates: the number of updates of load balancers that the step sent to Octavia.
     :ivar grace_period_s: the longest time that the engine waits before it deletes nodes.
     """
@@ -110,21 +110,21 @@ def play(scenario: Scenario, registry: Registry, *, explained: int) -> Iterator[
     :param explained: the number of steps whose decisions are explained in full.
     :raises WorkerFailed: a policy raised an error that is not a decision.
     """
-    with _failures_named('The start'):
+    with _naming_failures('The start'):
         engine = Engine(scenario, registry)
     world = engine.world
-    yield _record(world, 0, Taken('start'))
+    yield _record(world, 0, Effect('start'))
     for number, step in enumerate(scenario.unrolled(), start=1):
         world.begin_step()
         engine.explain = 'full' if number <= explained else 'none'
-        with _failures_named(f'Step {number} ({step.verb})'):
+        with _naming_failures(f'Step {number} ({step.verb})'):
             value, seed = getattr(step, step.verb), f'{scenario.seed}/{number}'
-            taken = _TAKEN[step.verb](engine, value, seed)
-        yield _record(world, number, taken, step)
+            effect = _PLAYS[step.verb](engine, value, seed)
+        yield _record(world, number, effect, step)
 
 
 @contextlib.contextmanager
-def _failures_named(part: str) -> Iterator[None]:
+def _naming_failures(part: str) -> Iterator[None]:
     try:
         yield
     except PlacementWorkerError:
@@ -133,17 +133,18 @@ def _failures_named(part: str) -> Iterator[None]:
         raise WorkerFailed(f'{part} failed: {with_notes(exc)}') from exc
 
 
-def _record(world: World, number: int, taken: Taken, step: Step | None = None) -> StepRecord:
+def _record(world: World, number: int, effect: Effect, step: Step | None = None) -> StepRecord:
     usable = without_evacuated(world.cloud.inventory, world.cordons)
     standings = measures.standings(world.cluster, world.policies, usable)
-    has_error = any(check.status != 'OK' for check in taken.checks)
-    status: Literal['OK', 'ERROR', ''] = 'ERROR' if has_error else 'OK' if taken.checks else ''
+    status: Literal['OK', 'ERROR', ''] = 'OK' if effect.checks else ''
+    if any(check.status != 'OK' for check in effect.checks):
+        status = 'ERROR'
     return StepRecord(
         number=number,
-        what=taken.what,
+        what=effect.what,
         note=step.note if step else '',
-        checks=taken.checks,
-        changes_world=taken.changes_world,
+        checks=effect.checks,
+        changes_world=effect.changes_world,
         status=status,
         as_expected=(status or 'OK') == (step.expect if step else 'OK'),
         standings=standings,
@@ -156,18 +157,18 @@ def _record(world: World, number: int, taken: Taken, step: Step | None = None) -
         cordons=[cordon.place for cordon in world.cordons],
         pools=world.pool_states,
         updates=world.pools.updates,
-        grace_period_s=max((check.grace_period_s for check in taken.checks), default=0),
+        grace_period_s=max((check.grace_period_s for check in effect.checks), default=0),
     )
 
 
-def _scale(action: str, direction: str) -> _Take:
-    def taken(engine: Engine, count: int, _: str) -> Taken:
-        return Taken(f'scale {direction} by {count}', engine.run(action, {'count': count}))
+def _scale(action: str, direction: str) -> _Play:
+    def play_step(engine: Engine, count: int, _: str) -> Effect:
+        return Effect(f'scale {direction} by {count}', engine.run(action, {'count': count}))
 
-    return taken
+    return play_step
 
 
-def _resize(engine: Engine, to: int | Resize, _: str) -> Taken:
+def _resize(engine: Engine, to: int | Resize, _: str) -> Effect:
     resize = to if isinstance(to, Resize) else Resize(to)
     if resize.adjustment_type == 'EXACT_CAPACITY':
         what = f'resize to {resize.number}'
@@ -175,20 +176,20 @@ def _resize(engine: Engine, to: int | Resize, _: str) -> Taken:
         unit = ' %' if resize.adjustment_type.endswith('PERCENTAGE') else ''
         what = f'resize by {resize.number:+d}{unit}'
     inputs = {'adjustment_type': resize.adjustment_type, **msgspec.to_builtins(resize)}
-    return Taken(what, engine.run(actions.CLUSTER_RESIZE, inputs))
+    return Effect(what, engine.run(actions.CLUSTER_RESIZE, inputs))
 
 
-def _delete_nodes(engine: Engine, count: int, seed: str) -> Taken:
+def _delete_nodes(engine: Engine, count: int, seed: str) -> Effect:
     chosen = engine.world.pick(count, seed)
     checks = engine.run(actions.CLUSTER_DEL_NODES, {'candidates': chosen}) if chosen else []
-    return Taken(f'delete {counted(len(chosen), "node")} by name', checks)
+    return Effect(f'delete {counted(len(chosen), "node")} by name', checks)
 
 
-def _fail_nodes(engine: Engine, which: Any, seed: str) -> Taken:
+def _fail_nodes(engine: Engine, which: Any, seed: str) -> Effect:
     failing = which if isinstance(which, SomeNodes) else SomeNodes(which)
     failed = engine.world.fail(failing, seed)
     verb = 'fails' if failed == 1 else 'fail'
-    return Taken(f'{counted(failed, "node")} {verb}{_in_place(failing)}', changes_world=True)
+    return Effect(f'{counted(failed, "node")} {verb}{_in_place(failing)}', changes_world=True)
 
 
 def _in_place(which: SomeNodes) -> str:
@@ -196,46 +197,46 @@ def _in_place(which: SomeNodes) -> str:
     return f' in {place}' if place else ''
 
 
-def _protect(engine: Engine, which: Any, seed: str) -> Taken:
+def _protect(engine: Engine, which: Any, seed: str) -> Effect:
     protecting = which if isinstance(which, Protecting) else Protecting(which)
     count = engine.world.protect(protecting, seed)
     verb = 'is' if count == 1 else 'are'
     end = f' for {counted(protecting.minutes, "minute")}' if protecting.minutes else ''
     reason = f' ({protecting.reason})' if protecting.reason else ''
     what = f'{counted(count, "node")} {verb} protected{_in_place(protecting)}{end}{reason}'
-    return Taken(what, changes_world=True)
+    return Effect(what, changes_world=True)
 
 
-def _replace_failed(engine: Engine, _: bool, __: str) -> Taken:
+def _replace_failed(engine: Engine, _: bool, __: str) -> Effect:
     """Create as many nodes as have failed, then delete the failed ones.
 
     In this order the failed nodes are evidence of a shortage when their replacements are placed.
     """
     failed = engine.world.nodes.failed
     if not failed:
-        return Taken('replace failed nodes: there are none')
+        return Effect('replace failed nodes: there are none')
     checks = engine.run(actions.CLUSTER_SCALE_OUT, {'count': len(failed)})
     if checks[0].status == 'OK':
         checks += engine.run(actions.CLUSTER_DEL_NODES, {'candidates': failed})
-    return Taken(f'replace {counted(len(failed), "failed node")}', checks)
+    return Effect(f'replace {counted(len(failed), "failed node")}', checks)
 
 
-def _rebalance(engine: Engine, which: Any, _: str) -> Taken:
+def _rebalance(engine: Engine, which: Any, _: str) -> Effect:
     """Plan a rebalance, and take its steps until a check or the creation of a node fails."""
     plan = engine.rebalance(which if isinstance(which, RebalanceOptions) else RebalanceOptions())
     reason = plan.reason.removesuffix('.')
     checks = [PlayedCheck(POLICY_REBALANCE.name, BEFORE, plan.status, plan.reason)]
     for step in plan.steps:
-        checks += _created(engine, step)
+        checks += _create(engine, step)
         if _succeeded(checks):
             victims = [victim.id for victim in step.delete]
             checks += engine.run(actions.CLUSTER_DEL_NODES, {'candidates': victims})
         if not _succeeded(checks):
             break
-    return Taken(f'rebalance: {reason[:1].lower()}{reason[1:]}', checks)
+    return Effect(f'rebalance: {reason[:1].lower()}{reason[1:]}', checks)
 
 
-def _created(engine: Engine, step: RebalanceStep) -> list[PlayedCheck]:
+def _create(engine: Engine, step: RebalanceStep) -> list[PlayedCheck]:
     if step.scale_out:
         return engine.run(actions.CLUSTER_SCALE_OUT, {'count': len(step.create)})
     return [check for place in step.create for check in engine.create_at(place)]
@@ -245,49 +246,49 @@ def _succeeded(checks: Sequence[PlayedCheck]) -> bool:
     return all(check.status == 'OK' and not check.refused for check in checks)
 
 
-def _member_status(engine: Engine, wanted: MemberStatus, seed: str) -> Taken:
+def _member_status(engine: Engine, wanted: MemberStatus, seed: str) -> Effect:
     chosen = engine.world.pick(wanted.count, seed)
     engine.world.pools.set_status(chosen, wanted.status)
     members = counted(len(chosen), 'member')
-    return Taken(f'{members} in operating status {wanted.status}', changes_world=True)
+    return Effect(f'{members} in operating status {wanted.status}', changes_world=True)
 
 
-def _outage(kind: str, change: Callable[[ChangingCloud, str, bool], None], *, back: bool) -> _Take:
-    def taken(engine: Engine, name: str, _: str) -> Taken:
+def _outage(kind: str, change: Callable[[ChangingCloud, str, bool], None], *, back: bool) -> _Play:
+    def play_step(engine: Engine, name: str, _: str) -> Effect:
         change(engine.world.cloud, name, back)
-        return Taken(f'{kind} {name} is {"back" if back else "lost"}', changes_world=True)
+        return Effect(f'{kind} {name} is {"back" if back else "lost"}', changes_world=True)
 
-    return taken
+    return play_step
 
 
-def _exhaust(engine: Engine, name: str, _: str) -> Taken:
+def _exhaust(engine: Engine, name: str, _: str) -> Effect:
     engine.world.cloud.exhaust(name)
-    return Taken(f'zone {name} is out of capacity', changes_world=True)
+    return Effect(f'zone {name} is out of capacity', changes_world=True)
 
 
-def _cordon(engine: Engine, which: Cordoning, _: str) -> Taken:
+def _cordon(engine: Engine, which: Cordoning, _: str) -> Effect:
     engine.world.cordon(which)
     end = f' for {counted(which.minutes, "minute")}'
     reason = f' ({which.reason})' if which.reason else ''
     verb = 'cordoned and evacuated' if which.evacuate else 'cordoned'
-    return Taken(f'{which.place} is {verb}{end}{reason}', changes_world=True)
+    return Effect(f'{which.place} is {verb}{end}{reason}', changes_world=True)
 
 
-def _uncordon(engine: Engine, which: CordonedPlace, _: str) -> Taken:
+def _uncordon(engine: Engine, which: CordonedPlace, _: str) -> Effect:
     engine.world.uncordon(which)
-    return Taken(f'{which.place} is open again', changes_world=True)
+    return Effect(f'{which.place} is open again', changes_world=True)
 
 
-def _properties(key: str, plural: str) -> _Take:
-    def taken(engine: Engine, values: Mapping[str, int], _: str) -> Taken:
+def _properties(key: str, plural: str) -> _Play:
+    def play_step(engine: Engine, values: Mapping[str, int], _: str) -> Effect:
         engine.world.set_property(key, values)
         listed = ', '.join(f'{name} {value}' for name, value in values.items())
-        return Taken(f'{plural}: {listed}', changes_world=True)
+        return Effect(f'{plural}: {listed}', changes_world=True)
 
-    return taken
+    return play_step
 
 
-_TAKEN: Mapping[str, _Take] = {
+_PLAYS: Mapping[str, _Play] = {
     'scale_out': _scale(actions.CLUSTER_SCALE_OUT, 'out'),
     'scale_in': _scale(actions.CLUSTER_SCALE_IN, 'in'),
     'resize': _resize,
