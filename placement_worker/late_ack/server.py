@@ -37,7 +37,7 @@ NO_ENVELOPE = (
 
 
 class Reject(BaseException):
-    """Raise it in a dispatcher to drop a request; RabbitMQ dead-letters it if a policy says so."""
+    """Raise it in a dispatcher to drop a request; a dead-letter policy of RabbitMQ may keep it."""
 
 
 class LateAckServer(rpc_server.RPCServer):
@@ -54,7 +54,7 @@ class LateAckServer(rpc_server.RPCServer):
         has_own_queue: bool = True,
         **hooks: Any,
     ) -> None:
-        """Create the server; pass a `functools.partial` to `get_rpc_server` as `server_cls`.
+        """Pass `functools.partial(LateAckServer, ...)` to `get_rpc_server` as `server_cls`.
 
         :param poison: moves requests that crash processes; None to redeliver them without a limit.
         :param has_own_queue: whether the server also consumes `<topic>.<server>`.
@@ -86,20 +86,21 @@ class LateAckServer(rpc_server.RPCServer):
     def _process_incoming(self, incoming: list[Any]) -> None:
         # Runs in a thread of the pool.
         (request,) = incoming
-        # For the log of the thread: a refusal would have the ids of an earlier request.
+        # Sets the thread's log context: a refusal would log the ids of an earlier request.
         self.dispatcher.serializer.deserialize_context(request.ctxt)
         if not isinstance(request, LateAckRequest):
             super()._process_incoming(incoming)
             return
-        handle, turn = self._handle, contextlib.ExitStack()
+        handle = self._handle
+        crash_record: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
         if request.properties.get('reply_to') and not request.orig_msg_id:
             handle = self._refuse_without_envelope
         elif self._poison and self._poison.exceeds_limit(request):
             handle = self._poison.divert
         elif self._poison:
-            turn.enter_context(self._poison.handling(request))
-        with turn:
-            if request.begin():  # a stop returns a request that waits for its turn
+            crash_record = self._poison.handling(request)
+        with crash_record:
+            if request.begin():  # False: a stop gave it back
                 handle(request)
 
     def _handle(self, request: LateAckRequest) -> None:
@@ -115,8 +116,8 @@ class LateAckServer(rpc_server.RPCServer):
             settle()
 
     def _run_endpoint(self, request: LateAckRequest) -> None:
-        # Without a reply, a request whose endpoint raised SystemExit would be redelivered and end
-        # the next worker.
+        # Without a reply, the caller of an endpoint that raised SystemExit would wait until its
+        # timeout.
         try:
             super()._process_incoming([request])
         except (Redeliver, Reject):
@@ -132,7 +133,7 @@ class LateAckServer(rpc_server.RPCServer):
         error = json.dumps({'error': {'type': 'InvalidRequest', 'message': NO_ENVELOPE}})
         try:
             if self._hooks.send_reply and queue.startswith(CALLER_QUEUE_PREFIXES):
-                about = {k: v for k, v in request.properties.items() if k == 'correlation_id'}
+                about = {'correlation_id': request.properties.get('correlation_id')}
                 message = Message(error, content_type='application/json', priority=0, **about)
                 self._hooks.send_reply(Reply('a refusal', queue, message, is_last=False))
         except (Exception, Redeliver) as exc:
@@ -146,7 +147,7 @@ def driver_of(transport: Any) -> Any:
 
 
 class _BoundedConnection(impl_rabbit.Connection):
-    """Publish again what is not confirmed: heartbeats go on while a queue's leader is cut off."""
+    """Limit the wait for a confirmation: heartbeats go on while a queue's leader is cut off."""
 
     @override
     def _set_current_channel(self, new_channel: Any) -> None:
@@ -156,7 +157,7 @@ class _BoundedConnection(impl_rabbit.Connection):
             self._producer.publish = functools.partial(publish, confirm_timeout=CONFIRM_S)
 
 
-def bound_confirmations(transport: Any) -> None:
+def limit_confirmation_wait(transport: Any) -> None:
     driver_of(transport)._connection_pool.connection_cls = _BoundedConnection
 
 

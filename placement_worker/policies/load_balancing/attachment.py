@@ -1,10 +1,10 @@
-"""The life of an attachment: a load balancer is found or created, filled, used, and removed.
+"""Attach and detach a load balancer: find or create it, fill it, remove it.
 
 A policy has a load balancer of its own, or uses the preexisting one that its properties name. The
 reply with the ids for the binding may be lost; attaching and detaching therefore find objects by
 their tags. A failed attachment is undone, because no binding would name the objects that are left.
-A spec that Senlin stored may be invalid here, so detaching uses the properties only if the data
-names no load balancer.
+Senlin may have stored a spec that is invalid here, so detaching looks for the load balancer in the
+properties only if the binding's data name none.
 
 :source: senlin/policies/lb_policy.py of Senlin 16, for the stored data.
 """
@@ -89,21 +89,21 @@ class Attachment:
             subnet_id = lookup.subnet.id
             if self._is_preexisting:
                 balancer = self._find_preexisting()
-                filled = self._fill(balancer, located, subnet_id)
+                addition = self._fill(balancer, located, subnet_id)
             else:
-                balancer, filled = self._ensure_filled(located, subnet_id)
+                balancer, addition = self._ensure_filled(located, subnet_id)
             # An attachment that completes after its request expires leaks a load balancer.
             self.updater.budget.check_expiry()
         except (ApiError, Rejected) as exc:
             raise self._undo(exc) from exc
         return BindingOutcome(
             self._binding_data(balancer),
-            filled.nodes,
+            addition.nodes,
             self._cluster_with_vip(balancer.vip_address),
             warnings=[
                 *self.properties.doubtful_values(),
-                *filled.warnings,
-                *self._repair_warnings(balancer, filled),
+                *addition.warnings,
+                *self._repair_warnings(balancer, addition),
             ],
         )
 
@@ -152,9 +152,9 @@ class Attachment:
             try:
                 balancer = own.ensure(layout)
                 with own.gone_if_replaced(balancer.id):
-                    filled = self._fill(balancer, located, subnet_id)
+                    addition = self._fill(balancer, located, subnet_id)
                     own.confirm(balancer)
-                return balancer, filled
+                return balancer, addition
             except LoadBalancerGone as exc:
                 gone = exc
         raise LoadBalancerFailed(
@@ -175,7 +175,7 @@ class Attachment:
             is_sole_writer=is_attached and not self._is_preexisting,
         )
         addition = MemberAddition(self.state, cluster.nodes, attached, repairs=True)
-        # `located` has all nodes, so the function that locates others finds none.
+        # All nodes are located already, so no lookup is needed.
         return addition.run(attached.opened(subnet_id), lambda _: located)
 
     def _binding_data(self, balancer: LoadBalancer) -> dict[str, Any]:
@@ -191,15 +191,15 @@ class Attachment:
         own = {self.request.policy.id: {'vip_address': vip_address}}
         return ClusterPatch({**data, IN_CLUSTER: {**mapping_or_empty(data.get(IN_CLUSTER)), **own}})
 
-    def _repair_warnings(self, balancer: LoadBalancer, filled: Outcome) -> Iterator[str]:
+    def _repair_warnings(self, balancer: LoadBalancer, addition: Outcome) -> Iterator[str]:
         if self._stored is None:
             return
         ids = {} if self._is_preexisting else balancer.ids
         before = self._stored.ids
         changes = {
             'created again': [kind for kind in ids if before.get(kind) != ids[kind]],
-            'added': filled.details.get('added'),
-            'removed': filled.details.get('removed'),
+            'added': addition.details.get('added'),
+            'removed': addition.details.get('removed'),
         }
         texts = [f'{verb}: {listed(names, shortened)}' for verb, names in changes.items() if names]
         if texts:
@@ -212,18 +212,18 @@ class Attachment:
         has_written = bool(self.updater.statistics.writes)
         # The objects of a completed attachment stay. If this request expired before it wrote
         # anything, objects with its tags may belong to a later attachment by another worker.
-        may_belong_to_others = has_expired and not has_written
-        if self._stored is None and not may_belong_to_others:
+        if self._stored is None and (has_written or not has_expired):
             try:
                 budget = self.updater.budget.without_expiry()
                 self._remove_all(replace(self.updater, budget=budget))
             except (ApiError, Rejected) as exc:
-                made = 'was made for it' if has_written else 'an earlier try may have made'
+                origin = 'was made for it' if has_written else 'an earlier try may have made'
                 return LoadBalancerFailed(
-                    f'{reason}; what {made} could not be removed: {cause(exc)}'
+                    f'{reason}; what {origin} could not be removed: {cause(exc)}'
                 )
         if has_expired:
             return RequestExpired(reason)
+        # Only a repair leaves marks on nodes: a first attachment is undone.
         nodes = failure.nodes if self._stored and isinstance(failure, Rejected) else {}
         return LoadBalancerFailed(reason, nodes=nodes)
 
@@ -276,10 +276,9 @@ def _preexisting_in(properties: LoadBalancingProperties | None) -> StoredLoadBal
 
 
 def _leave_pool(attached: AttachedPool, nodes: Sequence[Node], state: State) -> Collection[str]:
-    """Remove the members from a preexisting pool; an own one goes with its load balancer.
+    """Remove the members from a preexisting pool; an own pool is deleted with its load balancer.
 
-    :returns: the ids of the members that the policy had, if another policy records members as
-        well: the data of the nodes must not lose those.
+    :returns: the ids of this policy's members, needed only to spare the records of other policies.
     """
     pool, is_preexisting = attached.opened(), attached.stored.preexisting
     members = pool.members() if is_preexisting or attached.records.others else None

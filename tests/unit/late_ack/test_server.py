@@ -17,8 +17,8 @@ from placement_worker.late_ack.request import CONFIRM_S, Hooks, Redeliver
 from placement_worker.late_ack.server import (
     NO_ENVELOPE,
     LateAckServer,
-    bound_confirmations,
     heartbeat,
+    limit_confirmation_wait,
 )
 from placement_worker.messaging.rpc_server import AccessPolicy, ContextSerializer
 from tests.unit.late_ack.fakes import (
@@ -203,7 +203,7 @@ def test_publications_wait_for_their_confirmation_in_bounded_time(monkeypatch):
     cfg.CONF([], default_config_files=[])
     transport = oslo_messaging.get_rpc_transport(cfg.CONF, url='kombu+memory://')
 
-    bound_confirmations(transport)
+    limit_confirmation_wait(transport)
     oslo_messaging.get_rpc_client(transport, oslo_messaging.Target(topic='t')).cast({}, 'm')
 
     assert [given['confirm_timeout'] for given in options] == [CONFIRM_S]
