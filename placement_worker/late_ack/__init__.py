@@ -6,8 +6,8 @@ process crashes before, the broker delivers the request again. A request may the
 twice, but it is handled at least once. A request that crashes each process that handles it is
 isolated, and parked for an operator.
 
-The package serves any project: it imports libraries of messages alone, and nothing of
-placement-worker. It is the only one that uses private names of oslo.messaging, and
+The package serves any project: it imports oslo.messaging with its libraries, typing_extensions, and
+nothing of placement-worker. Only it uses private names of oslo.messaging, and
 `tests/unit/late_ack/test_oslo_messaging.py` fails when a release changes them. Read `server` first,
 then `request` and `listener`; `poison` and `parking` are about requests that crash.
 """

@@ -1,5 +1,5 @@
 """The RPC server on RabbitMQ, the replies to casts, the queues, and the notifications.
 
-It takes values instead of options, and imports `handlers`, `client` and `late_ack` beside what all
-packages import. Read `rpc_server` first.
+It takes values instead of options. Besides `contract` and `errors` it imports `handlers`, `client`,
+`late_ack`, `events` and `cloud.ports`. Read `rpc_server` first.
 """

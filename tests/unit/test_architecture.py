@@ -108,10 +108,15 @@ def test_only_worker_cmd_and_engines_read_options_of_the_package():
     assert reads == []
 
 
-def test_docstring_of_a_package_names_the_module_to_read_first():
-    """A reader who opens a package learns where to begin."""
-    for path in (ROOT / 'placement_worker').glob('*/__init__.py'):
+def test_docstring_of_a_package_names_its_modules_and_which_to_read_first():
+    """A reader who opens a package learns where to begin, and finds each module that it names."""
+    package = ROOT / 'placement_worker'
+    for path in package.rglob('*/__init__.py'):
         modules = {file.stem for file in path.parent.glob('*.py')} - {'__init__'}
         docstring = ast.get_docstring(ast.parse(path.read_text(encoding='utf-8')))
         if len(modules) > 1:
             assert re.search(r'Read\s`[\w.]+`\sfirst|read it first', docstring), path
+        names = set(re.findall(r'`([a-z_.]+)`', docstring))
+        for name in names - {'create_exporter', 'plugin_dirs'}:
+            places = [folder / name.replace('.', '/') for folder in (path.parent, package)]
+            assert any(at.is_dir() or at.with_suffix('.py').exists() for at in places), (path, name)
