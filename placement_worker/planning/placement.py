@@ -178,7 +178,7 @@ def note_of(place: Place, nodes: int) -> str:
     cap = ''
     if 0 <= place.cap <= nodes:
         cap = 'at its cap' if nodes == place.cap else 'over its cap'
-    closed = ('' if place.available else place.note, place.cordon_note)
+    closed = (place.note, place.cordon_note)
     notes = closed if any(closed) else (str(place.shortage or ''), cap)
     return ', '.join(filter(None, notes))
 

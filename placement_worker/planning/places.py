@@ -116,7 +116,7 @@ class Place(Struct, frozen=True):
     cap: int = NO_CAP
     known: bool = True
     available: bool = True
-    note: str = 'unavailable'
+    note: str = ''
     cordons: tuple[Cordon, ...] = ()
     cordon_note: str = ''
     evacuated: bool = False
@@ -141,13 +141,7 @@ class Place(Struct, frozen=True):
         return structs.replace(self.closed([cordon], cordon.note), evacuated=cordon.evacuate)
 
     def closed(self, cordons: Sequence[Cordon], note: str) -> 'Place':
-        return structs.replace(
-            self,
-            available=False,
-            note='' if self.available else self.note,
-            cordons=tuple(cordons),
-            cordon_note=note,
-        )
+        return structs.replace(self, available=False, cordons=tuple(cordons), cordon_note=note)
 
 
 class Held(Struct, Generic[T], frozen=True):

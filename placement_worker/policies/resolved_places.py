@@ -171,12 +171,9 @@ class Places:
 
     def _zone(self, listed: Zone | Region, region: str | None) -> Place:
         known = self.cloud.zones(region)
-        zone = Place(
-            listed.name,
-            listed.weight,
-            known=listed.name in known,
-            available=known.get(listed.name, False),
-        )
+        is_known, is_available = listed.name in known, known.get(listed.name, False)
+        note = '' if is_available else 'unavailable'
+        zone = Place(listed.name, listed.weight, known=is_known, available=is_available, note=note)
         return zone.cordoned(self.cordon_of(region, listed.name))
 
     def _region(self, listed: Zone | Region) -> Place:

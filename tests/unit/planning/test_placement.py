@@ -17,7 +17,7 @@ from placement_worker.planning.shortage import Shortage
 from placement_worker.planning.sizing import Size
 
 A, B = Place('a'), Place('b')
-LOST = Place('b', available=False)
+LOST = Place('b', available=False, note='unavailable')
 UNKNOWN = None
 WEIGHTS = st.sampled_from([1, 2, 3, 50, 100, 300]) | st.integers(1, 10**9)
 NOON = datetime.datetime(2026, 11, 22, 12, tzinfo=datetime.UTC)
@@ -221,7 +221,7 @@ def test_rows_of_a_creation_show_each_place_before_and_after():
         A,
         Place('b', 300, cap=2),
         Place('c', cap=1),
-        Place('d', available=False),
+        Place('d', available=False, note='unavailable'),
         Place('e', 200, cap=5, known=False, available=False),
     ]
 
@@ -255,7 +255,7 @@ def test_rows_of_a_deletion_note_the_number_of_protected_nodes():
     ('place', 'note'),
     [
         (Place('a', cap=1, shortage=PROBING), 'short of capacity: one probe, at its cap'),
-        (Place('a', available=False, shortage=WAITING), 'unavailable'),
+        (Place('a', available=False, note='unavailable', shortage=WAITING), 'unavailable'),
     ],
 )
 def test_row_notes_the_shortage_of_its_place(place, note):

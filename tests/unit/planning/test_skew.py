@@ -12,7 +12,7 @@ from placement_worker.planning.sizing import Size
 from placement_worker.planning.skew import excessive_skew
 
 A, B, C = Place('az1'), Place('az2'), Place('az3')
-LOST = Place('az2', available=False)
+LOST = Place('az2', available=False, note='unavailable')
 CORDON = Cordon(
     zone='az2', until=datetime.datetime(2026, 12, 1, tzinfo=datetime.UTC), reason='x', evacuate=True
 )
@@ -27,13 +27,13 @@ def skew_of(kind, places, groups, count, staying=None):
 
 
 STRANGE = Place('az2', known=False, available=False)
-LOST_TOO = Place('az3', available=False)
+LOST_TOO = Place('az3', available=False, note='unavailable')
 NO_ZONE, NO_ZONES = (Place(name, available=False, note='no usable zone') for name in ('az2', 'az3'))
 SMALL, SMALL_TOO = Place('az2', cap=2), Place('az3', cap=2)
 CORDONED, SHORT = B.cordoned(CORDON), Place('az2', shortage=SHORTAGE)
 UNTIL_DECEMBER = 'cordoned until 2026-12-01 (x)'
 LIGHT = [Place(f'z{i}', 60) for i in range(5)]
-MANY_LOST = [Place(f'z{i}', available=False) for i in range(7)]
+MANY_LOST = [Place(f'z{i}', available=False, note='unavailable') for i in range(7)]
 FIRST_FIVE = 'z0, z1, z2, z3, z4 and 2 more'
 NOT_MOVED = 'existing nodes of zone az1 are not moved'
 
@@ -94,7 +94,7 @@ def test_skew_of_a_deletion_names_the_causes(places, groups, count, staying, cau
 
 def test_skew_shows_hostile_names_on_one_line():
     """Names come from a spec, so control characters in them are escaped and long ones cut."""
-    places = [Place('a\n' + 'x' * 99), Place('\x1b', available=False)]
+    places = [Place('a\n' + 'x' * 99), Place('\x1b', available=False, note='unavailable')]
 
     sentence = skew_of(CREATION, places, [{}], 4).explained('zone')
 
