@@ -4,7 +4,6 @@ import logging
 from pathlib import Path
 
 import pytest
-from oslo_config import cfg
 
 from placement_worker.config import options, validation
 from placement_worker.errors import ConfigurationError
@@ -44,23 +43,6 @@ def test_validate_options_with_clashing_topics_raises(conf, topics, message):
         validation.validate_options(conf)
 
     assert str(raised.value) == f'[worker] {message}'
-
-
-@pytest.mark.parametrize(
-    ('text', 'option'),
-    [
-        ('[metrics]\nport = x\n', r'\[metrics\] port'),
-        ('[DEFAULT]\ngraceful_shutdown_timeout = x\n', r'\[DEFAULT\] graceful_shutdown_timeout'),
-    ],
-)
-def test_validate_options_with_an_invalid_value_names_the_section(conf, tmp_path, text, option):
-    """The sections have options of the same name, so an error names the section as well."""
-    file = tmp_path / 'worker.conf'
-    file.write_text(text)
-    conf(['--config-file', str(file)])
-
-    with pytest.raises(cfg.ConfigFileValueError, match=f'^Value for option {option} from '):
-        validation.validate_options(conf)
 
 
 @pytest.mark.parametrize(

@@ -242,21 +242,34 @@ def test_state_of_a_process_has_the_oldest_times_of_its_servers(heartbeats, hist
     assert other == ProcessState(0, math.inf, at - NOW, None, None)
 
 
+NOT_STARTED = 'a process that has not started'
+UNREACHED = f'{NOT_STARTED} has not reached the broker yet'
+
+
 @pytest.mark.parametrize(
-    ('process', 'failures'),
+    ('process', 'dead', 'unready'),
     [
-        (ProcessState(7, None, 30, None, None), ''),
-        (ProcessState(7, None, 31.25, None, None), 'process 7 last polled 31.2 s ago (limit 30 s)'),
+        (ProcessState(7, None, 30, 900, 20), '', ''),
+        (ProcessState(7, None, 31.25, None, None), 'process 7 last polled 31.2 s ago (limit 30 s)',
+         ''),
         (ProcessState(0, math.inf, 31, None, None),
-         'a process that has not started last polled 31.0 s ago (limit 30 s)'),
-        (ProcessState(7, None, 0, 900, None), ''),
+         f'{NOT_STARTED} last polled 31.0 s ago (limit 30 s)', UNREACHED),
         (ProcessState(7, None, 0, 901, None),
-         'process 7 has had a request in flight for 901.0 s (limit 900 s)'),
+         'process 7 has had a request in flight for 901.0 s (limit 900 s)', ''),
+        (ProcessState(7, None, 0, None, 21), '',
+         'process 7 has had no broker connection for 21.0 s (limit 20 s)'),
+        (ProcessState(0, math.inf, 0, None, None), '', UNREACHED),
+        (ProcessState(7, 20, 0, None, None), '', ''),
+        (ProcessState(7, 21, 0, None, None), '',
+         'process 7 has not served for 21.0 s (limit 20 s)'),
     ],
 )  # fmt: skip
-def test_liveness_fails_beyond_a_threshold_and_not_at_it(process, failures):
-    """Each failure names the process, its age and the threshold."""
-    assert '; '.join(liveness_failures([process], THRESHOLDS, stopping=False)) == failures
+def test_liveness_and_readiness_fail_beyond_a_threshold_and_not_at_it(process, dead, unready):
+    """Each failure names the process, its age and the threshold; a worker that has been
+    disconnected for longer than the threshold is alive and not ready.
+    """
+    assert '; '.join(liveness_failures([process], THRESHOLDS, stopping=False)) == dead
+    assert '; '.join(readiness_failures([process], THRESHOLDS, stopping=False)) == unready
 
 
 def test_worker_that_stops_is_not_ready_but_alive_unless_a_request_hangs():
@@ -276,25 +289,6 @@ def test_liveness_of_disconnected_process_depends_on_reconnect_age_s_alone(recon
     thresholds = THRESHOLDS._replace(reconnect_age_s=reconnect_age_s)
 
     assert (liveness_failures([disconnected], thresholds, stopping=False) == []) is alive
-
-
-@pytest.mark.parametrize(
-    ('process', 'failures'),
-    [
-        (ProcessState(7, None, 0, None, None), ''),
-        (ProcessState(7, None, 0, None, 20), ''),
-        (ProcessState(7, None, 0, None, 21),
-         'process 7 has had no broker connection for 21.0 s (limit 20 s)'),
-        (ProcessState(0, math.inf, 0, None, None),
-         'a process that has not started has not reached the broker yet'),
-        (ProcessState(7, 20, 0, None, None), ''),
-        (ProcessState(7, 21, 0, None, None), 'process 7 has not served for 21.0 s (limit 20 s)'),
-    ],
-)  # fmt: skip
-def test_readiness_fails_without_a_broker_connection_beyond_a_threshold(process, failures):
-    """A worker that has been disconnected for longer than the threshold is alive and not ready."""
-    assert '; '.join(readiness_failures([process], THRESHOLDS, stopping=False)) == failures
-    assert liveness_failures([process], THRESHOLDS, stopping=False) == []
 
 
 def test_repeat_calls_the_function_again_until_it_is_stopped():

@@ -32,18 +32,20 @@ def listener(connection):
 
 @pytest.fixture
 def answer(connection):
-    """Let a server handle a call; return the delivery and the listener."""
+    """Let a server receive a message; return the delivery and the listener."""
     cfg.CONF([], default_config_files=[])
     dispatcher = rpc_dispatcher.RPCDispatcher([Endpoint()], ContextSerializer(), AccessPolicy)
 
-    def answering(replies, call):
+    def answering(replies, message, **properties):
         listener = LateAckListener(Driver(), connection, hooks=Hooks(send_reply=replies))
         server = LateAckServer(Transport(), TARGET, dispatcher, send_reply=replies)
-        delivery = Delivery('u1')
-        delivery.update(call)
+        delivery = Delivery(None)
+        delivery.update(message)
+        delivery._raw_message.properties = properties
         deliver(listener, delivery)
         server._process_incoming(listener.poll())
         turn(listener, connection)
+        assert listener.in_flight.oldest() is None
         return delivery, listener
 
     return answering

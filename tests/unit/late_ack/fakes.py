@@ -160,4 +160,5 @@ CALL = {
     'args': {'request': {}},
     '_msg_id': 'm1',
     '_reply_q': 'reply_1',
+    '_unique_id': 'u1',
 }

@@ -12,8 +12,7 @@ from oslo_context import context
 from oslo_messaging._drivers import base
 from oslo_messaging.rpc import dispatcher as rpc_dispatcher
 
-from placement_worker.late_ack.listener import LateAckListener
-from placement_worker.late_ack.request import CONFIRM_S, Hooks, Redeliver
+from placement_worker.late_ack.request import CONFIRM_S, Redeliver
 from placement_worker.late_ack.server import (
     NO_ENVELOPE,
     LateAckServer,
@@ -119,7 +118,6 @@ def test_request_that_must_be_redelivered_returns_to_its_queue_and_is_not_rememb
 
     assert delivery.settled == [settled]
     assert listener._finished == {}
-    assert listener.in_flight.oldest() is None
 
 
 def test_heartbeat_without_a_listener_is_none(listener):
@@ -133,39 +131,16 @@ def test_heartbeat_without_a_listener_is_none(listener):
     assert own == (listener.polled_at, None, None)
 
 
-@pytest.fixture
-def receive(connection):
-    """Let a server receive a message; return whether it was rejected and whether it was handled."""
-    cfg.CONF([], default_config_files=[])
-
-    def receiving(message, replies, **properties):
-        listener = LateAckListener(Driver(), connection, hooks=Hooks(send_reply=replies))
-        handled = []
-        dispatcher = SimpleNamespace(serializer=ContextSerializer(), dispatch=handled.append)
-        server = LateAckServer(Transport(), TARGET, dispatcher, send_reply=replies)
-        delivery = Delivery(None)
-        delivery.update(message)
-        raw = delivery._raw_message
-        raw.properties = properties
-        deliver(listener, delivery)
-        server._process_incoming(listener.poll())
-        turn(listener, connection)
-        assert listener.in_flight.oldest() is None
-        return raw.is_rejected, bool(handled)
-
-    return receiving
-
-
 @pytest.mark.parametrize('queue', ['amq.gen-x7', 'amq.rabbitmq.reply-to.g1h2', 'reply_1'])
 def test_request_with_an_amqp_reply_to_alone_is_refused_and_its_sender_gets_the_error(
-    receive, caplog, queue
+    answer, caplog, queue
 ):
     """A request that can get no reply is not handled; its sender and the log get the cause."""
     replies = Sent()
 
-    outcome = receive({'method': 'm'}, replies, reply_to=queue, correlation_id='c1')
+    delivery, _ = answer(replies, {'method': 'm'}, reply_to=queue, correlation_id='c1')
 
-    assert outcome == (True, False)
+    assert (delivery._raw_message.is_rejected, replies.replies) == (True, [])
     ((sent_to, message),) = replies.messages
     assert sent_to == queue
     assert message.properties['correlation_id'] == 'c1'
@@ -176,24 +151,28 @@ def test_request_with_an_amqp_reply_to_alone_is_refused_and_its_sender_gets_the_
 
 
 @pytest.mark.parametrize('failure', [OSError('missing'), Redeliver('away')])
-def test_refused_request_whose_sender_is_gone_is_dropped(receive, caplog, failure):
+def test_refused_request_whose_sender_is_gone_is_dropped(answer, caplog, failure):
     """An error that cannot be sent is logged, and the request is dropped."""
-    assert receive({'method': 'm'}, Sent(failure), reply_to='amq.gen-x7') == (True, False)
+    delivery, _ = answer(Sent(failure), {'method': 'm'}, reply_to='amq.gen-x7')
+
+    assert delivery._raw_message.is_rejected
     assert f"Failed to report the refusal to queue 'amq.gen-x7': {failure}" in caplog.messages
 
 
 @pytest.mark.parametrize(
-    ('message', 'queue', 'outcome'),
-    [(CALL, 'amq.gen-x7', (False, True)), ({'method': 'm'}, 'notifications.info', (True, False))],
+    ('message', 'queue', 'is_handled'),
+    [(CALL, 'amq.gen-x7', True), ({'method': 'm'}, 'notifications.info', False)],
 )
 def test_amqp_reply_to_of_a_call_or_to_a_queue_with_a_chosen_name_is_ignored(
-    receive, message, queue, outcome
+    answer, message, queue, is_handled
 ):
     """Calls are handled, and no sender makes the worker write to a queue of a chosen name."""
     replies = Sent()
 
-    assert receive(message, replies, reply_to=queue) == outcome
-    assert replies.messages == []
+    delivery, _ = answer(replies, message, reply_to=queue)
+
+    assert (bool(replies.replies), replies.messages) == (is_handled, [])
+    assert delivery._raw_message.is_rejected is not is_handled
 
 
 def test_publications_wait_for_their_confirmation_in_bounded_time(monkeypatch):

@@ -2,7 +2,6 @@
 
 import datetime
 import platform
-import socket
 import subprocess
 import sys
 import time
@@ -23,7 +22,7 @@ from placement_worker.contract.model import (
     CheckReply,
     CheckRequest,
 )
-from placement_worker.errors import ConfigurationError, InvalidSpec
+from placement_worker.errors import InvalidSpec
 from placement_worker.events.types import (
     BindingEnded,
     CheckEnded,
@@ -37,7 +36,6 @@ from placement_worker.events.types import (
     RequestFailed,
     RequestStarted,
 )
-from placement_worker.metrics import prometheus
 from placement_worker.metrics.prometheus import CordonCollector, Exporter, Metrics, WorkerCollector
 from placement_worker.planning.places import Cordon
 from tests.factories import NOW, bind, request, zone_policy
@@ -213,25 +211,6 @@ def test_build_info_of_a_worker_names_its_version_and_that_of_python():
     assert names == {
         'placement_worker_build', 'process_start_time_seconds', 'placement_worker_process_deaths'
     }  # fmt: skip
-
-
-def test_is_free_of_a_free_port_closes_it_again():
-    """The worker can listen after the check."""
-    with socket.create_server(('127.0.0.1', 0)) as listener:
-        port = listener.getsockname()[1]
-        assert not prometheus.is_port_free(port, '127.0.0.1')
-
-    assert prometheus.is_port_free(port, '127.0.0.1')
-
-    socket.create_server(('127.0.0.1', port)).close()
-
-
-def test_is_free_on_an_address_of_another_host_raises_an_error():
-    """A port in use may be that of the running worker; any other error prevents a start."""
-    with pytest.raises(
-        ConfigurationError, match=r'\[metrics\] address 192\.0\.2\.1 and port 9100 cannot be used: '
-    ):
-        prometheus.is_port_free(9100, '192.0.2.1')
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 import pytest
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from placement_worker.cloud.embedded.inventory import Inventory
 from placement_worker.contract.model import Binding, Spec, SupportStatus
@@ -95,39 +95,34 @@ class ComparingProperties(Struct, frozen=True):
         int(self)
 
 
-class Raising(Good):
-    interface = (2, 0)
-
-    def __init__(self, properties):
-        raise KeyError('x')
+def raising(_policy, _properties):
+    raise KeyError('x')
 
 
 @pytest.mark.parametrize(
-    'attributes',
+    ('attributes', 'is_detached'),
     [
-        {'versions': {'1.0': RaisingProperties}},
-        {'versions': {'1.0': ComparingProperties}},
-        {'__init__': Raising.__init__},
+        ({'versions': {'1.0': RaisingProperties}}, False),
+        ({'versions': {'1.0': ComparingProperties}}, False),
+        ({'__init__': raising}, False),
+        ({'__init__': raising}, True),
     ],
 )
-def test_policy_of_a_class_that_fails_names_the_plugin(attributes):
-    """An unexpected error in the properties or the constructor is no error of the spec."""
+def test_policy_of_a_class_that_fails_names_the_plugin(attributes, is_detached):
+    """An unexpected error in the properties or the constructor, also of a policy that is detached
+    without properties, is no error of the spec.
+    """
     kind = type('Variant', (Good,), {'interface': (2, 0), **attributes})
+    registry, spec = Registry([('test.good-1.0', kind)]), Spec(Good.name, '1.0')
+    create, given = registry.policy, spec
+    if is_detached:
+        create, given = registry.detachable, Binding('p', structs.replace(spec, version='2.0'))
 
     with pytest.raises((KeyError, TypeError), match=r"^'x'|^int\(\) argument must be") as raised:
-        Registry([('test.good-1.0', kind)]).policy(Spec(Good.name, '1.0'), '$')
+        create(given, '$')
 
-    assert raised.value.__notes__ == [f'in test.good-1.0, a plugin of {kind.__module__}']
-
-
-def test_detachable_policy_of_a_class_that_fails_names_the_plugin():
-    """So does the constructor of a policy that is detached without properties."""
-    binding = Binding('p', Spec(Good.name, '2.0'))
-
-    with pytest.raises(KeyError) as raised:
-        Registry([('test.good-1.0', Raising)]).detachable(binding, '$')
-
-    assert raised.value.__notes__ == [f'in test.good, a plugin of {__name__}']
+    name = Good.name if is_detached else 'test.good-1.0'
+    assert raised.value.__notes__ == [f'in {name}, a plugin of {kind.__module__}']
 
 
 @pytest.mark.parametrize(
@@ -218,17 +213,27 @@ def policy(version):
     return {'id': 'p', 'spec': {'type': Good.name, 'version': version}}
 
 
-@pytest.mark.parametrize('status', ['DEPRECATED', 'UNSUPPORTED'])
-def test_binding_to_a_deprecated_version_is_a_warning(status):
+@pytest.mark.parametrize(
+    ('statuses', 'version', 'warned'),
+    [
+        *((['SUPPORTED', status], '1.0', [status]) for status in ('DEPRECATED', 'UNSUPPORTED')),
+        # Only the newest status of the version that a spec names counts.
+        (['DEPRECATED'], '1.1', []),
+        (['EXPERIMENTAL', 'SUPPORTED'], '1.0', []),
+        ([], '1.0', []),
+    ],
+)
+def test_binding_to_a_deprecated_version_alone_is_a_warning(statuses, version, warned):
     """A check and an attachment warn of the version; a detachment, which is advised, does not."""
-    registry = registry_of('SUPPORTED', status)
-    worker = Endpoints(CLOUD, registry)
-    asked = request('CLUSTER_SCALE_OUT', [policy('1.0')], nodes(az1=1))
+    registry = registry_of(*statuses)
+    worker, binding = Endpoints(CLOUD, registry), bind(policy(version))
+    asked = request('CLUSTER_SCALE_OUT', [policy(version)], nodes(az1=1))
+    warnings = [TEXT.format(status) for status in warned]
 
-    assert worker.policy_check(asked)['warnings'] == [TEXT.format(status)]
-    assert worker.policy_attach(bind(policy('1.0')))['warnings'] == [TEXT.format(status)]
-    assert not worker.policy_detach(bind(policy('1.0'))).get('warnings')
-    assert InProcessCaller(CLOUD, registry).policy_check(asked).warnings == [TEXT.format(status)]
+    assert worker.policy_check(asked)['warnings'] == warnings
+    assert worker.policy_attach(binding)['warnings'] == warnings
+    assert not worker.policy_detach(binding).get('warnings')
+    assert InProcessCaller(CLOUD, registry).policy_check(asked).warnings == warnings
 
 
 def test_value_that_senlin_changes_is_a_warning_and_an_error_in_a_new_spec(registry):
@@ -246,19 +251,6 @@ def test_value_that_senlin_changes_is_a_warning_and_an_error_in_a_new_spec(regis
         assert [line for line in reply['warnings'] if line.startswith('Policy type')] == expected
     with pytest.raises(InvalidSpec, match=r'^Expected `int`, got `float` - at `\$\.spec\.prop'):
         worker.policy_validate({'spec': changing['spec']})
-
-
-@pytest.mark.parametrize(
-    ('statuses', 'version'),
-    [(['DEPRECATED'], '1.1'), (['EXPERIMENTAL', 'SUPPORTED'], '1.0'), ([], '1.0')],
-)
-def test_binding_to_another_version_is_no_warning(statuses, version):
-    """Only the newest status of the version that a spec names counts."""
-    worker = Endpoints(CLOUD, registry_of(*statuses))
-
-    reply = worker.policy_check(request('CLUSTER_SCALE_OUT', [policy(version)], nodes(az1=1)))
-
-    assert reply['warnings'] == []
 
 
 class Inner(Struct):

@@ -16,7 +16,7 @@ from placement_worker.worker import log_escaping, startup
 from tests import hostile_requests
 from tests.config_files import Options
 
-VALUE = 'Value for option'
+VALUE, GRACE = 'Value for option', 'graceful_shutdown_timeout'
 FILE, FOLDER = ['--config-file=worker.conf'], ['--config-dir=.', '--nodebug']
 
 
@@ -27,8 +27,11 @@ FILE, FOLDER = ['--config-file=worker.conf'], ['--config-dir=.', '--nodebug']
         (FILE, '[DEFAULT]\nlog_config_append = /nofile\n', 'Cannot set up the log: /nofile: '),
         (FILE, '[DEFAULT]\nlog_file = /none/w.log\n', '/none/w.log: No such file or directory'),
         *(
-            (given, f'[DEFAULT]\n{option} = maybe\n', f'{VALUE} [DEFAULT] {option} from {{}}')
-            for given, option in ((FILE, 'debug'), (FILE, 'use_syslog'), (FOLDER, 'debug'))
+            (given, f'[{group}]\n{option} = maybe\n', f'{VALUE} [{group}] {option} from {{}}')
+            for given, group, option in (
+                *((FILE, 'DEFAULT', one) for one in ('debug', 'use_syslog', GRACE)),
+                *((FILE, 'metrics', 'port'), (FOLDER, 'DEFAULT', 'debug')),
+            )
         ),
     ],
 )
