@@ -151,8 +151,6 @@ def test_long_file_with_its_nodes_on_one_long_line_is_valid(run, between):
 
 
 END = 'policies: []\naction: {id: a, action: CLUSTER_SCALE_OUT}'
-
-
 SPREAD = (
     'policies:\n- {enabled: true, id: p, spec: {type: senlin.policy.zone_placement, version: 1.0, '
     'properties: {zones: [{name: a, weight: no}]}}}'

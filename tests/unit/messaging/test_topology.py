@@ -100,23 +100,27 @@ def test_needed_with_a_refused_resource_names_its_permission(resource, permissio
     assert raised.value.__cause__ is refusal
 
 
-def test_declare_of_classic_queues_gives_them_no_arguments(conf, broker):
-    """A classic queue with arguments of quorum queues would differ from that of the driver."""
-    target = load_transport_url(conf, 'rabbit://u:p@h/?rabbit_quorum_queue=false')
-    topology.declare(conf, target, ['t', 't-parked'], 't-parked')
-
-    assert broker.declared == {'t': {}, 't-parked': {}}
-
-
-def test_declare_gives_the_parking_lot_alone_no_delivery_limit(conf, target, broker):
+@pytest.mark.parametrize(
+    ('query', 'arguments', 'of_lot'),
+    [
+        (
+            '',
+            {'x-queue-type': 'quorum', 'x-delivery-limit': 100},
+            {'x-queue-type': 'quorum', 'x-delivery-limit': 10**9},
+        ),
+        # A classic queue with arguments of quorum queues would differ from that of the driver.
+        ('?rabbit_quorum_queue=false', {}, {}),
+    ],
+)
+def test_declare_gives_the_parking_lot_alone_no_delivery_limit(
+    conf, broker, query, arguments, of_lot
+):
     """Requests in the parking lot can be listed any number of times; no channel stays open."""
+    target = load_transport_url(conf, f'rabbit://u:p@h/{query}')
     consumers = topology.declare(conf, target, ['t', 't-parked'], 't-parked')
 
     assert consumers == {'t': 1, 't-parked': 2}
-    assert broker.declared == {
-        't': {'x-queue-type': 'quorum', 'x-delivery-limit': 100},
-        't-parked': {'x-queue-type': 'quorum', 'x-delivery-limit': 10**9},
-    }
+    assert broker.declared == {'t': arguments, 't-parked': of_lot}
     assert [name for operation, name in broker.asked if operation == 'bind'] == ['t', 't-parked']
     assert broker.opened == broker.closed
 

@@ -308,8 +308,6 @@ def cordons(draw, **fixed):
 
 STATES = [{}, {}, {'status': 'ERROR'}, {'metadata': {'protected': 'true'}}]
 CLUSTERS = members_in([*ZONES, 'x', None], [*REGIONS, None], STATES)
-
-
 POLICIES = st.sampled_from(
     [
         [zone_policy('a', 'b', ('c', 300))],
@@ -391,8 +389,6 @@ REGION = (
     'The cordon of {} has no effect: the cloud has no region Eats (did you mean "East"?); there '
     'are East, West; correct the cordon file'
 )
-
-
 IN_BOTH = ZONE.format('', 'region East, region West', 'east-1, east-2, west-1', OTHER)
 IN_EAST = ZONE.format(' of region East', 'region East', 'east-1, east-2', '')
 IN_EATS = REGION.format('zone east-1 of region Eats')

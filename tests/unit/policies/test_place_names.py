@@ -16,8 +16,6 @@ from tests.factories import bind, deletion_policy, nodes, region_policy, request
 SCALE_IN, SCALE_OUT = 'CLUSTER_SCALE_IN', 'CLUSTER_SCALE_OUT'
 KNOWN_ZONES, KNOWN_REGIONS = '; it has "a", "b", "down"', '; it has "R1", "R2"'
 REGIONS = {'R1': {'zones': {'a': True, 'down': False}}, 'R2': {'zones': {'b': True}}}
-
-
 DOWN = ServiceFailed('Nova of R2 is down')
 
 
@@ -57,8 +55,6 @@ def attach(registry, policy, *silent, **more):
 
 ZONE = 'The cloud does not know availability zone{}' + KNOWN_ZONES
 REGION = 'The cloud does not know region{}' + KNOWN_REGIONS
-
-
 FAILED = 'Lookup of {} failed: Nova of R2 is down'
 OF_X = FAILED.format('availability zone "x"')
 

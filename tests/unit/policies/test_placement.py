@@ -207,8 +207,6 @@ def test_creation_whose_checked_regions_are_full_has_no_feasible_plan(check):
 UNKNOWN = 'The cloud does not know '
 UNKNOWN_ZONE = f'{UNKNOWN}availability zone "gone"; it has "a", "b", "q"'
 UNKNOWN_B = f'{UNKNOWN}availability zone "b"; it has "a", "q"'
-
-
 UNKNOWN_R1 = f'{UNKNOWN}region "R1"; it has "R9"'
 # The prescribed reason hides the numbers, so a warning has them.
 ASKED_20 = 'The action asks to remove 20 nodes, but the placement policy finds 3'
@@ -392,8 +390,6 @@ def test_summary_counts_nodes_and_places(size, places, expected):
 
 SENTENCE = 'The place of {} of {} is unknown; the plan does not count them: {}'
 LOST = [*nodes(a=2), node(3), node(6), node(4, data={'placment': {'zone': 'a'}}), node(5)]
-
-
 SOME_LOST = SENTENCE.format(4, '6 nodes', 'n3, n4, n5, ...')
 IN_REGIONS = {'regions': ONE_ZONE_EACH}
 OF_BOTH = [*regional(R1=1), node(2, 'b', 'R2'), node(3, None, 'R2')]

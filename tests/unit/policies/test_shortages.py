@@ -53,8 +53,6 @@ def rows(reply, by='zones'):
 
 
 ZONES = spreading(redistributing(zone_policy('a', 'b', 'c')), max_skew=9)
-
-
 PROBE = 'short of capacity: one probe'
 IGNORING = redistributing(zone_policy('a', 'b', 'c'), mode='ignore')
 NOW_FULL, LATER = [refused(7, 'a')], [refused(number, 'a', minutes=5) for number in (7, 8)]
@@ -126,8 +124,6 @@ def test_warning_of_a_place_escapes_and_shortens_its_name():
 
 
 BOTH = (redistributing(region_policy('R1', 'R2')), redistributing(zone_policy('a', 'b', 'd')))
-
-
 OF_R1 = redistributing(region_policy(('R1', 300), 'R2'))
 IN_A, IN_B = refused(1, 'a', 'R1'), refused(2, 'b', 'R1')
 OF_A, OF_B = ('Zone a of region R1', 'Zone b of region R1')

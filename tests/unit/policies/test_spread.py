@@ -19,8 +19,6 @@ ZONES = zone_policy('az1', 'az2', 'az3')
 LOST = {'az1': True, 'az2': False, 'az3': True}
 SENTENCE = 'Zone az1 would hold 9 nodes, ideal 6.0, allowed skew 1: zone az2 is unavailable'
 OF_AZ2 = 'Zone az2 would hold 0 nodes, ideal 6.0, allowed skew 5: zone az2 is unavailable'
-
-
 ALL_SKEWED = {'az1': 3.0, 'az2': -6.0, 'az3': 3.0}
 
 
@@ -65,8 +63,6 @@ def strict(policy):
 
 R2_WITHOUT_A = {'R1': {'zones': {'a': True}}, 'R2': {'zones': {'a': False}}}
 UNEQUAL = {'R1': {'zones': {'a': True, 'b': True}}, 'R2': {'zones': {'b': False, 'c': True}}}
-
-
 REGIONS, A, ABC = region_policy('R1', 'R2'), zone_policy('a'), zone_policy('a', 'b', 'c')
 OF_R1 = 'Region R1 would hold 8 nodes, ideal 4.0, allowed skew 1: region R2 '
 OF_C = 'Zone c of region R2 would hold 4 nodes, ideal 2.0, allowed skew 1: zone b is unavailable'

@@ -210,8 +210,6 @@ OVER_REGIONS = {
     'R2': {'zones': {'a': True, 'c': True}},
     'R3': {'zones': {'q': True}},
 }
-
-
 BY_BOTH = [region_policy('R2'), zone_policy('a', 'c'), *OLDEST]
 IN_ZONES = [*nodes(a=2), node(3), node(4, status='ERROR')]
 IN_R2 = [node(1, 'a', 'R2'), node(2, 'c', 'R2'), node(3, None, 'R2')]

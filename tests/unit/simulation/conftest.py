@@ -58,12 +58,9 @@ def balanced():
         'networks': {'net': {'id': 'net1'}},
         'subnets': {'sub': {'id': 'sub1', 'network': 'net'}},
     }
-    deletion = deletion_policy()
-    deletion['spec']['properties']['grace_period'] = 30
-    return {
-        'cloud': cloud,
-        'policies': [zone_policy('a', 'b', 'c'), deletion, {'id': 'lb', 'spec': spec}],
-    }
+    deletion = deletion_policy(grace_period=30)
+    policies = [zone_policy('a', 'b', 'c'), deletion, {'id': 'lb', 'spec': spec}]
+    return {'cloud': cloud, 'policies': policies}
 
 
 @pytest.fixture

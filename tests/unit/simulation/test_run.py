@@ -38,34 +38,26 @@ def test_play_explains_the_given_number_of_steps(run):
     assert records[1].checks[0].decisions[1].details['victims'][0]['reason'] == 'oldest in a'
 
 
-class Raising(Good):
-    interface = (2, 0)
-
-    def check(self, request, state):
-        raise KeyError('zone')
-
-
-class RaisingAtStart(Good):
-    interface = (2, 0)
-
-    def __init__(self, properties):
-        raise KeyError('zone')
+def fail(*_):
+    raise KeyError('zone')
 
 
 @pytest.mark.parametrize(
-    ('policy', 'error'),
+    ('method', 'error'),
     [
-        (Raising, "Step 2 (scale_out) failed: KeyError: 'zone'"),
-        (RaisingAtStart, "The start failed: KeyError: 'zone'"),
+        ('check', "Step 2 (scale_out) failed: KeyError: 'zone'"),
+        ('__init__', "The start failed: KeyError: 'zone'"),
     ],
-)  # fmt: skip
-def test_play_of_a_policy_that_fails_names_step_type_and_package(load, policy, error):
+)
+def test_play_of_a_policy_that_fails_names_step_type_and_package(load, method, error):
     """An author learns which step of the scenario failed, and which policy type is the cause."""
+    names = {'interface': (2, 0), '__module__': __name__, method: fail}
+    types = Registry([(f'{Good.name}-1.0', type('Failing', (Good,), names))])
     good = {'id': 'p', 'spec': {'type': Good.name, 'version': '1.0', 'properties': {}}}
     scenario = load([{'fail_nodes': 1}, {'scale_out': 1}], [good])
 
     with pytest.raises(errors.WorkerFailed) as raised:
-        list(play(scenario, Registry([(f'{Good.name}-1.0', policy)]), explained=0))
+        list(play(scenario, types, explained=0))
 
     assert str(raised.value) == f'{error} (in {Good.name}-1.0, a plugin of {__name__})'
 

@@ -30,6 +30,20 @@ def _isolated(tmp_path, monkeypatch):
 
 
 @pytest.fixture
+def command(_isolated, tmp_path, monkeypatch):
+    """Return a function that returns the command of a program with a configuration."""
+    monkeypatch.setenv('HOME', str(tmp_path))
+
+    def of(program, options=''):
+        url = 'rabbit://u:p@127.0.0.1:1/'
+        text = f'[DEFAULT]\ntransport_url = {url}\n{options}{CLOUD}[worker]\nworkers = 1\n'
+        (tmp_path / 'w.conf').write_text(text)
+        return [sys.executable, '-W', 'ignore', '-c', program, '--config-file', 'w.conf']
+
+    return of
+
+
+@pytest.fixture
 def start(_isolated, tmp_path, capsys):
     """Start a worker with a configuration, or without one; return exit status and errors."""
 
@@ -93,22 +107,16 @@ def test_run_with_a_missing_file_returns_2_and_names_the_file(capsys):
     )
 
 
-@pytest.mark.usefixtures('_isolated')
 @pytest.mark.parametrize(('stop', 'status'), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
 def test_signal_while_the_worker_waits_for_its_broker_is_an_orderly_stop(
-    tmp_path, monkeypatch, stop, status
+    command, tmp_path, monkeypatch, stop, status
 ):
     """SIGHUP does not end it; other signals give its exit status, and leave no folder."""
     (tmp_path / 'temporary').mkdir()
     monkeypatch.setenv('TMPDIR', str(tmp_path / 'temporary'))
-    monkeypatch.setenv('HOME', str(tmp_path))
-    (tmp_path / 'w.conf').write_text(
-        f'[DEFAULT]\ntransport_url = rabbit://u:p@127.0.0.1:1/\n{CLOUD}'
-    )
     program = 'import sys; from placement_worker.cmd.worker import main; sys.exit(main())'
-    command = [sys.executable, '-W', 'ignore', '-c', program, '--config-file', 'w.conf']
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        command(program), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as worker:
         try:
             waiting = first_line(worker)
@@ -127,14 +135,8 @@ def test_signal_while_the_worker_waits_for_its_broker_is_an_orderly_stop(
     assert list((tmp_path / 'temporary').iterdir()) == []
 
 
-@pytest.mark.usefixtures('_isolated')
-def test_manager_of_the_processes_has_the_configured_timeout_of_a_stop(tmp_path, monkeypatch):
+def test_manager_of_the_processes_has_the_configured_timeout_of_a_stop(command):
     """A stop waits for requests as long as the configuration says, with each cotyledon."""
-    monkeypatch.setenv('HOME', str(tmp_path))
-    (tmp_path / 'w.conf').write_text(
-        '[DEFAULT]\ntransport_url = rabbit://u:p@127.0.0.1:1/\ngraceful_shutdown_timeout = 700\n'
-        f'{CLOUD}'
-    )
     program = (
         'import cotyledon, sys\n'
         'from placement_worker.cmd import threading_backend\n'
@@ -144,9 +146,9 @@ def test_manager_of_the_processes_has_the_configured_timeout_of_a_stop(tmp_path,
         'cotyledon.ServiceManager.run = lambda self: print(self._graceful_shutdown_timeout)\n'
         'parent_process.run(sys.argv[1:])\n'
     )
-    command = [sys.executable, '-W', 'ignore', '-c', program, '--config-file', 'w.conf']
+    asked = command(program, 'graceful_shutdown_timeout = 700\n')
 
-    assert subprocess.check_output(command, text=True).splitlines()[-1] == '700'
+    assert subprocess.check_output(asked, text=True).splitlines()[-1] == '700'
 
 
 # The process asks its parent to stop before it receives signals.
@@ -171,15 +173,11 @@ parent_process.run(sys.argv[1:])
 """
 
 
-@pytest.mark.usefixtures('_isolated')
-def test_stop_of_a_process_that_does_not_receive_signals_yet_ends(tmp_path):
+def test_stop_of_a_process_that_does_not_receive_signals_yet_ends(command):
     """A process that gets SIGTERM right after its fork on a slow machine stops later."""
-    (tmp_path / 'w.conf').write_text(
-        f'[DEFAULT]\ntransport_url = rabbit://u:p@127.0.0.1:1/\n{CLOUD}[worker]\nworkers = 1\n'
-    )
-    command = [sys.executable, '-W', 'ignore', '-c', SLOW_PROCESS, '--config-file', 'w.conf']
+    ended = subprocess.run(command(SLOW_PROCESS), timeout=DEADLINE_S, check=False)
 
-    assert subprocess.run(command, timeout=DEADLINE_S, check=False).returncode == 0
+    assert ended.returncode == 0
 
 
 @pytest.fixture

@@ -7,8 +7,9 @@ from unittest.mock import Mock
 import pytest
 
 from placement_worker.policies.load_balancing.node_addresses import AddressLookup
-from tests.factories import bind, connected, load_balancing_policy, node, request
+from tests.factories import bind, connected, load_balancing_policy, node
 from tests.simulated_octavia import Lab
+from tests.unit.policies.load_balancing.building_blocks import after, created
 
 NO_ADDRESS = 'The node has no address of IP version {} on network private of subnet {}'
 
@@ -87,7 +88,7 @@ def test_member_address_outside_the_subnet_is_a_warning(found, address):
     lab = Lab()
     policy, _ = lab.attached([])
     one = node(1, details={'addresses': found})
-    asked = request('NODE_CREATE', [policy], [one], node=one, target='AFTER')
+    asked = after('NODE_CREATE', [policy], [one], node=one)
 
     planned = lab.check({**asked, 'dry_run': True})
     reply = lab.check(asked)
@@ -105,7 +106,7 @@ def test_recovered_node_moves_from_an_address_outside_the_subnet_into_it():
     policy, members = lab.attached([outside])
     one = {**members[0], 'details': {'addresses': addresses('172.16.9.5', '10.0.0.5')}}
 
-    reply = lab.check(request('NODE_RECOVER', [policy], [one], node=one, target='AFTER'))
+    reply = lab.check(after('NODE_RECOVER', [policy], [one], node=one))
 
     assert lab.addresses() == ['10.0.0.5']
     assert reply['decisions'][0]['reason'] == '1 removed, 1 added'
@@ -127,13 +128,11 @@ def test_node_without_address_fails_with_the_cause(found, subnet, version):
     policy, _ = lab.attached([], pool={'subnet': subnet})
     one = node(1, details={'addresses': found})
 
-    reply = lab.check(request('NODE_CREATE', [policy], [one], node=one, target='AFTER'))
+    reply = lab.check(after('NODE_CREATE', [policy], [one], node=one))
 
     why = NO_ADDRESS.format(version, subnet)
-    assert (
-        reply['action']['data']['reason']
-        == f"Failed in adding nodes into lb pool: ['n1'] (n1: {why})"
-    )
+    reason = f"Failed in adding nodes into lb pool: ['n1'] (n1: {why})"
+    assert reply['action']['data']['reason'] == reason
     assert reply['decisions'][0]['details']['failed'] == {'n1': why}
     assert reply['nodes']['n1']['status'] == 'WARNING'
 
@@ -145,11 +144,10 @@ def test_addresses_missing_in_the_request_come_from_nova_in_one_call():
     policy, members = watching.lab.attached([connected(1)])
     new = [node(number, created_at=None, physical_id=f's{number}') for number in range(2, 52)]
     new[0]['details'] = {'OS-EXT-AZ:availability_zone': 'a', 'addresses': {}}
-    created = {'creation': {'nodes': [one['id'] for one in (*members, *new)]}}
+    nodes = [*members, *new]
+    data = created(*(one['id'] for one in nodes))
 
-    reply = watching.lab.check(
-        request('CLUSTER_SCALE_OUT', [policy], [*members, *new], target='AFTER', data=created)
-    )
+    reply = watching.lab.check(after('CLUSTER_SCALE_OUT', [policy], nodes, data=data))
 
     assert reply['action']['data']['status'] == 'OK'
     assert len(watching.lab.addresses()) == 51
@@ -169,11 +167,9 @@ def test_node_in_another_region_fails_without_a_call_to_nova():
     policy, _ = watching.lab.attached([])
     far = node(1, region='R2', physical_id='s1')
     near = connected(2, data={'placement': {'region_name': 'R1'}})
-    created = {'creation': {'nodes': ['n1', 'n2']}}
+    asked = after('CLUSTER_SCALE_OUT', [policy], [far, near], data=created('n1', 'n2'))
 
-    reply = watching.lab.check(
-        request('CLUSTER_SCALE_OUT', [policy], [far, near], target='AFTER', data=created)
-    )
+    reply = watching.lab.check(asked)
 
     assert reply['decisions'][0]['details']['failed'] == {
         'n1': 'The node is in region R2, the load balancer in R1'
