@@ -170,13 +170,8 @@ class Worker:
         return False
 
     def client(self, **more: object) -> PolicyClient:
-        given = {
-            'url': self.url,
-            'topic': self.topic,
-            'slow_topic': f'{self.topic}-slow',
-            'timeout_s': CALL_S,
-            **more,
-        }
+        topics = {'topic': self.topic, 'slow_topic': f'{self.topic}-slow'}
+        given = {'url': self.url, 'timeout_s': CALL_S, **topics, **more}
         return PolicyClient(**given)  # type: ignore[arg-type]
 
     def wait_until_ready(self) -> None:

@@ -109,22 +109,14 @@ def refusal(folder, url, settings=''):
 @pytest.mark.parametrize(
     ('user', 'settings', 'access', 'remedy'),
     [
-        (
-            WORKER,
-            '',
-            "access to queue 'reply_",
-            '; the broker runs, but this user lacks a permission; use the broker user of an '
-            'operator ("Configuration of operators" in the manual)',
-        ),
-        (
-            OPERATOR,
-            '[worker]\ntopic = other\n',
-            "access to topic 'other' in exchange",
-            'compare the topic with "rabbitmqctl list_topic_permissions"',
-        ),
+        (WORKER, '', "access to queue 'reply_",
+         '; the broker runs, but this user lacks a permission; use the broker user of an '
+         'operator ("Configuration of operators" in the manual)'),
+        (OPERATOR, '[worker]\ntopic = other\n', "access to topic 'other' in exchange",
+         'compare the topic with "rabbitmqctl list_topic_permissions"'),
     ],
     ids=['worker', 'topic'],
-)
+)  # fmt: skip
 def test_command_without_a_permission_prints_one_error_with_the_remedy(
     user, settings, access, remedy, secured, worker, tmp_path
 ):
@@ -143,9 +135,7 @@ def test_command_without_a_permission_prints_one_error_with_the_remedy(
 @pytest.fixture(scope='module')
 def operator_config(secured, tmp_path_factory):
     """Write the file of operators as the manual shows it, for a broker without TLS."""
-    (line,) = re.findall(
-        r'^ +(transport_url = rabbit://operator:.*)$', MANUAL.read_text(), re.MULTILINE
-    )
+    (line,) = re.findall('\n +(transport_url = rabbit://operator:.*)\n', MANUAL.read_text())
     assert line.endswith('@rabbit.example.org:5671/placement')
     config = tmp_path_factory.mktemp('operator') / 'operator.conf'
     config.write_text(f'[DEFAULT]\ntransport_url = {url_of(secured, OPERATOR)}\n')
@@ -259,10 +249,8 @@ def test_receiver_without_a_permission_is_refused_with_the_page_to_read(secured,
 def test_notifications_are_sent_with_the_permissions_of_the_manual(secured, client):
     """The permissions of the manual suffice for notifications."""
     url = url_of(secured, 'guest', 'guest')
-    with (
-        copies(url, 'notifications.info') as take_info,
-        copies(url, 'notifications.error') as take_error,
-    ):
+    info, error = 'notifications.info', 'notifications.error'
+    with copies(url, info) as take_info, copies(url, error) as take_error:
         client.policy_check(GOOD, {'request_id': 'request-2'})
         with pytest.raises(errors.InvalidSpec):
             client.policy_check(request('CLUSTER_SCALE_IN', [zone_policy(('a', 0))]))
@@ -275,12 +263,8 @@ def test_reply_without_write_permission_is_logged_and_the_worker_continues(worke
     """A cast that names a forbidden exchange costs its reply alone; the log names the exchange."""
     client.cast_check(GOOD, ReplyTo('foreign', 'replies', 'm'), {'request_id': 'request-3'})
 
-    wait_for(
-        lambda: (
-            'Dropped the reply to request request-3 (exchange foreign, topic replies) after '
-            in worker.log.read_text()
-        )
-    )
+    dropped = 'Dropped the reply to request request-3 (exchange foreign, topic replies) after '
+    wait_for(lambda: dropped in worker.log.read_text())
     assert "access to exchange 'foreign' in vhost 'placement' refused" in worker.log.read_text()
     assert client.policy_check(GOOD).action.data['status'] == 'OK'
 
@@ -526,10 +510,9 @@ def test_worker_at_a_broker_without_tls_reports_it(own_broker, certificates, tmp
     """A worker with TLS at a port without TLS does not start, and its error names the cause."""
     line = refusal(tmp_path, own_broker.url, tls(ssl_ca_file=certificates.authority))
 
-    assert (
-        line == f'No TLS with the broker at 127.0.0.1:{own_broker.port}: '
-        '[SSL: WRONG_VERSION_NUMBER] wrong version number; '
-        'this port may be without TLS: check port and ssl'
+    assert line == (
+        f'No TLS with the broker at 127.0.0.1:{own_broker.port}: [SSL: WRONG_VERSION_NUMBER] wrong '
+        'version number; this port may be without TLS: check port and ssl'
     )
 
 
@@ -542,16 +525,12 @@ HOSTS, NOWHERE = '/etc/hosts', '/nonexistent'
         ({'ssl_ca_file': NOWHERE}, 'ssl_ca_file cannot be read: /nonexistent: No such file'),
         ({'ssl_ca_file': '/'}, 'ssl_ca_file cannot be read: /: Is a directory'),
         ({'ssl_ca_file': HOSTS}, 'ssl_ca_file = /etc/hosts cannot be used: '),
-        (
-            {'ssl_cert_file': HOSTS, 'ssl_key_file': HOSTS},
-            'ssl_cert_file = /etc/hosts cannot be used: ',
-        ),
-        (
-            {'ssl_cert_file': HOSTS, 'ssl_key_file': NOWHERE},
-            'ssl_key_file cannot be read: /nonexistent',
-        ),
+        ({'ssl_cert_file': HOSTS, 'ssl_key_file': HOSTS},
+         'ssl_cert_file = /etc/hosts cannot be used: '),
+        ({'ssl_cert_file': HOSTS, 'ssl_key_file': NOWHERE},
+         'ssl_key_file cannot be read: /nonexistent'),
     ],
-)
+)  # fmt: skip
 def test_tls_file_that_cannot_be_used_is_reported_with_its_option(
     files, message, tls_broker, tmp_path
 ):
@@ -564,11 +543,10 @@ def test_client_refuses_an_untrusted_certificate(kind, tls_broker, certificates)
     """A client does not send requests to a broker that it does not trust."""
     query = {'ssl': 'true', **({'ssl_ca_file': certificates.other} if kind == 'other' else {})}
 
+    refusal = rf'No TLS with the broker at .* {UNTRUSTED}'
     with (
         closing(PolicyClient(f'{tls_broker.url}?{urlencode(query)}', timeout_s=60)) as client,
-        pytest.raises(
-            errors.BrokerRefused, match=r'No TLS with the broker at .* certificate verify failed'
-        ),
+        pytest.raises(errors.BrokerRefused, match=refusal),
     ):
         client.get_capabilities()
 

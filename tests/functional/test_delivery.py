@@ -234,10 +234,9 @@ def test_handler_that_raises_system_exit_is_reported_and_not_redelivered(start, 
     worker = start(workers=1)
     runs = tmp_path / 'runs'
 
+    failure = r'must not end the process; it raised SystemExit\(3\)'
     with closing(worker.client()) as client:
-        with pytest.raises(
-            WorkerFailed, match=r'must not end the process; it raised SystemExit\(3\)'
-        ):
+        with pytest.raises(WorkerFailed, match=failure):
             client.policy_check(slow(0, runs, 'fatal', exits=True))
         assert client.policy_check(GOOD).action.data['status'] == 'OK'
 
@@ -250,12 +249,8 @@ def test_result_that_cannot_be_serialized_is_reported_at_once(start, how, form):
     """A result or an error that no message can hold reaches the caller as WorkerFailed."""
     worker = start(workers=1)
 
-    with (
-        raw_client(worker) as raw,
-        pytest.raises(
-            WorkerFailed, match=r'policy_check failed in the worker: (RuntimeError|TypeError)'
-        ),
-    ):
+    failure = r'policy_check failed in the worker: (RuntimeError|TypeError)'
+    with raw_client(worker) as raw, pytest.raises(WorkerFailed, match=failure):
         raw.call({}, 'policy_check', request=form(slow(0, **{how: True})))
 
 
@@ -270,9 +265,8 @@ def test_driver_without_late_acknowledgement_logs_a_warning(caplog):
     server.stop()
     server.wait()
 
-    (warning,) = [
-        record for record in caplog.records if record.name == 'placement_worker.late_ack.server'
-    ]
+    logger = 'placement_worker.late_ack.server'
+    (warning,) = [record for record in caplog.records if record.name == logger]
     assert warning.levelname == 'WARNING'
     assert 'FakeDriver acknowledges requests BEFORE they are handled' in warning.message
 
@@ -289,22 +283,20 @@ def test_worker_with_a_mismatched_queue_names_the_command_that_repairs_it(
     """
     topic, exchange = f'test-mismatch-{what}', f'test-mismatch-{what}'
     with amqp(own_broker.url) as connection:
+        channel = connection.default_channel
         if what == 'exchange':
-            connection.default_channel.exchange_declare(
-                exchange, 'topic', durable=False, auto_delete=False
-            )
+            channel.exchange_declare(exchange, 'topic', durable=False, auto_delete=False)
         else:
-            connection.default_channel.queue_declare(topic, durable=True, auto_delete=False)
+            channel.queue_declare(topic, durable=True, auto_delete=False)
     settings = f'control_exchange = {exchange}'
 
     worker = Worker(tmp_path, own_broker.url, CLOUD, settings, topic=topic)
     status = worker.process.wait(DEADLINE_S)
     error = worker.stderr.read_text().strip().splitlines()[-1]
 
+    named = f'{what.capitalize()} {topic} exists on the broker with other options '
     assert status == 2
-    assert error.startswith(
-        f'placement-worker: {what.capitalize()} {topic} exists on the broker with other options '
-    )
+    assert error.startswith(f'placement-worker: {named}')
     assert 'inequivalent arg' in error
     program, *arguments = shlex.split(error.rpartition('again: ')[2])
     assert program == 'rabbitmqctl'

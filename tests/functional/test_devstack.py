@@ -62,36 +62,38 @@ def ask(host):
 
 def test_stack_unstack_clean_and_stack_again_leave_a_working_worker(host, own_broker):
     """Each phase undoes or repeats the one before."""
-    stacked = host.run('stack')
 
-    assert stacked.status == 0, stacked.stderr
+    def run(phase):
+        done = host.run(phase)
+        assert done.status == 0, done.stderr
+        return done.stdout
+
+    stacked = run('stack')
+
     assert (host.dest / 'installed').read_text() == 'placement-worker \n', (
         'no extra that brings another Senlin'
     )
     unit = settings_of(host.units / UNIT)['Service']
     assert unit['execstart'] == f'{host.venv}/bin/placement-worker --config-file {host.conf}'
     assert (host.units / f'{UNIT}.enabled').exists()
-    assert 'Check: Exchange and queues' in (stacked.stdout)
+    assert 'Check: Exchange and queues' in stacked
     assert ask(host) == 'OK'
 
-    unstacked = host.run('unstack')
+    run('unstack')
 
-    assert unstacked.status == 0, unstacked.stderr
     assert processes(host) == []
     assert not (host.units / f'{UNIT}.enabled').exists()
     assert host.conf.exists(), 'unstack leaves the configuration for the next stack'
     with pytest.raises(NoWorkerAnswered):
         ask(host)
 
-    cleaned = host.run('clean')
+    run('clean')
 
-    assert cleaned.status == 0, cleaned.stderr
     assert not host.conf.parent.exists()
     assert VHOST not in own_broker.control('list_vhosts').split()
 
-    again = host.run('stack')
+    run('stack')
 
-    assert again.status == 0, again.stderr
     assert ask(host) == 'OK'
-    assert host.run('unstack').status == 0
+    run('unstack')
     assert processes(host) == []

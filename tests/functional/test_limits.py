@@ -31,12 +31,8 @@ LEAK_MIB = 20  # a body of 1 MiB that each round leaks takes more
 
 
 def enveloped(message):
-    return json.dumps(
-        {
-            'oslo.version': '2.0',
-            'oslo.message': message if isinstance(message, str) else json.dumps(message),
-        }
-    )
+    text = message if isinstance(message, str) else json.dumps(message)
+    return json.dumps({'oslo.version': '2.0', 'oslo.message': text})
 
 
 # For each message that is published another one, or all but the first would be dropped as handled
@@ -169,12 +165,9 @@ def publish(worker, messages):
 def left_on(worker):
     """Return the number of messages on the queues of the worker, ready or unacknowledged."""
     with amqp(worker.url) as connection:
-        return sum(
-            connection.default_channel.queue_declare(
-                f'{worker.topic}{of}', passive=True
-            ).message_count
-            for of in ('', '-suspects', '-parked')
-        )
+        declare, suffixes = connection.default_channel.queue_declare, ('', '-suspects', '-parked')
+        queues = [declare(f'{worker.topic}{suffix}', passive=True) for suffix in suffixes]
+        return sum(queue.message_count for queue in queues)
 
 
 def memory(worker):
@@ -283,30 +276,14 @@ def test_large_bodies_of_integers_leak_no_memory(start_worker):
 def test_hostile_text_in_any_field_is_one_printable_record_each_in_the_log(start_worker):
     """No field puts a control character or a forged line into the log file."""
     worker = start_worker()
-    calls = [{**CALL, 'args': {'request': asked}} for _, asked in hostile_requests.requests()]
-    calls += [
-        {**CALL, 'args': {'request': json.dumps(asked)}} for _, asked in hostile_requests.requests()
-    ]
-    calls += [
-        {**CALL, name: hostile_requests.TEXT}
-        for name in (
-            'method',
-            'version',
-            'namespace',
-            'args',
-            '_msg_id',
-            '_reply_q',
-            '_context_request_id',
-        )
-    ]
-    calls += [{**CALL, '_unique_id': hostile_requests.TEXT}] * 2 + [
-        {**CALL, 'args': {hostile_requests.TEXT: 1}}
-    ]
-    messages = [('', enveloped(call).encode(), {}) for call in calls]
-    messages += [
-        ('', hostile_requests.TEXT.encode(), {}),
-        ('', enveloped(hostile_requests.TEXT).encode(), {}),
-    ]
+    requests = [asked for _, asked in hostile_requests.requests()]
+    requests += map(json.dumps, requests[:])
+    calls = [{**CALL, 'args': {'request': asked}} for asked in requests]
+    keys = 'method', 'version', 'namespace', 'args', '_msg_id', '_reply_q', '_context_request_id'
+    calls += [{**CALL, key: hostile_requests.TEXT} for key in (*keys, *['_unique_id'] * 2)]
+    calls += [{**CALL, 'args': {hostile_requests.TEXT: 1}}, hostile_requests.TEXT]
+    bodies = [hostile_requests.TEXT.encode(), *(enveloped(call).encode() for call in calls)]
+    messages = [('', body, {}) for body in bodies]
     with closing(worker.client()) as client:
         publish(worker, messages)
         answered(client)

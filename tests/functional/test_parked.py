@@ -2,13 +2,13 @@
 
 import pytest
 from amqp import Message
-from oslo_config import cfg
 
 from placement_worker.client.transport import connect, transport_url
 from placement_worker.config import options
 from placement_worker.errors import QueueMismatch
 from placement_worker.late_ack import parking
 from placement_worker.messaging import topology
+from tests.config_files import default_options
 from tests.functional.conftest import amqp
 from tests.waiting import wait_for
 
@@ -16,16 +16,9 @@ LISTINGS = 110  # more than the delivery limit of the other queues
 
 
 @pytest.fixture
-def conf():
-    conf = cfg.ConfigOpts()
-    options.register(conf)
+def declare(broker_url):
     options.set_defaults()
-    conf([], default_config_files=[])
-    return conf
-
-
-@pytest.fixture
-def declare(conf, broker_url):
+    conf = default_options()
     target = transport_url(conf, broker_url)
     connect(conf, target).cleanup()
 
@@ -59,15 +52,12 @@ def test_parking_lot_with_an_old_limit_is_reported_with_the_way_to_empty_it(decl
     """The error about an old parking lot says to empty it before it is deleted."""
     queue = 'test-of-old-parked'
     with amqp(broker_url) as connection:
-        limited = {'x-queue-type': 'quorum', 'x-delivery-limit': 100}
-        connection.channel().queue_declare(
-            queue, durable=True, auto_delete=False, arguments=limited
-        )
+        limited = {'arguments': {'x-queue-type': 'quorum', 'x-delivery-limit': 100}}
+        connection.channel().queue_declare(queue, durable=True, auto_delete=False, **limited)
 
     with pytest.raises(QueueMismatch, match='x-delivery-limit') as raised:
         declare(queue)
 
-    assert 'Retry or drop the parked requests in it first: placement-policy parked list' in str(
-        raised.value
-    )
-    assert str(raised.value).endswith(f'rabbitmqctl -p / delete_queue {queue}')
+    text = str(raised.value)
+    assert 'Retry or drop the parked requests in it first: placement-policy parked list' in text
+    assert text.endswith(f'rabbitmqctl -p / delete_queue {queue}')

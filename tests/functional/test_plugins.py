@@ -105,10 +105,8 @@ def test_example_plugin_works_and_a_broken_one_is_named_on_the_command_line(chec
 
     assert sorted(done.stderr.splitlines()) == sorted(BROKEN)
     reply = json.loads(done.stdout)
-    assert [decision['reason'] for decision in reply['decisions']] == [
-        '2 instead of 50 nodes',
-        '2 nodes go to 2 zones',
-    ]
+    reasons = [decision['reason'] for decision in reply['decisions']]
+    assert reasons == ['2 instead of 50 nodes', '2 nodes go to 2 zones']
     assert reply['action']['data']['creation'] == {'count': 2, 'zones': {'a': 1, 'b': 1}}
 
 
@@ -130,10 +128,9 @@ def test_failing_policy_is_reported_and_the_next_line_is_decided(check):
 
     first, second = map(json.loads, done.stdout.splitlines())
     assert done.returncode == 2
+    failure = 'policy_check failed: ZeroDivisionError: division by zero'
     assert first['error']['type'] == 'WorkerFailed'
-    assert first['error']['message'].startswith(
-        'policy_check failed: ZeroDivisionError: division by zero'
-    )
+    assert first['error']['message'].startswith(failure)
     assert second['action']['data']['status'] == 'OK'
 
 

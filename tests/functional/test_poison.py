@@ -20,7 +20,10 @@ from tests.waiting import wait_for
 pytestmark = pytest.mark.long
 
 MAX_DELIVERIES = 2
-
+PARKED = (
+    'The request was in flight when processes died, and is parked in {}-parked; '
+    'run placement-policy parked list --config-file FILE'
+)
 # How long a request lives: the last test retries one, after minutes on a slow machine.
 BEYOND_THE_TESTS_S = 3600
 
@@ -30,16 +33,13 @@ def poisoned(start_worker, tmp_path_factory):
     """Call a worker with 50 requests and a poison message; return worker, results and runs."""
     worker = start_worker(workers=2, threads=4, max_deliveries=MAX_DELIVERIES)
     runs = tmp_path_factory.mktemp('runs') / 'runs'
-    poison = {
-        **slow(0, runs, 'poison', signal=signal.SIGKILL),
-        'credentials': {'trust_id': 'hunter2'},
-    }
+    secret = {'credentials': {'trust_id': 'hunter2'}}
+    poison = slow(0, runs, 'poison', signal=signal.SIGKILL) | secret
 
     def call(client, asked):
+        context = {'request_id': f'request-{asked["action"]["id"]}'}
         try:
-            return client.policy_check(
-                asked, {'request_id': f'request-{asked["action"]["id"]}'}
-            ).action.data['status']
+            return client.policy_check(asked, context).action.data['status']
         except RequestParked as exc:
             return str(exc)
 
@@ -55,6 +55,10 @@ def poisoned(start_worker, tmp_path_factory):
 
 def parked(worker, *arguments):
     return run('placement-policy', 'parked', *arguments, '--config-file', worker.config)
+
+
+def listed(worker):
+    return json.loads(parked(worker, 'list', '-f', 'json').stdout)
 
 
 def parked_messages(worker):
@@ -76,11 +80,9 @@ def schema_problems(parked):
     pairs = [
         (document, parked),
         ({'$ref': '#/$defs/SentMessage', '$defs': document['$defs']}, sent),
-        (
-            json.loads(types.message_schema(f'{sent["method"]}.request')),
-            json.loads(request) if isinstance(request, str) else request,
-        ),
-    ]
+        (json.loads(types.message_schema(f'{sent["method"]}.request')),
+         json.loads(request) if isinstance(request, str) else request),
+    ]  # fmt: skip
     checker = FormatChecker()
     return [
         f'{problem.json_path}: {problem.message}'
@@ -93,10 +95,7 @@ def test_poison_message_is_reported_to_its_caller_and_harms_no_other_request(poi
     """The caller of a poison message gets an error, and all other callers get their replies."""
     worker, answers, _ = poisoned
 
-    assert answers.pop(10) == (
-        f'The request was in flight when processes died, and is parked in {worker.topic}-parked; '
-        'run placement-policy parked list --config-file FILE'
-    )
+    assert answers.pop(10) == PARKED.format(worker.topic)
     assert answers == ['OK'] * 50
 
 
@@ -111,16 +110,12 @@ def test_parked_show_hides_the_secrets_of_a_request(poisoned):
     """An operator can inspect a parked request without seeing its credentials."""
     worker, _, _ = poisoned
 
-    (row,) = json.loads(parked(worker, 'list', '-f', 'json').stdout)
+    (row,) = listed(worker)
     shown = parked(worker, 'show', row['id'])
 
-    assert (row['topic'], row['method'], row['action'], row['action_id'], row['request_id']) == (
-        worker.topic,
-        'policy_check',
-        'CLUSTER_SCALE_OUT',
-        'poison',
-        'request-poison',
-    )
+    cells = [row[key] for key in ('topic', 'method', 'action', 'action_id', 'request_id')]
+    of_call = ['policy_check', 'CLUSTER_SCALE_OUT', 'poison', 'request-poison']
+    assert cells == [worker.topic, *of_call]
     assert json.loads(shown.stdout)['args']['request']['action']['id'] == 'poison'
     assert 'hunter2' not in shown.stdout
     assert '"trust_id": "***"' in shown.stdout
@@ -154,7 +149,7 @@ def test_parked_commands_with_an_unknown_id_change_nothing(poisoned):
 def test_retried_poison_message_is_parked_again_and_can_be_dropped(poisoned):
     """A poison message that is retried returns to the parking lot, and dropping deletes it."""
     worker, _, _ = poisoned
-    (row,) = json.loads(parked(worker, 'list', '-f', 'json').stdout)
+    (row,) = listed(worker)
 
     assert parked(worker, 'retry', row['id']).returncode == 2
     retried = parked(worker, 'retry', row['id'], '--force')
@@ -163,14 +158,7 @@ def test_retried_poison_message_is_parked_again_and_can_be_dropped(poisoned):
     )
     assert 'Warning: This is a check BEFORE an action' in retried.stderr
 
-    def others():
-        return [
-            other
-            for other in json.loads(parked(worker, 'list', '-f', 'json').stdout)
-            if other['id'] != row['id']
-        ]
-
-    (again,) = wait_for(others)
+    (again,) = wait_for(lambda: [other for other in listed(worker) if other['id'] != row['id']])
     assert again['action_id'] == 'poison'
     (parked_again,) = wait_for(lambda: parked_messages(worker))
     assert schema_problems(parked_again) == []
@@ -189,11 +177,8 @@ def test_parked_cast_gets_the_error_as_its_reply(poisoned, tmp_path):
         )
         wait_for(lambda: 'request-cast' in engine.received)
 
-    assert json.loads(engine.received['request-cast'])['error'] == {
-        'type': 'RequestParked',
-        'message': 'The request was in flight when processes died, and is parked in '
-        f'{worker.topic}-parked; run placement-policy parked list --config-file FILE',
-    }
+    error = {'type': 'RequestParked', 'message': PARKED.format(worker.topic)}
+    assert json.loads(engine.received['request-cast'])['error'] == error
     (parked_cast,) = wait_for(lambda: parked_messages(worker))
     assert schema_problems(parked_cast) == []
     assert '_reply_q' not in json.loads(parked_cast['body']['oslo.message'])

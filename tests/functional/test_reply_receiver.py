@@ -21,12 +21,8 @@ from tests.functional.conftest import message_count
 from tests.malformed_requests import GOOD
 from tests.waiting import DEADLINE_S, first_line, wait_for
 
-REPLY = {
-    'action': {'id': 'a1', 'data': {'status': 'OK'}},
-    'cluster': None,
-    'nodes': {},
-    'decisions': [],
-}
+OK = {'id': 'a1', 'data': {'status': 'OK'}}
+REPLY = {'action': OK, 'cluster': None, 'nodes': {}, 'decisions': []}
 HEARTBEAT_S = 4
 PROGRAM = Path(__file__).parent / 'replies_program.py'
 
@@ -78,11 +74,8 @@ def test_receiver_killed_between_delivery_and_acknowledgement_loses_no_reply(
     notes = tmp_path / 'notes'
     notes.touch()
     sent = {f'r{number}' for number in range(20)}
-    program = subprocess.Popen(
-        [sys.executable, str(PROGRAM), broker_url, name, str(notes)],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    command = [sys.executable, str(PROGRAM), broker_url, name, str(notes)]
+    program = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         # the queue exists before it is bound; replies published in between would be lost
         assert first_line(program) == 'receiving\n'

@@ -56,14 +56,8 @@ def test_span_of_the_worker_continues_the_trace_of_the_engine(start_worker, brok
     )
     request_id = f'req-{uuid.uuid4()}'
 
-    engine = [
-        sys.executable,
-        '-m',
-        'tests.functional.traced_engine',
-        broker_url,
-        worker.topic,
-        request_id,
-    ]
+    engine = [sys.executable, '-m', 'tests.functional.traced_engine']
+    engine += [broker_url, worker.topic, request_id]
     trace_id = subprocess.run(
         engine, cwd=ROOT, check=True, capture_output=True, text=True, timeout=DEADLINE_S
     ).stdout.strip()

@@ -36,18 +36,15 @@ def test_worker_with_one_of_three_hosts_dead_serves_again_after_lost_connections
     """A worker finds a live host again, whichever of its three hosts is dead."""
     ports = [own_broker.port, relay.port]
     ports.insert(dead, *free_ports(1))
-    worker = start(
-        url='rabbit://' + ','.join(f'guest:guest@127.0.0.1:{port}' for port in ports) + '/'
-    )
+    hosts = ','.join(f'guest:guest@127.0.0.1:{port}' for port in ports)
+    worker = start(url=f'rabbit://{hosts}/')
     took = []
     for _ in range(ROUNDS):
         own_broker.control('close_all_connections', 'test')
         took.append(served_after(worker, own_broker.url))
 
-    print(
-        f'host {dead + 1} of 3 dead: served again after '
-        + ', '.join(f'{seconds:.1f} s' for seconds in took)
-    )
+    seconds = ', '.join(f'{one:.1f} s' for one in took)
+    print(f'host {dead + 1} of 3 dead: served again after {seconds}')
 
 
 def test_worker_on_half_open_connections_detects_and_replaces_them(start, own_broker, relay):
@@ -59,9 +56,8 @@ def test_worker_on_half_open_connections_detects_and_replaces_them(start, own_br
     ):
         began = time.monotonic()
         relay.silence()
-        lost = callers.submit(
-            client.policy_check, slow(0)
-        )  # the broker still sends it to the silent connection
+        # The broker still sends it to the silent connection.
+        lost = callers.submit(client.policy_check, slow(0))
 
         loss = f'Lost the connection to the broker at 127.0.0.1:{relay.port}'
         detected = comes_about(lambda: loss in worker.log.read_text())
@@ -99,10 +95,8 @@ def test_slow_call_whose_connections_are_lost_again_and_again_is_not_parked(
 def test_queues_deleted_at_run_time_are_declared_and_consumed_again(start, own_broker):
     """Queues that are deleted while the worker runs have a consumer again."""
     worker = start()
-    queues = {
-        f'{worker.topic}{suffix}'
-        for suffix in ('', '.testhost', '-slow', '-slow.testhost', '-suspects')
-    }
+    suffixes = '', '.testhost', '-slow', '-slow.testhost', '-suspects'
+    queues = {f'{worker.topic}{suffix}' for suffix in suffixes}
     with amqp(own_broker.url) as connection:
         for queue in queues:
             connection.default_channel.queue_delete(queue)
