@@ -202,18 +202,14 @@ def test_open_connection_without_an_answer_names_each_host(conf, connections):
     [
         (AccessRefused('login refused'), '; check user and password'),
         (NotAllowed('NOT_ALLOWED - vhost p not found'), '; check the virtual host'),
-        (
-            NotAllowed("NOT_ALLOWED - access to vhost '/' refused for user 'u'"),
-            '; append the name of the virtual host to the URL: it names none, or /',
-        ),
+        (NotAllowed("NOT_ALLOWED - access to vhost '/' refused for user 'u'"),
+         '; append the name of the virtual host to the URL: it names none, or /'),
         (PLAIN_PORT, 'wrong version number; this port may be without TLS: check port and ssl'),
-        (
-            NotAllowed("NOT_ALLOWED - access to vhost 'p' refused for user 'u'"),
-            '; grant the user permissions on it with "rabbitmqctl set_permissions"; the page '
-            '"Security of the bus and of the cloud" of the manual has the commands',
-        ),
+        (NotAllowed("NOT_ALLOWED - access to vhost 'p' refused for user 'u'"),
+         '; grant the user permissions on it with "rabbitmqctl set_permissions"; the page '
+         '"Security of the bus and of the cloud" of the manual has the commands'),
     ],
-)
+)  # fmt: skip
 def test_open_connection_that_a_host_refuses_names_the_remedy(failure, remedy, conf, connections):
     """A refusal is permanent: no other host is tried, and the error says what to check."""
     connections.failures = {'h1': failure}

@@ -60,10 +60,7 @@ def plan(program):
 @pytest.mark.parametrize(
     ('asked', 'status', 'text'),
     [
-        (
-            GROW,
-            2,
-            """\
+        (GROW, 2, """\
 CLUSTER_SCALE_OUT of cluster web, BEFORE: 3 nodes -> 6
 
 Zones:
@@ -72,12 +69,8 @@ Zones:
     down  0 -> 0         unavailable
 
 Plan: 3 nodes to create. Nothing was done.
-""",
-        ),
-        (
-            SHRINK,
-            2,
-            """\
+"""),
+        (SHRINK, 2, """\
 CLUSTER_SCALE_IN of cluster web, BEFORE: 3 nodes -> 1
 
 Zones:
@@ -89,22 +82,17 @@ To be deleted, in this order:
   - n2  a  oldest in a  ACTIVE
 
 Plan: 2 nodes to delete. Nothing was done.
-""",
-        ),
-        (
-            FAILING,
-            1,
-            """\
+"""),
+        (FAILING, 1, """\
 Warning: The cloud does not know availability zone "gone"; it has "a", "b", "down"
 CLUSTER_SCALE_OUT of cluster web, BEFORE: ERROR
 ! No availability zone found available.
     unknown_zones: gone
     zones_of_the_cloud: a, b, down
-""",
-        ),
+"""),
     ],
     ids=['growth', 'shrinkage', 'failure'],
-)
+)  # fmt: skip
 def test_plan_shows_the_nodes_of_each_zone_and_the_victims_or_failure(plan, asked, status, text):
     """A plan has the nodes by zone and the victims with reasons; a failure has its details."""
     assert plan(asked) == (status, f'{text}\n', '')
@@ -463,18 +451,14 @@ def test_compare_a_deletion_has_the_protected_nodes(check):
 
 
 NAMED = {'n2': 'named by the action'}
+BY_BALANCING = 'chosen by loadbalance: 1 to be removed, in 1 update; nothing was written'
 CHOSEN = {'data': {'deletion': {'count': 1, 'candidates': ['n1']}}}
 
 
 @pytest.mark.parametrize(
     ('action', 'policies', 'more', 'expected'),
     [
-        (
-            IN,
-            [],
-            ONE,
-            {'n2': 'chosen by loadbalance: 1 to be removed, in 1 update; nothing was written'},
-        ),
+        (IN, [], ONE, {'n2': BY_BALANCING}),
         (IN, [deletion_policy()], ONE, {'n1': ''}),
         (IN, [], {**ONE, **CHOSEN}, {'n1': ''}),
         ('CLUSTER_DEL_NODES', [], {'inputs': {'candidates': ['n2']}}, NAMED),

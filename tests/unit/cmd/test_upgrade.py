@@ -63,18 +63,12 @@ def test_checks_after_a_failed_broker_are_not_run(checks, url):
     ('text', 'check', 'words'),
     [
         ('[oslo_messaging_tracing]\ntracing_enabled = 1\n', 'Libraries', 'tracing_enabled needs '),
-        (
-            '[DEFAULT]\nlog_config_append = /nofile\n',
-            'Configuration',
-            'Cannot set up the log: /nofile: No such file',
-        ),
-        (
-            '[metrics]\nport = 9100\naddress = 192.0.2.1\n',
-            'Metrics',
-            '[metrics] address 192.0.2.1 and port 9100 cannot be used: ',
-        ),
+        ('[DEFAULT]\nlog_config_append = /nofile\n', 'Configuration',
+         'Cannot set up the log: /nofile: No such file'),
+        ('[metrics]\nport = 9100\naddress = 192.0.2.1\n', 'Metrics',
+         '[metrics] address 192.0.2.1 and port 9100 cannot be used: '),
     ],
-)
+)  # fmt: skip
 def test_checks_find_what_a_start_refuses(checks, monkeypatch, text, check, words):
     """The result of the check before an upgrade is that of the start after it."""
     monkeypatch.setitem(sys.modules, 'opentelemetry.sdk.trace', None)
@@ -185,15 +179,12 @@ PASSED = f'Checked the permissions of user {upgrade._own_name()}$'
         ('[DEFAULT]\nlog_dir = {folder}/no\n', 2, r'\[DEFAULT\] log_dir: folder '),
         ('[worker]\nliveness_file = {folder}/no/f\n', 1, r'\[worker\] liveness_file: folder '),
         ('[oslo_reports]\nlog_dir = {folder}/no\n', 1, r'\[oslo_reports\] log_dir: folder '),
-        (
-            '[decision_log]\nfile = {folder}/no/d\n[worker]\nliveness_file = {folder}/no/f\n',
-            2,
-            r'\[decision_log\] file: folder .*; \[worker\] liveness_file: folder ',
-        ),
+        ('[decision_log]\nfile = {folder}/no/d\n[worker]\nliveness_file = {folder}/no/f\n', 2,
+         r'\[decision_log\] file: folder .*; \[worker\] liveness_file: folder '),
         ('[DEFAULT]\nlog_file = {folder}\n', 2, r'\[DEFAULT\] log_file: \S+ is a folder; name a'),
         ('[decision_log]\nfile = {folder}\n', 2, r'\[decision_log\] file: \S+ is a folder; name a'),
     ],
-)
+)  # fmt: skip
 def test_a_file_that_cannot_be_written_fails_if_a_start_needs_it(checks, text, code, details):
     """The status is 2 if the worker does not start, and 1 if it starts without the files."""
     result = checks(text).result('Permissions')
@@ -230,18 +221,14 @@ SENLIN = '[authentication]\nservice_username = common\n'
     [
         (PASSWORD, [HEAT, SENLIN], Code.SUCCESS, 'User common is the trustee of each engine'),
         (OTHER_SECTION, [HEAT], Code.SUCCESS, 'User common is the trustee of each engine'),
-        (
-            PASSWORD,
-            [OTHER_HEAT, SENLIN],
-            Code.FAILURE,
-            '[service_auth] username is common, but FOLDER/engine0: [trustee] username is heat. '
-            'A trust',
-        ),
+        (PASSWORD, [OTHER_HEAT, SENLIN], Code.FAILURE,
+         '[service_auth] username is common, but FOLDER/engine0: [trustee] username is heat. '
+         'A trust'),
         ('auth_type = password\nuser_id = 5\n', [HEAT], Code.WARNING, 'has no username'),
         (PASSWORD, ['[DEFAULT]\n'], Code.FAILURE, 'neither [trustee] username nor'),
         (PASSWORD, [None], Code.FAILURE, 'FOLDER/engine0'),
     ],
-)
+)  # fmt: skip
 def test_trustee_other_than_the_service_user_fails_with_both_users(
     checks, tmp_path, service_auth, engines, code, words
 ):
@@ -267,19 +254,13 @@ REQUIREMENTS = ['oslo.messaging<19,>=17.1', 'kombu>=5.5', 'amqp', 'pytest>=99; e
     [
         ({'oslo.messaging': '18.3.1', 'kombu': '5.7.0', 'amqp': '5'}, []),
         ({'oslo.messaging': '17.1.0', 'kombu': '5.7.0rc1', 'amqp': '5'}, []),
-        (
-            {'oslo.messaging': '19.0.0', 'kombu': '5.4', 'amqp': '5'},
-            [
-                'oslo.messaging 19.0.0 is installed; <19,>=17.1 is required',
-                'kombu 5.4 is installed; >=5.5 is required',
-            ],
-        ),
-        (
-            {'kombu': '5.5'},
-            ['oslo.messaging is missing; <19,>=17.1 is required', 'amqp is missing'],
-        ),
+        ({'oslo.messaging': '19.0.0', 'kombu': '5.4', 'amqp': '5'},
+         ['oslo.messaging 19.0.0 is installed; <19,>=17.1 is required',
+          'kombu 5.4 is installed; >=5.5 is required']),
+        ({'kombu': '5.5'},
+         ['oslo.messaging is missing; <19,>=17.1 is required', 'amqp is missing']),
     ],
-)
+)  # fmt: skip
 def test_unmet_with_other_versions_names_them(present, found):
     """A missing library or a wrong version is reported with the required version, if any."""
 
@@ -328,44 +309,29 @@ def unknown_options(tmp_path):
 @pytest.mark.parametrize(
     ('text', 'expected'),
     [
-        (
-            '[DEFAULT]\ntransport_uri = rabbit://x/\ndebug = true\n[clod]\nbackend = inventory\n'
-            '[cloud]\ninventory_fil = c.yaml\nbackend = inventory\n[nonsense]\na = 1\n',
-            [
-                'Unknown option [DEFAULT] transport_uri (did you mean transport_url?)',
-                'Unknown section [clod] (did you mean cloud?)',
-                'Unknown option [cloud] inventory_fil (did you mean inventory_file?)',
-                'Unknown section [nonsense]',
-            ],
-        ),
-        (
-            '[default]\ndebug = true\n[CLOD]\n[Cloud]\nINVENTORY_FIL = x\n',
-            [
-                'Unknown section [default] (did you mean DEFAULT?)',
-                'Unknown section [CLOD] (did you mean cloud?)',
-                'Unknown option [Cloud] INVENTORY_FIL (did you mean inventory_file?)',
-            ],
-        ),
-        (
-            '[DEFAULT]\nmax_deliveries = 3\n[worker]\ninventory-file = x\nworkrs = 1\n',
-            [
-                'Unknown option [DEFAULT] max_deliveries (it belongs to [worker])',
-                'Unknown option [worker] inventory-file (it belongs to [cloud])',
-                'Unknown option [worker] workrs (did you mean workers?)',
-            ],
-        ),
+        ('[DEFAULT]\ntransport_uri = rabbit://x/\ndebug = true\n[clod]\nbackend = inventory\n'
+         '[cloud]\ninventory_fil = c.yaml\nbackend = inventory\n[nonsense]\na = 1\n',
+         ['Unknown option [DEFAULT] transport_uri (did you mean transport_url?)',
+          'Unknown section [clod] (did you mean cloud?)',
+          'Unknown option [cloud] inventory_fil (did you mean inventory_file?)',
+          'Unknown section [nonsense]']),
+        ('[default]\ndebug = true\n[CLOD]\n[Cloud]\nINVENTORY_FIL = x\n',
+         ['Unknown section [default] (did you mean DEFAULT?)',
+          'Unknown section [CLOD] (did you mean cloud?)',
+          'Unknown option [Cloud] INVENTORY_FIL (did you mean inventory_file?)']),
+        ('[DEFAULT]\nmax_deliveries = 3\n[worker]\ninventory-file = x\nworkrs = 1\n',
+         ['Unknown option [DEFAULT] max_deliveries (it belongs to [worker])',
+          'Unknown option [worker] inventory-file (it belongs to [cloud])',
+          'Unknown option [worker] workrs (did you mean workers?)']),
         ('[Service_Auth]\nauth_section = mine\nanything = y\n[Mine]\nx = y\n', []),
-        (
-            '[DEFAULT]\nlog-file = x\nlogfile = x\ngraceful_shutdown_timeout = 900\n'
-            'executor_thread_pool_size = 3\n[oslo_messaging_rabbit]\nssl = true\n'
-            '[oslo_messaging_tracing]\ntracing_enabled = true\n'
-            '[oslo_messaging_notifications]\ndriver = noop\n[oslo_reports]\nlog_dir = /x\n'
-            '[service_auth]\nauth_section = mine\nanything = y\n[mine]\nauth_url = x\n',
-            [],
-        ),
+        ('[DEFAULT]\nlog-file = x\nlogfile = x\ngraceful_shutdown_timeout = 900\n'
+         'executor_thread_pool_size = 3\n[oslo_messaging_rabbit]\nssl = true\n'
+         '[oslo_messaging_tracing]\ntracing_enabled = true\n'
+         '[oslo_messaging_notifications]\ndriver = noop\n[oslo_reports]\nlog_dir = /x\n'
+         '[service_auth]\nauth_section = mine\nanything = y\n[mine]\nauth_url = x\n', []),
     ],
     ids=['misspelled', 'another case', 'another section', 'auth plugins', 'old names'],
-)
+)  # fmt: skip
 def test_find_names_only_unknown_sections_and_options_with_the_nearest_name(
     unknown_options, text, expected
 ):

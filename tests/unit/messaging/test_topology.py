@@ -100,14 +100,14 @@ def test_needed_with_a_refused_resource_names_its_permission(resource, permissio
     assert raised.value.__cause__ is refusal
 
 
+def quorum(delivery_limit):
+    return {'x-queue-type': 'quorum', 'x-delivery-limit': delivery_limit}
+
+
 @pytest.mark.parametrize(
     ('query', 'arguments', 'of_lot'),
     [
-        (
-            '',
-            {'x-queue-type': 'quorum', 'x-delivery-limit': 100},
-            {'x-queue-type': 'quorum', 'x-delivery-limit': 10**9},
-        ),
+        ('', quorum(100), quorum(10**9)),
         # A classic queue with arguments of quorum queues would differ from that of the driver.
         ('?rabbit_quorum_queue=false', {}, {}),
     ],

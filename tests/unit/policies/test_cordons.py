@@ -87,13 +87,8 @@ NO_ZONE_OF_R1 = f'no usable zone: zone a is {NOTE}, zone b of region R1 is {NOTE
         ([A], [cordon(zone='a', region='R2')], CLOUD, IN_A, {}),
         ([A], [cordon(zone='a', until=NOW)], CLOUD, IN_A, {}),
         ([R1_AND_R2], [cordon(region='R1', reason='move')], CLOUD, IN_R2, {'R1': f'{NOTE} (move)'}),
-        (
-            [R1_AND_R2, zone_policy('a', 'b', 'c')],
-            [ON_A, cordon(zone='b', region='R1')],
-            CLOUD,
-            IN_C,
-            {'R1': NO_ZONE_OF_R1},
-        ),
+        ([R1_AND_R2, zone_policy('a', 'b', 'c')], [ON_A, cordon(zone='b', region='R1')], CLOUD,
+         IN_C, {'R1': NO_ZONE_OF_R1}),
         # The end of the cordon would not open the zone.
         ([A_AND_B], [ON_A], A_UNAVAILABLE, IN_B, {'a': f'unavailable, {NOTE}'}),
         ([A_AND_B], [ON_A], A_UNKNOWN, IN_B, {'a': 'unknown to the cloud'}),
@@ -102,7 +97,7 @@ NO_ZONE_OF_R1 = f'no usable zone: zone a is {NOTE}, zone b of region R1 is {NOTE
         *('zone', 'zone of home', 'zone elsewhere', 'ended', 'region', 'all zones of a region'),
         *('unavailable', 'unknown'),
     ],
-)
+)  # fmt: skip
 def test_creation_goes_to_the_places_without_a_cordon(policies, cordons, cloud, creation, notes):
     """A cordoned place gets no node, keeps its nodes, and its row says until when and why."""
     reply = decide(scale_out(*policies), *cordons, cloud=cloud)
@@ -136,30 +131,18 @@ STRICT = spreading(A_AND_B, mode='strict')
 @pytest.mark.parametrize(
     ('policies', 'cordons', 'more', 'reason'),
     [
-        (
-            [A_AND_B],
-            [FIRE, ON_B],
-            {},
-            f'{NO_ZONE}: zone a is {NOTE} (fire \\u001b[2J), zone b is {NOTE}',
-        ),
-        (
-            [R1_AND_R2],
-            [cordon(region='R2', reason='flood'), ON_R1],
-            {},
-            f'{NO_REGION}: region R1 is {NOTE}, region R2 is {NOTE} (flood)',
-        ),
+        ([A_AND_B], [FIRE, ON_B], {},
+         f'{NO_ZONE}: zone a is {NOTE} (fire \\u001b[2J), zone b is {NOTE}'),
+        ([R1_AND_R2], [cordon(region='R2', reason='flood'), ON_R1], {},
+         f'{NO_REGION}: region R1 is {NOTE}, region R2 is {NOTE} (flood)'),
         ([region_policy('R1'), A_AND_B], [ON_A, ON_B], {}, f'{NO_ZONE}: {ON_BOTH}'),
         ([R1_AND_R2, zone_policy('b')], [ON_R1], {}, f'{NO_ZONE}: region R1 is {NOTE}'),
         ([A_AND_B], [ON_R1], {}, f'{NO_ZONE}: region R1 is {NOTE}'),
         ([A], [ON_R1], {'data': PLANNED}, f'{NO_ZONE}: region R1 is {NOTE}'),
         # An operator who lifts a named cordon gets the node.
         ([A_AND_B], [ON_A], {'cloud': ALL_UNAVAILABLE}, f'{NO_ZONE}.'),
-        (
-            [R1_AND_R2, A],
-            [ON_R1, cordon(region='R2')],
-            {'cloud': R1_IS_OUT},
-            f'{NO_REGION}: region R2 is {NOTE}',
-        ),
+        ([R1_AND_R2, A], [ON_R1, cordon(region='R2')], {'cloud': R1_IS_OUT},
+         f'{NO_REGION}: region R2 is {NOTE}'),
         ([region_policy('R1'), A], [ON_R1], {'cloud': R1_IS_OUT}, f'{NO_ZONE}.'),
         ([redistributing(A_AND_B)], [ON_A], IN_SHORT, SHORT),
         ([FULL], [ON_R1], {'members': [node(1, 'a', 'R1')]}, INFEASIBLE),
@@ -171,7 +154,7 @@ STRICT = spreading(A_AND_B, mode='strict')
         *('planned', 'unavailable zones', 'one region with a zone', 'no usable zone'),
         *('shortage', 'cap', 'below the cap', 'skew'),
     ],
-)
+)  # fmt: skip
 def test_creation_that_fails_names_the_cordons_whose_end_would_help(
     policies, cordons, more, reason
 ):

@@ -73,11 +73,8 @@ def test_named_nodes_are_the_victims_in_their_order(check, action, more, victims
         ('NODE_DELETE', {'node': node(9)}, 'Not a member of cluster c1: n9'),
         # The error lists up to ten ids, each cut to 80 characters.
         (DEL_NODES, {'inputs': {'candidates': ['x' * 100]}}, f'cluster c1: {"x" * 80}...'),
-        (
-            DEL_NODES,
-            {'inputs': {'candidates': [f's{n}' for n in range(12)]}},
-            'cluster c1: s0, s1, s2, s3, s4, s5, s6, s7, s8, s9 and 2 more',
-        ),
+        (DEL_NODES, {'inputs': {'candidates': [f's{n}' for n in range(12)]}},
+         'cluster c1: s0, s1, s2, s3, s4, s5, s6, s7, s8, s9 and 2 more'),
         (RESIZE, {'data': {'creation': {}, 'deletion': {'candidates': ['n7']}}}, 'cluster c1: n7'),
         *(
             (action, {'node': node(1), 'data': {'deletion': malformed}}, '$.action.data.deletion`')
@@ -85,7 +82,7 @@ def test_named_nodes_are_the_victims_in_their_order(check, action, more, victims
             for malformed in (None, 'x', 5, [])
         ),
     ],
-)
+)  # fmt: skip
 def test_victims_that_cannot_be_deleted_are_an_error(check, action, more, reason):
     """Nodes outside the cluster and malformed data end the check in ERROR."""
     inputs = {'candidates': ['n1']} if 'data' in more and action != RESIZE else {}

@@ -296,14 +296,8 @@ def in_profile(region=None, zone=None):
             for zone, region in (('q', 'R2'), ('q:host', 'R2'), ('b', 'R1'))
         ),
         # A node without a profile of its own is created from the cluster's.
-        (
-            [zone_policy('b')],
-            [],
-            node(9),
-            {'profile': profile(zone='a')},
-            ONE_ZONE_EACH,
-            (None, 'a'),
-        ),
+        ([zone_policy('b')], [], node(9), {'profile': profile(zone='a')}, ONE_ZONE_EACH,
+         (None, 'a')),
         # A region that the policy does not list takes any number of nodes.
         ([capped(0)], regional(R9=4), in_profile('R9'), {}, ['R1', 'R9'], ('R9', None)),
         # A node that has its place already is not patched.
@@ -313,7 +307,7 @@ def in_profile(region=None, zone=None):
         # Zones are looked up in the region of the profile.
         (BOTH, [], in_profile('R2'), {}, ONE_ZONE_EACH, ('R2', 'b')),
     ],
-)
+)  # fmt: skip
 def test_place_of_a_node_follows_the_place_that_its_profile_names(
     check, policies, members, new, more, regions, placement
 ):
@@ -401,33 +395,17 @@ ONE_ROW = [(1, 0, 1)]
     ('asked', 'cloud', 'counts', 'warning'),
     [
         (request(OUT, [ZONES], LOST), {}, [('zones', 4, [(4, 0, 4)])], SOME_LOST),
-        (
-            request(IN, [ZONES], LOST, inputs={'count': 3}),
-            {},
-            [('zones', 4, [(4, 3, 1)])],
-            SOME_LOST,
-        ),
-        (
-            request(OUT, [REGIONS], [node(1, None, 'R1'), node(2)]),
-            IN_REGIONS,
-            [('regions', 1, ONE_ROW)],
-            SENTENCE.format(1, '2 nodes', 'n2'),
-        ),
-        (
-            request(OUT, BOTH, OF_BOTH),
-            IN_REGIONS,
-            [('regions', 0, []), ('zones', 1, ONE_ROW)],
-            SENTENCE.format(1, '3 nodes', 'n1'),
-        ),
-        (
-            request(NEW, [A], regional(R1=1, R2=1), **NEW_IN_R1),
-            IN_REGIONS,
-            [('zones', 1, ONE_ROW)],
-            SENTENCE.format(1, '2 nodes', 'n1'),
-        ),
+        (request(IN, [ZONES], LOST, inputs={'count': 3}), {}, [('zones', 4, [(4, 3, 1)])],
+         SOME_LOST),
+        (request(OUT, [REGIONS], [node(1, None, 'R1'), node(2)]), IN_REGIONS,
+         [('regions', 1, ONE_ROW)], SENTENCE.format(1, '2 nodes', 'n2')),
+        (request(OUT, BOTH, OF_BOTH), IN_REGIONS, [('regions', 0, []), ('zones', 1, ONE_ROW)],
+         SENTENCE.format(1, '3 nodes', 'n1')),
+        (request(NEW, [A], regional(R1=1, R2=1), **NEW_IN_R1), IN_REGIONS, [('zones', 1, ONE_ROW)],
+         SENTENCE.format(1, '2 nodes', 'n1')),
     ],
     ids=['growth', 'shrinkage', 'regions', 'zone of a region', 'new node'],
-)
+)  # fmt: skip
 def test_plan_names_the_nodes_of_unknown_place(check, asked, cloud, counts, warning):
     """Details, a row and a warning count the nodes that a plan cannot place."""
     reply = check(asked, zones=['a', 'b'], **cloud)

@@ -123,16 +123,3 @@ def test_shipped_scenarios_end_as_they_expect(name, registry):
     records = list(play(load_scenario(name), registry, explained=0))
 
     assert all(record.as_expected for record in records)
-
-
-@pytest.mark.parametrize(
-    ('policy', 'error'),
-    [
-        (zone_policy(), errors.InvalidSpec),
-        ({'id': 'x', 'spec': {'type': 'none', 'version': 1}}, errors.PolicyTypeNotFound),
-    ],
-)
-def test_play_with_an_invalid_policy_is_refused_before_any_step(load, registry, policy, error):
-    """An invalid spec or an unknown policy type is refused before the first step."""
-    with pytest.raises(error, match=r'\$\.policies\[0\]\.spec'):
-        next(play(load([{'scale_out': 1}], [policy]), registry, explained=0))

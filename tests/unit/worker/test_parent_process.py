@@ -60,28 +60,20 @@ def start(_isolated, tmp_path, capsys):
 @pytest.mark.parametrize(
     ('text', 'message'),
     [
-        (
-            f'[DEFAULT]\ntransport_uri = rabbit://x/\n{CLOUD}',
-            '[DEFAULT] transport_url is not set (read: w.conf)',
-        ),
-        (
-            f'[DEFAULT]\ntransport_url = rabbit://\n{CLOUD}',
-            'The transport URL names no broker: expected rabbit://user:password@host:port/ '
-            '(read: w.conf)',
-        ),
-        (
-            CLOUD.replace('cloud.yaml', 'gone.yaml'),
-            '[cloud] inventory_file: The cloud cannot be read: gone.yaml: No such file or '
-            'directory; create it, or correct the path (read: w.conf)',
-        ),
-        (
-            None,
-            '[service_auth] auth_type is not set: [cloud] backend = openstack needs a service user '
-            '(auth_type = password, auth_url, username, password, ...), or cloud_name (no '
-            'configuration file was read; --config-file FILE names one)',
-        ),
+        (f'[DEFAULT]\ntransport_uri = rabbit://x/\n{CLOUD}',
+         '[DEFAULT] transport_url is not set (read: w.conf)'),
+        (f'[DEFAULT]\ntransport_url = rabbit://\n{CLOUD}',
+         'The transport URL names no broker: expected rabbit://user:password@host:port/ '
+         '(read: w.conf)'),
+        (CLOUD.replace('cloud.yaml', 'gone.yaml'),
+         '[cloud] inventory_file: The cloud cannot be read: gone.yaml: No such file or '
+         'directory; create it, or correct the path (read: w.conf)'),
+        (None,
+         '[service_auth] auth_type is not set: [cloud] backend = openstack needs a service user '
+         '(auth_type = password, auth_url, username, password, ...), or cloud_name (no '
+         'configuration file was read; --config-file FILE names one)'),
     ],
-)
+)  # fmt: skip
 def test_run_with_a_configuration_that_cannot_work_returns_2_and_prints_the_cause(
     start, text, message
 ):

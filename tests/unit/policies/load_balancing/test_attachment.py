@@ -424,27 +424,16 @@ def check_resources(properties, lab=None):
 @pytest.mark.parametrize(
     ('properties', 'message'),
     [
-        (
-            {
-                'pool': {'subnet': 'x'},
-                'vip': {'subnet': 'y', 'network': 'z'},
-                'flavor_id': 'f',
-                'availability_zone': 'az',
-            },
-            'The cloud has no pool.subnet `x`, no vip.subnet `y`, no vip.network `z`, '
-            'no flavor_id `f`, no availability_zone `az` - at `$.spec.properties.pool.subnet`',
-        ),
-        (
-            {
-                'pool': {'subnet': 'private-subnet', 'id': 'p'},
-                'loadbalancer': 'lb',
-                'health_monitor': {'id': 'm'},
-            },
-            'The cloud has no loadbalancer `lb`, no pool.id `p`, no health_monitor.id `m` - at '
-            '`$.spec.properties.loadbalancer`',
-        ),
+        ({'pool': {'subnet': 'x'}, 'vip': {'subnet': 'y', 'network': 'z'}, 'flavor_id': 'f',
+          'availability_zone': 'az'},
+         'The cloud has no pool.subnet `x`, no vip.subnet `y`, no vip.network `z`, '
+         'no flavor_id `f`, no availability_zone `az` - at `$.spec.properties.pool.subnet`'),
+        ({'pool': {'subnet': 'private-subnet', 'id': 'p'}, 'loadbalancer': 'lb',
+          'health_monitor': {'id': 'm'}},
+         'The cloud has no loadbalancer `lb`, no pool.id `p`, no health_monitor.id `m` - at '
+         '`$.spec.properties.loadbalancer`'),
     ],
-)
+)  # fmt: skip
 def test_check_names_all_missing_resources(properties, message):
     """All resources that the cloud lacks are named, with the path of the first."""
     with pytest.raises(InvalidSpec) as raised:
