@@ -48,6 +48,13 @@ def connections(monkeypatch):
     return FakeConnection
 
 
+def read(file, text):
+    file.write_text(text)
+    conf = cfg.ConfigOpts()
+    conf([], default_config_files=[str(file)])
+    return conf
+
+
 def test_transport_url_with_an_option_in_its_query_keeps_it(conf):
     """An option in the URL takes precedence over the defaults and over the arguments."""
     target = transport_url(
@@ -88,9 +95,7 @@ def test_transport_url_with_an_invalid_option_raises_configuration_error(query, 
 def test_connect_with_an_invalid_option_in_a_file_names_section_and_file(line, cause, tmp_path):
     """An invalid value is found before the driver uses it, and is not blamed on the URL."""
     file = tmp_path / 'operator.conf'
-    file.write_text(f'[oslo_messaging_rabbit]\n{line}\n')
-    conf = cfg.ConfigOpts()
-    conf([], default_config_files=[str(file)])
+    conf = read(file, f'[oslo_messaging_rabbit]\n{line}\n')
 
     with pytest.raises(ConfigurationError) as raised:
         load_transport_url(conf, 'rabbit://u:secret@127.0.0.1:1/')
@@ -139,10 +144,8 @@ def test_transport_url_that_kombu_would_not_get_is_refused_with_the_remedy(rest,
 
 def test_transport_url_with_a_reference_to_no_option_hides_the_password(tmp_path):
     """oslo.config's error about a $ in a password would deny the option, or name a part of it."""
-    file = tmp_path / 'w.conf'
-    file.write_text('[DEFAULT]\ntransport_url = rabbit://u:s3$cr3t@h:1/v\n')
-    conf = cfg.ConfigOpts()
-    conf([], default_config_files=[str(file)])
+    url = 'transport_url = rabbit://u:s3$cr3t@h:1/v'
+    conf = read(tmp_path / 'w.conf', f'[DEFAULT]\n{url}\n')
 
     with pytest.raises(ConfigurationError, match=r'^transport_url .* percent-encode') as raised:
         transport_url(conf)

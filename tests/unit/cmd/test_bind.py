@@ -91,14 +91,11 @@ def test_check_with_dry_run_reports_the_updates_and_writes_nothing(balanced):
     [
         ({'call': 'create', 'kind': 'loadbalancer', 'status': 501}, 0, 'Policy attached.'),
         ({'call': 'update_members', 'status': 0, 'done': True}, 0, 'Policy attached.'),
-        (
-            {'call': 'create', 'kind': 'loadbalancer', 'status': 403},
-            1,
-            'Octavia responded with status 403: POST /v2/lbaas/loadbalancers: Quota has been met',
-        ),
+        ({'call': 'create', 'kind': 'loadbalancer', 'status': 403}, 1,
+         'Octavia responded with status 403: POST /v2/lbaas/loadbalancers: Quota has been met'),
         ({'call': 'update_members', 'becomes': 'ERROR'}, 1, 'is in ERROR'),
     ],
-)
+)  # fmt: skip
 def test_attach_with_a_simulated_fault_leaves_one_load_balancer(balanced, fault, status, words):
     """A failed attachment can be repeated without a second load balancer."""
     code, out, _ = balanced('attach', 'attach.yaml', fail=[fault])

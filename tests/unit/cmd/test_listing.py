@@ -21,15 +21,12 @@ ROWS = [
         ('-f json -c zone -c region', '"zone": "a\\u001b[2J",\n    "region": null'),
         ('-f yaml -c zone', '- zone: "a\\e[2J"\n'),
         ('-f jsonl -c evacuate', '{"evacuate": false}\n{"evacuate": true}\n'),
-        (
-            '-f jsonl',
-            '{"zone": "a\\u001b[2J", "region": null, "until": "2000-01-01T00:00:00Z", '
-            '"reason": "b\\nc", "evacuate": false, "in_force": false}\n',
-        ),
+        ('-f jsonl', '{"zone": "a\\u001b[2J", "region": null, "until": "2000-01-01T00:00:00Z", '
+         '"reason": "b\\nc", "evacuate": false, "in_force": false}\n'),
         ('--long', '| a\\u001b[2J'),
         ('--max-width 60', '| zzzzz'),
     ],
-)
+)  # fmt: skip
 def test_list_in_each_format_has_the_chosen_columns_and_is_escaped(run, options, text):
     """The options of cliff work, and hostile text controls no terminal in any format."""
     status, out, err = run(*LIST, *options.split(), cordons=[HOSTILE, LONG])

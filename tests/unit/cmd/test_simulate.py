@@ -136,15 +136,12 @@ SKEWED = 'Zone a would hold 6 nodes, ideal 3.0, allowed skew 1: zone b is unavai
     [
         ([{'scale_out': 3}, {'protect': 2}], None, ['3 nodes, 2 protected; ' + OFF]),
         ([{'scale_out': 1}], None, ['1 node; ' + OFF]),
-        (
-            [{'lose_zone': 'b'}, {'scale_out': 6}],
-            'best_effort',
-            ['CLUSTER_SCALE_OUT: OK, Completed policy checking.', f'Warning: {SKEWED}'],
-        ),
+        ([{'lose_zone': 'b'}, {'scale_out': 6}], 'best_effort',
+         ['CLUSTER_SCALE_OUT: OK, Completed policy checking.', f'Warning: {SKEWED}']),
         ([{'lose_zone': 'b'}, {'scale_out': 6}], 'strict', [f'CLUSTER_SCALE_OUT: ERROR, {SKEWED}']),
     ],
     ids=['protected', 'one', 'warning', 'error'],
-)
+)  # fmt: skip
 def test_simulate_prints_warnings_errors_and_totals_of_each_step(program, steps, mode, lines):
     """A step has its totals; its skew is a warning, or the reason of an error."""
     placement = zone_policy('a', 'b')

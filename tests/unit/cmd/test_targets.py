@@ -86,18 +86,12 @@ def test_client_has_a_short_lived_reply_queue_unless_the_url_says_otherwise(url,
 @pytest.mark.parametrize(
     ('cause', 'kind', 'text'),
     [
-        (
-            AccessRefused("ACCESS_REFUSED - access to queue 'q' refused for user 'u'"),
-            errors.BrokerRefused,
-            'The read permission is missing on the broker',
-        ),
-        (
-            NotFound('no queue'),
-            errors.NoWorkerAnswered,
-            r'Queue placement-worker-parked does not exist, .*, start a worker, or correct ',
-        ),
+        (AccessRefused("ACCESS_REFUSED - access to queue 'q' refused for user 'u'"),
+         errors.BrokerRefused, 'The read permission is missing on the broker'),
+        (NotFound('no queue'), errors.NoWorkerAnswered,
+         r'Queue placement-worker-parked does not exist, .*, start a worker, or correct '),
     ],
-)
+)  # fmt: skip
 def test_parked_without_permission_or_queue_names_the_remedy(monkeypatch, cause, kind, text):
     """A user without the read permission, or on a broker without the queue, gets one error."""
     monkeypatch.setattr(remote, 'open_connection', lambda *_: nullcontext())

@@ -107,6 +107,14 @@ def deliver(listener, *deliveries):
         listener(delivery)
 
 
+def taken(listener, delivery):
+    """Deliver a request, and return it when it has begun."""
+    deliver(listener, delivery)
+    (request,) = listener.poll()
+    request.begin()
+    return request
+
+
 def turn(listener, connection):
     """Run one cycle of the polling thread without a delivery."""
 

@@ -15,7 +15,7 @@ from placement_worker.late_ack.listener import REMEMBERED, LateAckListener, List
 from placement_worker.late_ack.parking import RETRIED
 from placement_worker.late_ack.server import heartbeat
 from tests.events import SteppingClock
-from tests.unit.late_ack.fakes import Delivery, Driver, deliver, turn
+from tests.unit.late_ack.fakes import Delivery, Driver, deliver, taken, turn
 
 
 def test_request_is_acknowledged_when_it_is_finished_and_not_before(listener, connection):
@@ -42,9 +42,7 @@ def test_redelivery_of_a_request_in_flight_is_settled_instead_of_the_first_deliv
         Delivery('u1', broken=True),
         Delivery('u1', channel='channel-2', redelivered=True),
     )
-    deliver(listener, first)
-    (request,) = listener.poll()
-    request.begin()
+    request = taken(listener, first)
 
     deliver(listener, again)
     request.finish()
@@ -59,9 +57,7 @@ def test_finished_request_that_comes_again_is_dropped(listener, connection, is_b
 
     A request that an operator retries is not taken for the one that was parked.
     """
-    deliver(listener, Delivery('u1', broken=is_broken))
-    (request,) = listener.poll()
-    request.begin()
+    request = taken(listener, Delivery('u1', broken=is_broken))
     request.finish()
     turn(listener, connection)
 
@@ -94,9 +90,7 @@ def test_delivery_with_a_malformed_id_raises_value_error(listener, unique_id):
 def test_finished_requests_beyond_the_limit_are_forgotten_oldest_first(listener, connection):
     """The memory of finished requests is bounded."""
     for number in range(REMEMBERED + 10):
-        deliver(listener, Delivery(f'u{number}'))
-        (request,) = listener.poll()
-        request.begin()
+        request = taken(listener, Delivery(f'u{number}'))
         request.finish()
     turn(listener, connection)
 
@@ -164,9 +158,7 @@ def test_stop_without_a_broker_waits_for_requests_in_flight_without_reconnecting
     listener, connection
 ):
     """Without a connection a stop ends when the last request in flight has ended."""
-    deliver(listener, Delivery('u1', broken=True))
-    (request,) = listener.poll()
-    request.begin()
+    request = taken(listener, Delivery('u1', broken=True))
     connection.is_connected = False
 
     listener.stop()

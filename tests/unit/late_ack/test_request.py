@@ -9,16 +9,14 @@ import pytest
 from placement_worker.late_ack.listener import LateAckListener
 from placement_worker.late_ack.request import Hooks
 from tests.events import SteppingClock
-from tests.unit.late_ack.fakes import CALL, Delivery, Driver, Sent, deliver, turn
+from tests.unit.late_ack.fakes import CALL, Delivery, Driver, Sent, deliver, taken, turn
 
 
 def test_settled_request_releases_its_message(listener, connection):
     """The message of a settled request uses no memory, although idle threads keep the request."""
     delivery = Delivery('u1')
     message = weakref.ref(delivery)
-    deliver(listener, delivery)
-    (request,) = listener.poll()
-    request.begin()
+    request = taken(listener, delivery)
     del delivery
 
     assert message() is not None
@@ -135,9 +133,7 @@ def begun(connection):
             delivery = Delivery(unique_id)
             delivery['args'] = 'a cluster'
             delivery['_context_request_id'] = f'req-{unique_id}'
-            deliver(listener, delivery)
-            (request,) = listener.poll()
-            request.begin()
+            request = taken(listener, delivery)
         return listener.in_flight, request
 
     return begin

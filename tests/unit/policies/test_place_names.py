@@ -65,11 +65,8 @@ OF_X = FAILED.format('availability zone "x"')
         (zone_policy('a', 'b', 'down'), None, []),
         (zone_policy('a', 'none'), None, [ZONE.format(' "none"')]),
         (zone_policy('down', 'x', 'y'), None, [ZONE.format('s "x", "y"')]),
-        (
-            zone_policy('a', *(f'x{n}' for n in range(8))),
-            None,
-            [ZONE.format('s "x0", "x1", "x2", "x3", "x4" and 3 more')],
-        ),
+        (zone_policy('a', *(f'x{n}' for n in range(8))), None,
+         [ZONE.format('s "x0", "x1", "x2", "x3", "x4" and 3 more')]),
         (zone_policy('a', 'x\x1b[2J'), None, [ZONE.format(' "x\\u001b[2J"')]),
         (zone_policy('a', 'dwon'), None, [ZONE.format(' "dwon" (did you mean "down"?)')]),
         (region_policy('R1', 'R2'), None, []),
@@ -80,7 +77,7 @@ OF_X = FAILED.format('availability zone "x"')
         (zone_policy('x'), ('acting_for',), [OF_X]),
         (region_policy('R1'), ('regions',), [FAILED.format('region "R1"')]),
     ],
-)
+)  # fmt: skip
 def test_attach_with_some_names_known_or_not_looked_up_warns_of_the_others(
     registry, policy, silent, warnings
 ):

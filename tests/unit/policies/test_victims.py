@@ -62,17 +62,13 @@ AT = '$.action.data.deletion'
     [
         ({'zones': {LONG: 1}}, f'1 node is to leave {SHORT}, which holds 0.'),
         ({'zones': {LONG: -1}}, f'Expected `int` >= 0, got `-1` - at `{AT}.zones.{SHORT}`'),
-        (
-            {'count': 2, 'zones': {'a': 3}},
-            f'Expected a plan for at most 2 nodes, got one for 3 - at `{AT}`',
-        ),
-        (
-            {'places': [{'region_name': LONG, 'zone': LONG, 'count': 1}]},
-            f'1 node is to leave {SHORT} / {SHORT}, which holds 0.',
-        ),
+        ({'count': 2, 'zones': {'a': 3}},
+         f'Expected a plan for at most 2 nodes, got one for 3 - at `{AT}`'),
+        ({'places': [{'region_name': LONG, 'zone': LONG, 'count': 1}]},
+         f'1 node is to leave {SHORT} / {SHORT}, which holds 0.'),
     ],
     ids=['zones', 'malformed zones', 'too many', 'places'],
-)
+)  # fmt: skip
 def test_plan_that_cannot_be_carried_out_has_a_short_reason(check, deletion, reason):
     """A name of a megabyte that an engine sends does not fill the log and the reply."""
     reply = check(request(SCALE_IN, OLDEST, nodes(a=1), data={'deletion': deletion}))

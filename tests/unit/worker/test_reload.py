@@ -134,17 +134,13 @@ def test_reload_of_an_invalid_file_changes_nothing_and_logs_one_line(
     ('result', 'message'),
     [
         # Options that are declared with hyphens have underscores in the manual.
-        (
-            {'return_value': [(None, 'log-config-append')]},
-            'Reloaded the mutable options; changed options: [DEFAULT] log_config_append = None',
-        ),
-        (
-            {'side_effect': RuntimeError('no section formatters')},
-            'Reloaded the mutable options, but not those of the log: no section formatters',
-        ),
+        ({'return_value': [(None, 'log-config-append')]},
+         'Reloaded the mutable options; changed options: [DEFAULT] log_config_append = None'),
+        ({'side_effect': RuntimeError('no section formatters')},
+         'Reloaded the mutable options, but not those of the log: no section formatters'),
     ],
     ids=['hyphens', 'malformed logging configuration'],
-)
+)  # fmt: skip
 def test_reload_logs_the_result_of_oslo_config(conf, messages, monkeypatch, result, message):
     """Changed options have their names of the manual, and a mistake does not end the process."""
     monkeypatch.setattr(conf, 'mutate_config_files', Mock(**result))
