@@ -43,6 +43,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     reaches a branch by chance would hide that no other test reaches it.
     """
     if config.pluginmanager.hasplugin('_cov'):
+        import coverage.control  # noqa: PLC0415  # environments of engines have none
+
+        # pytest-cov starts coverage again after each test that it does not trace, and each start of
+        # coverage 7.17 wraps os._exit again: after a thousand, a forked child exceeded the limit of
+        # recursion, did not exit, and ran the tests of its parent.
+        coverage.control.apply_patches = lambda *_: None
         for item in items:
             if item.get_closest_marker('hypothesis'):
                 item.add_marker('no_cover')
