@@ -205,6 +205,7 @@ def test_reload_of_a_right_logging_file_names_it_and_escapes_its_records(
 def test_reload_with_the_logging_file_as_an_argument_checks_that_file(tmp_path, messages):
     """The file of --log-config-append is read by a reload, too."""
     path = tmp_path / 'logging.conf'
+    options.set_defaults()
     conf = Options()
     options.register(conf)
     log.register_options(conf)
