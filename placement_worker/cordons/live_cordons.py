@@ -93,8 +93,8 @@ def _signature(path: str) -> _Signature:
 class _SharedCordons:
     """Cordons in memory that a process shares with those that it forks later.
 
-    The kernel releases the lock of a process that is killed. The part of an array of JSON that it
-    has written is no JSON.
+    The kernel releases the lock of a process that is killed while it writes. The array then lacks
+    its end, and `read` returns None.
 
     :source: memfd_create(2) and flock(2) of Linux.
     """

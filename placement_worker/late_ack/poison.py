@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from placement_worker.late_ack.parking import DeathLimit
-from placement_worker.late_ack.request import LateAckRequest, Redeliver, State
+from placement_worker.late_ack.request import LateAckRequest, MessageState, Redeliver
 
 LOG = logging.getLogger(__name__)
 MOVE_RETRY_S = 300  # the pause after a request could not be moved to another queue
@@ -66,7 +66,7 @@ class PoisonMessages:
         try:
             with self.crashes.moving:
                 parked_id = self.move(request.delivery._raw_message, self.limit)
-                state: State = 'PARKED' if self.limit.parks else 'ISOLATED'
+                state: MessageState = 'PARKED' if self.limit.parks else 'ISOLATED'
                 hooks.on_event(state, request.listener.in_flight.topic)
                 if self.limit.parks:
                     LOG.warning('Request %s is parked with the ID %s', request.key, parked_id)

@@ -21,7 +21,7 @@ CONFIRM_S = 12  # the longest wait for a confirmation: elections of leaders took
 SHOWN = 80  # the characters of a name that the log shows
 # A thread began a request; it ended, and is about to be settled; the broker delivered it again; it
 # moved to the isolation queue, or from there to the parking lot.
-State = Literal['TAKEN', 'SETTLED', 'REDELIVERED', 'ISOLATED', 'PARKED']
+MessageState = Literal['TAKEN', 'SETTLED', 'REDELIVERED', 'ISOLATED', 'PARKED']
 
 
 class Redeliver(BaseException):
@@ -62,7 +62,7 @@ class Hooks:
     """
 
     send_reply: Callable[[Reply], object] | None = None
-    on_event: Callable[[State, str], object] = lambda *_: None
+    on_event: Callable[[MessageState, str], object] = lambda *_: None
     describe: Callable[[Mapping[str, Any]], str] = lambda _: ''
 
 

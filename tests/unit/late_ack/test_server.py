@@ -176,7 +176,7 @@ def test_amqp_reply_to_of_a_call_or_to_a_queue_with_a_chosen_name_is_ignored(
 
 
 def test_publications_wait_for_their_confirmation_in_bounded_time(monkeypatch):
-    """A message that the broker never confirms, while its heartbeats go on, is published again."""
+    """The stock client waits `CONFIRM_S` at most for a confirmation, while heartbeats go on."""
     options = []
     monkeypatch.setattr(Producer, 'publish', lambda *_, **given: options.append(given))
     cfg.CONF([], default_config_files=[])
