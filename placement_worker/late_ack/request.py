@@ -17,7 +17,6 @@ from placement_worker.late_ack.parking import delivery_count
 
 LOG = logging.getLogger(__name__)
 REPLY_QUEUES = 'reply_'  # the prefix that oslo.messaging gives to the name of each reply queue
-CONFIRM_S = 12  # the longest wait for a confirmation: elections of leaders took 7 to 11 s
 SHOWN = 80  # the characters of a name that the log shows
 # A thread began a request; it ended, and is about to be settled; the broker delivered it again; it
 # moved to the isolation queue, or from there to the parking lot.

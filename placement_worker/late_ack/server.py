@@ -17,14 +17,7 @@ from typing_extensions import override
 
 from placement_worker.late_ack.listener import LateAckListener, ListenConnection
 from placement_worker.late_ack.poison import PoisonMessages
-from placement_worker.late_ack.request import (
-    CONFIRM_S,
-    REPLY_QUEUES,
-    Hooks,
-    LateAckRequest,
-    Redeliver,
-    Reply,
-)
+from placement_worker.late_ack.request import REPLY_QUEUES, Hooks, LateAckRequest, Redeliver, Reply
 
 LOG = logging.getLogger(__name__)
 # Prefixes of generated names: oslo.messaging's reply queues, queues that the broker names, and
@@ -144,21 +137,6 @@ class LateAckServer(rpc_server.RPCServer):
 
 def driver_of(transport: Any) -> Any:
     return transport._driver
-
-
-class _BoundedConnection(impl_rabbit.Connection):
-    """Limit the wait for a confirmation: heartbeats go on while a queue's leader is cut off."""
-
-    @override
-    def _set_current_channel(self, new_channel: Any) -> None:
-        super()._set_current_channel(new_channel)
-        if new_channel is not None:
-            publish = self._producer.publish
-            self._producer.publish = functools.partial(publish, confirm_timeout=CONFIRM_S)
-
-
-def limit_confirmation_wait(transport: Any) -> None:
-    driver_of(transport)._connection_pool.connection_cls = _BoundedConnection
 
 
 def heartbeat(server: Any) -> tuple[float, float | None, float | None] | None:

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from amqp import Message, spec
+from amqp import Message
 from amqp.exceptions import ChannelError, MessageNacked, NotFound, PreconditionFailed
 from amqp.exceptions import ConnectionError as AMQPConnectionError
 from kombu.connection import Connection
@@ -30,17 +30,16 @@ from placement_worker.errors import (
     ReplyTooLarge,
 )
 from placement_worker.handlers.decision_state import Delivery
-from placement_worker.late_ack.request import CONFIRM_S, Redeliver, Reply, enveloped
+from placement_worker.late_ack.confirmations import CONFIRM_S, NOT_CONFIRMED, publish_confirmed
+from placement_worker.late_ack.request import Redeliver, Reply, enveloped
 
 LOG = logging.getLogger(__name__)
 WAIT_S, WAIT_MAX_S = 0.1, 1.0  # the pause after the first attempt, which doubles, and the longest
 ROUND_S = 0.5  # between attempts for destinations that refuse
 STOP_S = 3  # the longest wait for a confirmation when the process stops
 WRITE_S = 5  # a frozen broker does not read
-TICK_S = 1
 REFUSED_BYTES = 32 * 2**20  # of replies that wait for destinations that refuse
 UNAVAILABLE = (AMQPConnectionError, OSError, BrokerUnreachable, BrokerRefused, ConfigurationError)
-CONFIRMATIONS = [spec.Basic.Ack, spec.Basic.Nack]
 
 
 class Refused(Exception):
@@ -240,40 +239,27 @@ class _Channel:
 
     def publish(self, reply: Reply, stopping: threading.Event) -> bool:
         self._is_returned = False
-        began = time.monotonic()
-        try:
-            self._channel.basic_publish_confirm(
-                reply.message,
-                exchange=reply.exchange,
-                routing_key=reply.routing_key,
-                mandatory=True,
-                confirm_timeout=TICK_S,
-            )
-        except TimeoutError:
+
+        def give_up(waited_s: float) -> None:
             # A broker that blocks publishers confirms when its alarm ends: a second publication
             # would be a second reply.
-            while not self._is_confirmed():
-                waited_s = time.monotonic() - began
-                is_silent = waited_s > CONFIRM_S and not self._is_blocked
-                if is_silent or (waited_s > STOP_S and stopping.is_set()):
-                    raise TimeoutError(BLOCKED if self._is_blocked else 'no confirmation') from None
+            is_silent = waited_s > CONFIRM_S and not self._is_blocked
+            if is_silent or (waited_s > STOP_S and stopping.is_set()):
+                raise TimeoutError(BLOCKED if self._is_blocked else NOT_CONFIRMED)
+
+        publish_confirmed(
+            self._channel,
+            give_up,
+            reply.message,
+            exchange=reply.exchange,
+            routing_key=reply.routing_key,
+            mandatory=True,
+        )
         return not self._is_returned
 
     def close(self) -> None:
         drop(self._connection)
 
-    def _is_confirmed(self) -> bool:
-        try:
-            self._channel.wait(CONFIRMATIONS, callback=_raise_nack, timeout=TICK_S)
-        except TimeoutError:
-            return False
-        return True
-
     def _on_blocked(self, *_: Any) -> None:
         LOG.warning('The broker blocks a connection (memory or disk alarm): replies wait')
         self._is_blocked = True
-
-
-def _raise_nack(method: Any, *_: Any) -> None:
-    if method == spec.Basic.Nack:
-        raise MessageNacked

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from placement_worker.late_ack import confirmations
 from tests.factories import request, zone_policy
 from tests.functional.conftest import amqp, responds
 from tests.waiting import DEADLINE_S, wait_for
@@ -16,6 +17,7 @@ from tests.waiting import DEADLINE_S, wait_for
 LOST = 'client unexpectedly closed TCP connection'
 # More callers than connections that the client publishes on.
 CALLERS, CALLS = 48, 10
+HEARTBEAT_S = 3  # between heartbeats of the broker
 
 
 @pytest.fixture
@@ -46,6 +48,23 @@ def test_call_in_flight_gets_its_reply_although_its_connection_is_closed(worker,
         gate.open()
 
         assert called.result().action.data['status'] == 'OK'
+
+
+@pytest.mark.long
+def test_request_that_its_queue_does_not_confirm_is_sent_again(
+    worker, own_broker, monkeypatch, caplog
+):
+    """A queue without a leader holds up a request in bounded time, although heartbeats go on."""
+    monkeypatch.setattr(confirmations, 'CONFIRM_S', HEARTBEAT_S + 1)
+    queue = f"{{'%2F_{worker.topic}', node()}}"
+    with closing(worker.client()) as client, ThreadPoolExecutor(1) as caller:
+        client.policy_check(numbered(0))
+        own_broker.control('eval', f'sys:suspend({queue}).')
+        called = caller.submit(client.policy_check, numbered(1))
+        wait_for(lambda: confirmations.NOT_CONFIRMED in caplog.text)
+        own_broker.control('eval', f'sys:resume({queue}).')
+
+        assert called.result().action.id == 'act-1'
 
 
 def test_reply_queue_that_is_deleted_serves_the_calls_after_it(worker, own_broker):

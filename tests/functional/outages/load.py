@@ -6,8 +6,8 @@ import contextvars
 import itertools
 import json
 import re
+import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import msgspec
@@ -70,7 +70,6 @@ class Load:
         self._receiver = self._client.serve_replies(
             self._to.exchange, self._to.topic, lambda name, _: self._replies.add(name)
         )
-        self._threads = ThreadPoolExecutor(1000)
         self._kinds = {'cast': self._cast, 'call': self._call, 'stock': self._call_stock}
         self.stop = repeat(self._send, EVERY_S)
 
@@ -78,7 +77,8 @@ class Load:
         for kind, send in self._kinds.items():
             name = f'load-{kind}-{time.monotonic_ns()}'
             self._pending[name] = time.monotonic()
-            self._threads.submit(self._record, kind, send, name)
+            # Daemons: calls of the stock client connect without an end.
+            threading.Thread(target=self._record, args=(kind, send, name), daemon=True).start()
 
     def _record(self, kind, send, name):
         _name.set(name)

@@ -88,8 +88,10 @@ def workers(serve):
     return {arm: [serve(arm, WORKERS[arm])] for arm in ARMS}
 
 
-@pytest.mark.outage
-@pytest.mark.parametrize('seconds', [10, 30])
+@pytest.mark.parametrize(
+    'seconds',
+    [pytest.param(10, marks=pytest.mark.long), pytest.param(30, marks=pytest.mark.outage)],
+)
 @pytest.mark.parametrize('case', CUTS)
 def test_partition_loses_nothing_and_leaves_no_trouble_behind(
     case, seconds, network, cluster, workers, serve, tmp_path, monkeypatch

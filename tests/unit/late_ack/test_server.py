@@ -4,21 +4,14 @@ import json
 import threading
 from types import SimpleNamespace
 
-import oslo_messaging
 import pytest
-from kombu.messaging import Producer
 from oslo_config import cfg
 from oslo_context import context
 from oslo_messaging._drivers import base
 from oslo_messaging.rpc import dispatcher as rpc_dispatcher
 
-from placement_worker.late_ack.request import CONFIRM_S, Redeliver
-from placement_worker.late_ack.server import (
-    NO_ENVELOPE,
-    LateAckServer,
-    heartbeat,
-    limit_confirmation_wait,
-)
+from placement_worker.late_ack.request import Redeliver
+from placement_worker.late_ack.server import NO_ENVELOPE, LateAckServer, heartbeat
 from placement_worker.messaging.rpc_server import AccessPolicy, ContextSerializer
 from tests.unit.late_ack.fakes import (
     CALL,
@@ -173,17 +166,3 @@ def test_amqp_reply_to_of_a_call_or_to_a_queue_with_a_chosen_name_is_ignored(
 
     assert (bool(replies.replies), replies.messages) == (is_handled, [])
     assert delivery._raw_message.is_rejected is not is_handled
-
-
-def test_publications_wait_for_their_confirmation_in_bounded_time(monkeypatch):
-    """The stock client waits `CONFIRM_S` at most for a confirmation, while heartbeats go on."""
-    options = []
-    monkeypatch.setattr(Producer, 'publish', lambda *_, **given: options.append(given))
-    cfg.CONF([], default_config_files=[])
-    transport = oslo_messaging.get_rpc_transport(cfg.CONF, url='kombu+memory://')
-
-    limit_confirmation_wait(transport)
-    oslo_messaging.get_rpc_client(transport, oslo_messaging.Target(topic='t')).cast({}, 'm')
-
-    assert [given['confirm_timeout'] for given in options] == [CONFIRM_S]
-    transport.cleanup()
