@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from kombu.connection import Connection
 
 from placement_worker.late_ack import confirmations
 from tests.factories import request, zone_policy
@@ -54,10 +55,22 @@ def test_call_in_flight_gets_its_reply_although_its_connection_is_closed(worker,
 def test_request_that_its_queue_does_not_confirm_is_sent_again(
     worker, own_broker, monkeypatch, caplog
 ):
-    """A queue without a leader holds up a request in bounded time, although heartbeats go on."""
+    """A queue without a leader holds up a request in bounded time, although heartbeats go on.
+
+    The next attempt is on another node.
+    """
+    hosts, connect = [], Connection._establish_connection
+
+    def connect_noted(connection):
+        hosts.append(connection.hostname)
+        return connect(connection)
+
+    monkeypatch.setattr(Connection, '_establish_connection', connect_noted)
     monkeypatch.setattr(confirmations, 'CONFIRM_S', HEARTBEAT_S + 1)
     queue = f"{{'%2F_{worker.topic}', node()}}"
-    with closing(worker.client()) as client, ThreadPoolExecutor(1) as caller:
+    port = own_broker.port  # two names of one node stand for two nodes
+    url = f'rabbit://guest:guest@127.0.0.1:{port},guest:guest@localhost:{port}/'
+    with closing(worker.client(url=url)) as client, ThreadPoolExecutor(1) as caller:
         client.policy_check(numbered(0))
         own_broker.control('eval', f'sys:suspend({queue}).')
         called = caller.submit(client.policy_check, numbered(1))
@@ -65,6 +78,7 @@ def test_request_that_its_queue_does_not_confirm_is_sent_again(
         own_broker.control('eval', f'sys:resume({queue}).')
 
         assert called.result().action.id == 'act-1'
+        assert set(hosts) == {'127.0.0.1', 'localhost'}
 
 
 def test_reply_queue_that_is_deleted_serves_the_calls_after_it(worker, own_broker):
