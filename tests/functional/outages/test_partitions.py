@@ -13,7 +13,7 @@ import pytest
 
 from tests.cluster import Cluster
 from tests.functional.outages import load as loads
-from tests.functional.outages.load import Load
+from tests.functional.outages.load import SLACK_S, Load
 from tests.functional.outages.network import Network
 from tests.functional.test_notifications import DRIVER
 from tests.waiting import wait_for
@@ -30,9 +30,11 @@ CUTS = {
     'vanished host': ({A}, REST),  # with a worker in it
 }
 LEADERS = {'follower': B, 'leader': A}  # of all queues
-PAUSE = 'cluster_partition_handling = pause_minority\n'
+# What the manual recommends, in page install.
+SETTINGS = 'cluster_partition_handling = pause_minority\nnet_ticktime = 8\n'
 POLICY = '{"consumer-disconnected-timeout": 10000}'  # of the manual, for RabbitMQ 4.3
 BEYOND_S = 15  # of the timeout of calls, beyond the length of the cut
+CALLS = 'call', 'stock'
 WARM_S, QUIET_S = 3, 30
 THREADS = 32  # of a worker, so that it catches up
 # Elect a leader for each queue, then close all connections, which come back where they are placed.
@@ -60,7 +62,7 @@ def cluster(network):
     with pytest.MonkeyPatch.context() as patch:
         # Three nodes that sync to one disk would measure that disk.
         patch.setattr(tempfile, 'tempdir', '/dev/shm')  # noqa: S108
-        nodes = Cluster([network.hosts[name] for name in NODES], PAUSE)
+        nodes = Cluster([network.hosts[name] for name in NODES], SETTINGS)
     try:
         nodes.start()
         with contextlib.suppress(subprocess.CalledProcessError):  # before RabbitMQ 4.3
@@ -132,5 +134,7 @@ def test_partition_loses_nothing_and_leaves_no_trouble_behind(
                 load.end()
             print(f'{case}, {seconds} s, {arm}: {load}, quiet after {quiet_s:.0f} s')
             problems += [f'{arm}: {problem}' for problem in load.problems()]
+    paused_s, stock_s = (max(load.pause(kind) for load in running.values()) for kind in CALLS)
     assert problems == []
+    assert paused_s < stock_s + SLACK_S, 'calls pause for longer than those of the stock client'
     assert quiet_s < QUIET_S, 'requests still wait'
