@@ -250,10 +250,10 @@ class _StockClient:
         self.is_retired = self._is_closed = False
         self.created_at = time.monotonic()
         # Engines that do not call need not load it.
-        from placement_worker.late_ack.confirmations import limit_wait  # noqa: PLC0415
+        from placement_worker.late_ack.server import limit_confirmation_wait  # noqa: PLC0415
 
         self._transport = oslo_messaging.get_rpc_transport(conf, url=transport.shuffled(url))
-        limit_wait(self._transport)
+        limit_confirmation_wait(self._transport)
         self.client = oslo_messaging.get_rpc_client(
             self._transport,
             target,

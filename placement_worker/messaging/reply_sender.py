@@ -30,8 +30,8 @@ from placement_worker.errors import (
     ReplyTooLarge,
 )
 from placement_worker.handlers.decision_state import Delivery
-from placement_worker.late_ack.confirmations import CONFIRM_S, NOT_CONFIRMED, publish_confirmed
 from placement_worker.late_ack.request import Redeliver, Reply, enveloped
+from placement_worker.late_ack.server import CONFIRM_S, NOT_CONFIRMED, publish_confirmed
 
 LOG = logging.getLogger(__name__)
 WAIT_S, WAIT_MAX_S = 0.1, 1.0  # the pause after the first attempt, which doubles, and the longest

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from kombu.connection import Connection
 
-from placement_worker.late_ack import confirmations
+from placement_worker.late_ack import server
 from tests.factories import request, zone_policy
 from tests.functional.conftest import amqp, responds
 from tests.waiting import DEADLINE_S, wait_for
@@ -66,7 +66,7 @@ def test_request_that_its_queue_does_not_confirm_is_sent_again(
         return connect(connection)
 
     monkeypatch.setattr(Connection, '_establish_connection', connect_noted)
-    monkeypatch.setattr(confirmations, 'CONFIRM_S', HEARTBEAT_S + 1)
+    monkeypatch.setattr(server, 'CONFIRM_S', HEARTBEAT_S + 1)
     queue = f"{{'%2F_{worker.topic}', node()}}"
     port = own_broker.port  # two names of one node stand for two nodes
     url = f'rabbit://guest:guest@127.0.0.1:{port},guest:guest@localhost:{port}/'
@@ -74,7 +74,7 @@ def test_request_that_its_queue_does_not_confirm_is_sent_again(
         client.policy_check(numbered(0))
         own_broker.control('eval', f'sys:suspend({queue}).')
         called = caller.submit(client.policy_check, numbered(1))
-        wait_for(lambda: confirmations.NOT_CONFIRMED in caplog.text)
+        wait_for(lambda: server.NOT_CONFIRMED in caplog.text)
         own_broker.control('eval', f'sys:resume({queue}).')
 
         assert called.result().action.id == 'act-1'
