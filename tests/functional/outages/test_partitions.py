@@ -30,8 +30,7 @@ CUTS = {
     'vanished host': ({A}, REST),  # with a worker in it
 }
 LEADERS = {'follower': B, 'leader': A}  # of all queues
-# What the manual recommends, in page install.
-SETTINGS = 'cluster_partition_handling = pause_minority\nnet_ticktime = 8\n'
+SETTINGS = 'cluster_partition_handling = pause_minority\nnet_ticktime = 8\n'  # of page install
 POLICY = '{"consumer-disconnected-timeout": 10000}'  # of the manual, for RabbitMQ 4.3
 BEYOND_S = 15  # of the timeout of calls, beyond the length of the cut
 CALLS = 'call', 'stock'
