@@ -28,7 +28,6 @@ NO_ENVELOPE = (
     'Expected an envelope of oslo.messaging with _msg_id and _reply_q, got the AMQP property '
     'reply_to without them'
 )
-
 CONFIRM_S = 8  # the longest wait for a confirmation; most elections of leaders take 6 to 7 s
 TICK_S = 1  # shorter than the interval of heartbeats
 NOT_CONFIRMED = 'no confirmation'
@@ -152,8 +151,10 @@ class _BoundedConnection(impl_rabbit.Connection):
 
     @override
     def _set_current_channel(self, new_channel: Any) -> None:
+        is_new = new_channel is not None and new_channel != self.channel
         super()._set_current_channel(new_channel)
-        if new_channel is not None:
+        if is_new:
+            self._is_blocked = False  # an earlier connection may have been
             publish = functools.partial(publish_confirmed, new_channel, self._give_up)
             new_channel.basic_publish = publish
 

@@ -31,6 +31,8 @@ PARAMETERS = {
     impl_rabbit.Connection.ensure_connection: 'self',
     impl_rabbit.Connection._heartbeat_check: 'self',
     impl_rabbit.Connection._heartbeat_supported_and_enabled: 'self',
+    impl_rabbit.Connection._on_connection_blocked: 'reason',
+    impl_rabbit.Connection._on_connection_unblocked: '',
     impl_rabbit.Connection._set_current_channel: 'self new_channel',
     impl_rabbit.Connection.close: 'self',
     impl_rabbit.Consumer.consume: 'self conn tag',
@@ -70,7 +72,10 @@ CODE = {
     ],
     amqpdriver.AMQPDriverBase.listen: ['declare_topic_consumer', "'{}.{}'.format(target.topic"],
     impl_rabbit.RabbitMessage.__init__: ['self._raw_message = raw_message'],
-    impl_rabbit.Connection.__init__: ["'confirm_publish': True"],
+    impl_rabbit.Connection.__init__: [
+        "'confirm_publish': True", "'on_blocked': self._on_connection_blocked",
+        "'on_unblocked': self._on_connection_unblocked",
+    ],
     impl_rabbit.Connection.declare_consumer: ['self._consumers[consumer] = tag'],
     impl_rabbit.Connection.ensure_connection: [
         'max_retries=self.max_retries', '_set_current_channel(None)',

@@ -4,14 +4,22 @@ import json
 import threading
 from types import SimpleNamespace
 
+import oslo_messaging
 import pytest
 from oslo_config import cfg
 from oslo_context import context
-from oslo_messaging._drivers import base
+from oslo_messaging._drivers import base, common
 from oslo_messaging.rpc import dispatcher as rpc_dispatcher
 
 from placement_worker.late_ack.request import Redeliver
-from placement_worker.late_ack.server import NO_ENVELOPE, LateAckServer, heartbeat
+from placement_worker.late_ack.server import (
+    CONFIRM_S,
+    NO_ENVELOPE,
+    LateAckServer,
+    driver_of,
+    heartbeat,
+    limit_confirmation_wait,
+)
 from placement_worker.messaging.rpc_server import AccessPolicy, ContextSerializer
 from tests.unit.late_ack.fakes import (
     CALL,
@@ -166,3 +174,21 @@ def test_amqp_reply_to_of_a_call_or_to_a_queue_with_a_chosen_name_is_ignored(
 
     assert (bool(replies.replies), replies.messages) == (is_handled, [])
     assert delivery._raw_message.is_rejected is not is_handled
+
+
+def test_blocked_connection_waits_for_its_confirmation_and_the_next_one_has_a_limit_again():
+    """An alarm of the broker causes no copies, and a connection after it is not taken as blocked.
+
+    A call on it would wait without a bound if its node were cut off.
+    """
+    cfg.CONF([], default_config_files=[])
+    transport = oslo_messaging.get_rpc_transport(cfg.CONF, url='kombu+memory://')
+    limit_confirmation_wait(transport)
+    with driver_of(transport)._get_connection(common.PURPOSE_SEND) as connection:
+        connection._on_connection_blocked('low on memory')
+        connection._give_up(CONFIRM_S + 1)
+        connection.ensure_connection()
+
+        with pytest.raises(TimeoutError, match='no confirmation'):
+            connection._give_up(CONFIRM_S + 1)
+    transport.cleanup()
