@@ -15,10 +15,12 @@ from tests.integration.clusters import Cluster
 from tests.integration.proxy import Proxy
 
 HERE = Path(__file__).parent
+LAST = 'test_many_servers.py'
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of this folder; they take minutes (tox -e integration)."""
+    """Mark the tests of this folder, which take minutes (tox -e integration), and order them."""
+    items.sort(key=lambda item: item.path.name == LAST)
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.integration)

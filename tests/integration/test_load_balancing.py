@@ -1,18 +1,10 @@
 """Pools of Octavia follow clusters of servers in Nova."""
 
-import time
 import uuid
-from concurrent.futures import ThreadPoolExecutor
-
-import pytest
 
 from placement_worker.cloud.ports import bound_request_id
-from tests.integration import trusts
 from tests.integration.clusters import lb_policy, succeeded, updates
 from tests.integration.service import matching
-
-TOGETHER_S = 60
-STOCK = 200  # servers that become nodes; more than a worker handles in a minute
 
 
 def test_load_balancer_follows_cluster_from_attach_to_detach(openstack, cluster):
@@ -132,35 +124,4 @@ def test_octavia_logs_the_request_id_of_the_caller(openstack, cluster):
         succeeded(web.attach())
 
     assert request_id in openstack.log('octavia')
-    web.end()
-
-
-@pytest.mark.long
-@pytest.mark.usefixtures('row_locks')
-def test_two_workers_at_one_pool_leave_expected_members(openstack, cluster):
-    """Two workers that change one pool for a minute lose no member and leave none behind."""
-    web = cluster(2)
-    succeeded(web.attach())
-    stocks = [trusts.as_nodes(openstack.add_servers(STOCK)) for _ in range(2)]
-    ends = time.monotonic() + TOGETHER_S
-
-    def work(stock):
-        """Create single nodes, delete every third one, and return the expected members."""
-        mine = web.twin()
-        nodes: list[str] = []
-        while stock and time.monotonic() < ends:
-            nodes.append(mine.adopt(stock.pop()))
-            succeeded(mine.check('AFTER', 'NODE_CREATE', node=mine.node(nodes[-1])))
-            if len(nodes) % 3 == 0:
-                gone = nodes.pop(0)
-                succeeded(mine.check('BEFORE', 'NODE_DELETE', node=mine.node(gone)))
-                mine.remove([gone])
-        return {mine.node(node_id)['data']['lb_member'] for node_id in nodes}
-
-    with ThreadPoolExecutor(2) as workers:
-        kept = list(workers.map(work, stocks))
-
-    expected = {node['data']['lb_member'] for node in web.nodes}.union(*kept)
-    assert min(map(len, kept)) >= 2
-    assert web.member_ids() == expected
     web.end()

@@ -10,7 +10,7 @@ import pytest
 
 from placement_worker.cloud.single_flight import SingleFlight
 from placement_worker.errors import InvalidSpec
-from tests.factories import deletion_policy, region_policy, request, zone_policy
+from tests.factories import region_policy, zone_policy
 from tests.integration import faults, trusts
 from tests.integration.checks import (
     REGIONS,
@@ -105,24 +105,6 @@ def test_nova_unavailable_fails_only_checks_that_use_it(openstack, make_endpoint
 
     assert reason.startswith('Compute service unavailable after 2 attempts in ')
     assert reason.endswith('(region RegionTwo)')
-
-
-def test_zones_of_many_servers_need_one_request_per_page(openstack, make_endpoints, trust):
-    """The zones of 500 servers are looked up with one request per page."""
-    members = trusts.as_nodes(openstack.add_servers(500))
-    policies = [zone_policy(('az1', 200), 'az2', 'az3'), deletion_policy('OLDEST_FIRST')]
-    asked = request('CLUSTER_SCALE_IN', policies, members, inputs={'count': 100})
-    asked['cluster']['project'] = trusts.project_of(openstack)
-    asked['credentials'] = {'trust_id': trust()}
-    existing = len(list(openstack.connect('demo').compute.servers(details=False)))
-
-    with openstack.nova('RegionOne').watch() as nova:
-        data = decided(make_endpoints().policy_check(asked))
-
-    assert data['deletion']['zones'] == {'az2': 50, 'az3': 50}
-    assert len(data['deletion']['candidates']) == 100
-    assert len(sent(nova, SERVERS)) <= -(-existing // 1000)
-    assert len(sent(nova)) == len(sent(nova, SERVERS)) + 1, 'no request per node'
 
 
 def sharing():

@@ -102,10 +102,10 @@ def measured(folder, turns):
 
 
 @pytest.mark.long
-def test_simulate_of_30_000_steps_needs_the_memory_of_1_000(tmp_path):
+def test_simulate_of_10_000_steps_needs_the_memory_of_1_000(tmp_path):
     """The memory of a run does not depend on its length."""
     _, few = measured(tmp_path, 200)
-    printed, many = measured(tmp_path, 6_000)
+    printed, many = measured(tmp_path, 2_000)
 
-    assert '\n30000 steps, 12000 checks, 0 of them with errors; ' in printed
+    assert '\n10000 steps, 4000 checks, 0 of them with errors; ' in printed
     assert many < few + 10 * 1024
