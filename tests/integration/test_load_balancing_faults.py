@@ -27,9 +27,7 @@ TRANSIENT: dict[str, Fault] = {
     '409 immutable': refused(409, 'Load Balancer x is immutable and cannot be updated.'),
     '429': faults.respond(429, Retry_After='1'),
     '500': faults.respond(500),
-    '502': faults.respond(502),
     '503': faults.respond(503, Retry_After='1'),
-    '504': faults.respond(504),
 }
 
 
