@@ -57,7 +57,7 @@ class Row(Struct, frozen=True, kw_only=True):
 
 
 class Distribution(Struct, frozen=True):
-    """The places in the order of the spec, then unlisted places by name.
+    """The known places in the order of the spec, then unknown and unlisted ones by name.
 
     `unplaced`: the number of nodes of unknown place to delete.
     """
@@ -89,21 +89,21 @@ def plan_for(size: Size, places: Sequence[Place], held: Held[str | None]) -> Dis
 
 
 def _grow(places: Sequence[Place], held: Held[str | None], count: int) -> Distribution:
-    """Nodes outside the available places do not count towards the size that is divided."""
-    current = held.total
+    """A known place that is not available keeps its nodes; the available ones divide the rest."""
+    before = held.total
     known = [place for place in places if place.known]
-    before = [current[place.name] for place in known]
-    ceilings = [_ceiling(place, now, count) for place, now in zip(known, before, strict=True)]
-    if sum(ceilings) < sum(before) + count:
-        raise _no_room(places, current, dict(zip(known, ceilings, strict=True)), count)
+    floors = [before[place.name] for place in known]
+    ceilings = [_ceiling(place, now, count) for place, now in zip(known, floors, strict=True)]
+    if sum(ceilings) < sum(floors) + count:
+        raise _no_room(places, before, dict(zip(known, ceilings, strict=True)), count)
     first = [first_rank(held.ranks, place.name) for place in known]
     weights = [place.weight for place in known]
-    final = apportion(sum(before) + count, weights, before, ceilings, lambda i, _: first[i])
-    after = current.copy()
+    final = apportion(sum(floors) + count, weights, floors, ceilings, lambda i, _: first[i])
+    after = before.copy()
     for place, number in zip(known, final, strict=True):
         after[place.name] = number
     with_share = {place.name for place in known if place.available}
-    return Distribution(_rows(places, current, after, with_share))
+    return Distribution(_rows(places, before, after, with_share))
 
 
 def _shrink(places: Sequence[Place], held: Held[str | None], count: int) -> Distribution:
@@ -121,9 +121,9 @@ def _shrink(places: Sequence[Place], held: Held[str | None], count: int) -> Dist
 def alternatives(plan: Distribution, places: Sequence[Place], ranks: Ranks) -> dict[str, list[str]]:
     """Return the planned places by name, each with the other places in the order of preference.
 
-    The first alternative is the place to which the planner would give the node if the place had one
-    node less, the second one is next best, and so on. An alternative has room for all nodes of the
-    plan, because each of them may fail. Places that are short of capacity are no alternatives.
+    The first alternative is the place to which the planner would give the node if the planned place
+    took one less, the second one is next best, and so on. An alternative has room for all nodes of
+    the plan, because each of them may fail. Places that are short of capacity are no alternatives.
 
     :param plan: that of a creation.
     :param places: the listed places, in the order of the spec, which breaks ties after the ranks.
@@ -134,7 +134,7 @@ def alternatives(plan: Distribution, places: Sequence[Place], ranks: Ranks) -> d
     best_first = sorted(
         with_room,
         key=lambda place: (
-            Fraction(2 * rows[place.name].final + 1, place.weight),
+            Fraction(2 * rows[place.name].final + 1, place.weight),  # of the next node: `apportion`
             -place.weight,
             first_rank(ranks, place.name),
         ),
@@ -183,29 +183,29 @@ def note_of(place: Place, nodes: int) -> str:
     return ', '.join(filter(None, notes))
 
 
-def _ceiling(place: Place, held: int, count: int) -> int:
+def _ceiling(place: Place, present: int, count: int) -> int:
     if not place.available:
-        return held
+        return present
     room = count if place.shortage is None else min(place.shortage.room, count)
     if place.cap < 0:
-        return held + room
-    return max(held, min(place.cap, held + room))
+        return present + room
+    return max(present, min(place.cap, present + room))
 
 
 def _no_room(
-    places: Sequence[Place], current: Counts, ceilings: Mapping[Place, int], count: int
+    places: Sequence[Place], before: Counts, ceilings: Mapping[Place, int], count: int
 ) -> NoFeasiblePlan:
     """Shortages are the cause if there would be enough room without them."""
-    room = {place.name: ceiling - current[place.name] for place, ceiling in ceilings.items()}
+    room = {place.name: ceiling - before[place.name] for place, ceiling in ceilings.items()}
     rows = [
-        (place.name, current[place.name], place.cap, _actionable_obstacle(place, current))
+        (place.name, before[place.name], place.cap, _actionable_obstacle(place, before))
         for place in places
     ]
     without_shortages = sum(
-        _ceiling(structs.replace(place, shortage=None), current[place.name], count)
+        _ceiling(structs.replace(place, shortage=None), before[place.name], count)
         for place in ceilings
     )
-    if without_shortages < sum(current[place.name] for place in ceilings) + count:
+    if without_shortages < sum(before[place.name] for place in ceilings) + count:
         return infeasible(count, room, rows)
     shortages = [place.shortage for place in ceilings if place.available and place.shortage]
     return infeasible(count, room, rows, _short_of_capacity(count, room, rows, shortages))
@@ -255,10 +255,12 @@ def _too_few(before: Counts, staying: NodeCounts, count: int) -> NoFeasiblePlan:
     return infeasible(count, room, places, warnings=[warning])
 
 
-class _Units(NamedTuple):
+class _Leaving(NamedTuple):
+    """The most nodes of a group that may leave a place in one stage."""
+
     place: str | None
     weight: int
-    number: int
+    most: int
 
 
 def _after_removal(
@@ -267,81 +269,92 @@ def _after_removal(
     """Return the nodes by place after `count` nodes have left, group by group.
 
     Each group leaves in stages: nodes of unknown place, nodes of unlisted and evacuated places,
-    nodes above a cap, all others. In the last two stages the next node leaves the place where its
-    unit costs most: (2x-1)/w for the last of the x nodes there, of any group. A unit costs more
-    than the units below it, so removing n units one by one leaves the cheapest units that may stay.
-    `apportion` finds these for any n, with the nodes that must stay as floors. Only the stage in
-    which the count runs out leaves a choice, so one apportionment is enough for a plan.
+    nodes above a cap, all others. In every stage the next node leaves the place where its last node
+    costs most: (2x-1)/w for the last of the x nodes there, of any group; w is 1 in the first two
+    stages. It costs more than the nodes below it, so removing n nodes one by one leaves the
+    cheapest that may stay. `apportion` finds these for any n, with the nodes that must stay as
+    floors; only the stage in which the count runs out leaves it a choice.
     """
     after = before.copy()
     keeping = [place for place in known if not place.evacuated]
     for i, group in enumerate(held.groups, 1):
         movable = Counter(group)
-        for units in filter(None, _stages(keeping, movable, after)):
-            leaving = [
-                _next_ranks(unit, held.ranks, movable, i == len(held.groups)) for unit in units
+        for stage in filter(None, _stages(keeping, movable, after)):
+            ranks = [
+                _next_ranks(leaving, held.ranks, movable, i == len(held.groups))
+                for leaving in stage
             ]
-            count -= _remove(units, count, movable, after, leaving)
+            count -= _remove(stage, count, movable, after, ranks)
     return after
 
 
-def _next_ranks(units: _Units, ranks: Ranks, movable: Counts, is_ranked: bool) -> Sequence[int]:
-    """Return the rank of the next healthy victim of a place before each of its units leaves."""
-    healthy = ranks.get(units.place, ())
-    if is_ranked:
-        return healthy[len(healthy) - movable[units.place] :]
-    return [*healthy[:1]] * units.number
+def _next_ranks(
+    leaving: _Leaving, ranks: Ranks, movable: Counts, is_healthy: bool
+) -> Sequence[int]:
+    """Return the rank of the next healthy victim of a place before each node leaves it.
+
+    :param is_healthy: the group holds the healthy nodes, of which each removal takes the next
+        victim; a removal from another group leaves the next victim as it is.
+    """
+    healthy = ranks.get(leaving.place, ())
+    if is_healthy:
+        gone = len(healthy) - movable[leaving.place]
+        return healthy[gone:]
+    return [*healthy[:1]] * leaving.most
 
 
-def _stages(places: Sequence[Place], group: Counts, after: Counts) -> Iterator[list[_Units]]:
-    """Yield the units of a group that may leave, stage by stage.
+def _stages(places: Sequence[Place], group: Counts, after: Counts) -> Iterator[list[_Leaving]]:
+    """Yield the nodes of a group that may leave, stage by stage.
 
     :param places: those that have a share of the nodes; all others count as unlisted.
     :param group: the remaining nodes of the group; each stage sees the effects of earlier stages.
     """
     if None in group:
-        yield [_Units(None, 1, group[None])]
+        yield [_Leaving(None, 1, group[None])]
     listed_names = {place.name for place in places}
     unlisted = {name for name in group if name is not None and name not in listed_names}
     # The fullest place gives first. Of equally full ones the last by name keeps its nodes longest.
-    yield [_Units(name, 1, group[name]) for name in sorted(unlisted, reverse=True)]
+    yield [_Leaving(name, 1, group[name]) for name in sorted(unlisted, reverse=True)]
     yield [
-        _Units(place.name, place.weight, min(group[place.name], after[place.name] - place.cap))
+        _Leaving(place.name, place.weight, min(group[place.name], after[place.name] - place.cap))
         for place in places
         if 0 <= place.cap < after[place.name]
     ]
     yield [
-        _Units(place.name, place.weight, group[place.name]) for place in places if group[place.name]
+        _Leaving(place.name, place.weight, group[place.name])
+        for place in places
+        if group[place.name]
     ]
 
 
 def _remove(
-    units: Sequence[_Units],
+    stage: Sequence[_Leaving],
     count: int,
     group: Counts,
     after: Counts,
     ranks: Sequence[Sequence[int]],
 ) -> int:
-    """Remove up to `count` units from `group` and `after`, and return their number.
+    """Remove up to `count` nodes from `group` and `after`, and return their number.
 
-    Of units of equal cost, the one of the lower weight leaves first, then the one whose place has
+    Of nodes of equal cost, the one of the lower weight leaves first, then the one whose place has
     the next victim, then the later one.
     """
-    removed = min(count, sum(unit.number for unit in units))
+    removed = min(count, sum(leaving.most for leaving in stage))
     if not removed:
         return 0
-    held = [after[unit.place] for unit in units]
-    floors = [now - unit.number for now, unit in zip(held, units, strict=True)]
+    present = [after[leaving.place] for leaving in stage]
+    floors = [now - leaving.most for now, leaving in zip(present, stage, strict=True)]
 
-    def precedence(i: int, count: int) -> float:
-        gone = held[i] - count - 1
+    def precedence(i: int, kept: int) -> float:
+        # `apportion` keeps the nodes of the lowest precedence.
+        gone = present[i] - kept - 1
         return -ranks[i][gone] if gone < len(ranks[i]) else -math.inf
 
-    weights = [unit.weight for unit in units]
-    final = apportion(sum(held) - removed, weights, floors, held, precedence)
-    for unit, before, now in zip(units, held, final, strict=True):
-        group[unit.place] -= before - now
-        after[unit.place] = now
+    weights = [leaving.weight for leaving in stage]
+    final = apportion(sum(present) - removed, weights, floors, present, precedence)
+    for leaving, before, now in zip(stage, present, final, strict=True):
+        group[leaving.place] -= before - now
+        after[leaving.place] = now
     return removed
 
 
