@@ -201,7 +201,7 @@ class Change(Struct, frozen=True):
         for name in self.views:
             getattr(self, name)
 
-    def regions_of(self, count: int) -> dict[str, int] | None:
+    def checked_regions(self, count: int) -> dict[str, int] | None:
         """Return the share of `count` nodes that each region takes, as `regions`.
 
         :raises InvalidInput: the shares exceed the count, or those of a creation fall short of it.

@@ -1,4 +1,4 @@
-"""The RPC server that acknowledges after the reply."""
+"""The RPC server that acknowledges after the reply, and the wait for the broker's confirmations."""
 
 import contextlib
 import functools
@@ -84,7 +84,7 @@ class LateAckServer(rpc_server.RPCServer):
     def _process_incoming(self, incoming: list[Any]) -> None:
         # Runs in a thread of the pool.
         (request,) = incoming
-        # Sets the thread's log context: a refusal would log the ids of an earlier request.
+        # Set the thread's log context; otherwise a refusal would log the ids of an earlier request.
         self.dispatcher.serializer.deserialize_context(request.ctxt)
         if not isinstance(request, LateAckRequest):
             super()._process_incoming(incoming)
@@ -98,7 +98,7 @@ class LateAckServer(rpc_server.RPCServer):
         elif self._poison:
             crash_record = self._poison.handling(request)
         with crash_record:
-            if request.begin():  # False: a stop gave it back
+            if request.begin():  # False: the request was given back at a stop
                 handle(request)
 
     def _handle(self, request: LateAckRequest) -> None:
@@ -114,8 +114,8 @@ class LateAckServer(rpc_server.RPCServer):
             settle()
 
     def _run_endpoint(self, request: LateAckRequest) -> None:
-        # Without a reply, the caller of an endpoint that raised SystemExit would wait until its
-        # timeout.
+        # The stock server replies to an `Exception` itself. Without a reply, the caller of an
+        # endpoint that raised SystemExit would wait until its timeout.
         try:
             super()._process_incoming([request])
         except (Redeliver, Reject):
@@ -154,11 +154,11 @@ class _BoundedConnection(impl_rabbit.Connection):
         is_new = new_channel is not None and new_channel != self.channel
         super()._set_current_channel(new_channel)
         if is_new:
-            self._is_blocked = False  # an earlier connection may have been
-            publish = functools.partial(publish_confirmed, new_channel, self._give_up)
+            self._is_blocked = False  # the earlier connection may have been blocked
+            publish = functools.partial(publish_confirmed, new_channel, self._limit_wait)
             new_channel.basic_publish = publish
 
-    def _give_up(self, waited_s: float) -> None:
+    def _limit_wait(self, waited_s: float) -> None:
         if waited_s > CONFIRM_S and not self._is_blocked:
             self.connection.collect()  # an orderly close would wait for the same broker
             raise TimeoutError(NOT_CONFIRMED)
@@ -179,24 +179,25 @@ def limit_confirmation_wait(transport: Any) -> None:
 
 
 def publish_confirmed(
-    channel: Any, give_up: Callable[[float], object], *arguments: Any, **options: Any
+    channel: Any, limit_wait: Callable[[float], object], *arguments: Any, **options: Any
 ) -> None:
-    """Publish a message, and wait for its confirmation until `give_up` raises an error.
+    """Publish a message, and wait for its confirmation until `limit_wait` raises an error.
 
     Heartbeats go on while a queue has no leader, and each one starts the time limit of py-amqp
     again.
 
-    :param give_up: gets the seconds of the wait, about once in `TICK_S`.
+    :param limit_wait: gets the seconds of the wait, about once in `TICK_S`.
     """
     began = time.monotonic()
     try:
         channel.basic_publish_confirm(*arguments, **{**options, 'confirm_timeout': TICK_S})
     except TimeoutError:
-        while not _is_confirmed(channel):
-            give_up(time.monotonic() - began)
+        while not _wait_for_confirmation(channel):
+            limit_wait(time.monotonic() - began)
 
 
-def _is_confirmed(channel: Any) -> bool:
+def _wait_for_confirmation(channel: Any) -> bool:
+    """:returns: whether the message was confirmed within `TICK_S`."""
     try:
         channel.wait(CONFIRMATIONS, callback=_raise_nack, timeout=TICK_S)
     except TimeoutError:
@@ -212,7 +213,8 @@ def _raise_nack(method: Any, *_: Any) -> None:
 def heartbeat(server: Any) -> tuple[float, float | None, float | None] | None:
     """Return the last poll, the start of the oldest request in flight, and the loss of the broker.
 
-    The times are monotonic. The stock server counts as connected, just polled, and idle.
+    None before the server listens. The times are monotonic. The stock server counts as connected,
+    just polled, and idle.
     """
     if server.listener is None:
         return None

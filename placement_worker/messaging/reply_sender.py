@@ -240,7 +240,7 @@ class _Channel:
     def publish(self, reply: Reply, stopping: threading.Event) -> bool:
         self._is_returned = False
 
-        def give_up(waited_s: float) -> None:
+        def limit_wait(waited_s: float) -> None:
             # A broker that blocks publishers confirms when its alarm ends: a second publication
             # would be a second reply.
             is_silent = waited_s > CONFIRM_S and not self._is_blocked
@@ -249,7 +249,7 @@ class _Channel:
 
         publish_confirmed(
             self._channel,
-            give_up,
+            limit_wait,
             reply.message,
             exchange=reply.exchange,
             routing_key=reply.routing_key,

@@ -66,7 +66,7 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
             return skipped(change.skip_reason)
         size = change.size
         nodes = self._counted_nodes(change)
-        count_by_region = state.action_data.change(size.kind).regions_of(size.count)
+        count_by_region = state.action_data.change(size.kind).checked_regions(size.count)
         if count_by_region is None:
             return self._plan_without_regions(change, nodes)
         located = state.cloud.by_place(nodes, regions=count_by_region)
@@ -100,12 +100,14 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
         names = [zone.name for zone in self.properties.places]
         usable: set[str] = set()
         for region in [None, *sorted(cloud.regions())]:
-            known = {} if usable.issuperset(names) else cloud.zones(region)
+            if usable.issuperset(names):
+                break
+            known = cloud.zones(region)
             usable.update(name for name, is_available in known.items() if is_available)
         self._refuse_unusable(usable)
 
     def warnings_of_zones_in_no_region(self, regions: Collection[str], state: State) -> list[str]:
-        """Warn of zones that no region has; return [] if one outside the plan may have them."""
+        """Return warnings of zones in no region; none if one outside the plan may have them."""
         try:
             further_regions = set(state.cloud.regions) - set(regions)
         except CloudUnavailable:  # only a warning needs the response
@@ -139,7 +141,7 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
         *,
         by_region: bool,
     ) -> LevelPlan:
-        """:param by_region: whether a policy planned by region; only then the plan names it."""
+        """:param by_region: a policy planned by region; only such a plan names its region."""
         zones = state.places.zones(size.kind, region, by_region=by_region)
         named_region = region if by_region else None
         if any(zone.available if size.kind == CREATION else zone.known for zone in zones):
@@ -149,7 +151,7 @@ class ZonePlacement(PlacementPolicy[ZonePlacementProperties]):
 
 
 def _region_of(change: RequestedChange) -> str | None:
-    """Return the region whose zones are planned if no policy planned by region."""
+    """Return the region that the new node or else the profile names; None for the home region."""
     action, state = change.request.action, change.state
     if action.action != actions.NODE_CREATE or action.node is None:
         return change.request.cluster.profile.region

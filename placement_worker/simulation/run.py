@@ -175,6 +175,7 @@ def _resize(engine: Engine, to: int | Resize, _: str) -> Effect:
     else:
         unit = ' %' if resize.adjustment_type.endswith('PERCENTAGE') else ''
         what = f'resize by {resize.number:+d}{unit}'
+    # `msgspec` omits the default type.
     inputs = {'adjustment_type': resize.adjustment_type, **msgspec.to_builtins(resize)}
     return Effect(what, engine.run(actions.CLUSTER_RESIZE, inputs))
 

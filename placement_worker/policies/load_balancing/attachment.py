@@ -2,9 +2,10 @@
 
 A policy has a load balancer of its own, or uses the preexisting one that its properties name. The
 reply with the ids for the binding may be lost; attaching and detaching therefore find objects by
-their tags. A failed attachment is undone, because no binding would name the objects that are left.
-Senlin may have stored a spec that is invalid here, so detaching looks for the load balancer in the
-properties only if the binding's data name none.
+their tags. Attaching again repairs what was changed since. A failed first attachment is undone,
+because no binding would name the objects that are left. Senlin may have stored a spec that is
+invalid here, so detaching looks for the load balancer in the properties only if the binding's data
+name none.
 
 :source: senlin/policies/lb_policy.py of Senlin 16, for the stored data.
 """
@@ -158,7 +159,7 @@ class Attachment:
             except LoadBalancerGone as exc:
                 gone = exc
         raise LoadBalancerFailed(
-            f'Others keep removing the load balancer {layout.name}: {gone}'
+            f'Other workers keep removing the load balancer {layout.name}: {gone}'
         ) from gone
 
     def _fill(self, balancer: LoadBalancer, located: Located, subnet_id: str) -> Outcome:
@@ -217,13 +218,11 @@ class Attachment:
                 budget = self.updater.budget.without_expiry()
                 self._remove_all(replace(self.updater, budget=budget))
             except (ApiError, Rejected) as exc:
-                origin = 'was made for it' if has_written else 'an earlier try may have made'
-                return LoadBalancerFailed(
-                    f'{reason}; what {origin} could not be removed: {cause(exc)}'
-                )
+                objects = 'its objects' if has_written else 'possible objects of an earlier attempt'
+                return LoadBalancerFailed(f'{reason}; {objects} could not be removed: {cause(exc)}')
         if has_expired:
             return RequestExpired(reason)
-        # Only a repair leaves marks on nodes: a first attachment is undone.
+        # Only a repair changes the status of nodes: a first attachment is undone.
         nodes = failure.nodes if self._stored and isinstance(failure, Rejected) else {}
         return LoadBalancerFailed(reason, nodes=nodes)
 
@@ -278,13 +277,15 @@ def _preexisting_in(properties: LoadBalancingProperties | None) -> StoredLoadBal
 def _leave_pool(attached: AttachedPool, nodes: Sequence[Node], state: State) -> Collection[str]:
     """Remove the members from a preexisting pool; an own pool is deleted with its load balancer.
 
-    :returns: the ids of this policy's members, needed only to spare the records of other policies.
+    :returns: the ids of this policy's members: only these are deleted from the nodes' data, not
+        those of other policies.
     """
     pool, is_preexisting = attached.opened(), attached.stored.preexisting
     members = pool.members() if is_preexisting or attached.records.others else None
     if is_preexisting:
+        # `clear` removes what is left by its tags, e.g. of deleted nodes, so no address is needed.
         MemberRemoval(state, nodes, attached).run(pool, lambda _: Located())
-        pool.clear()  # members left behind by deleted nodes
+        pool.clear()
     return members.managed if members else ()
 
 

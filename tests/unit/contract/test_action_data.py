@@ -72,9 +72,9 @@ def test_regions_must_fit_the_count(view, total, fits):
     change = view({'regions': {'R1': total}})
 
     if fits:
-        assert change.regions_of(2) == {'R1': total}
+        assert change.checked_regions(2) == {'R1': total}
     else:
-        assert refusal(lambda: change.regions_of(2)) == (
+        assert refusal(lambda: change.checked_regions(2)) == (
             f'Expected a plan for 2 nodes, got one for {total} - at '
             f'`$.action.data.{view.kind}.regions`'
         )

@@ -186,9 +186,9 @@ def test_blocked_connection_waits_for_its_confirmation_and_the_next_one_has_a_li
     limit_confirmation_wait(transport)
     with driver_of(transport)._get_connection(common.PURPOSE_SEND) as connection:
         connection._on_connection_blocked('low on memory')
-        connection._give_up(CONFIRM_S + 1)
+        connection._limit_wait(CONFIRM_S + 1)
         connection.ensure_connection()
 
         with pytest.raises(TimeoutError, match='no confirmation'):
-            connection._give_up(CONFIRM_S + 1)
+            connection._limit_wait(CONFIRM_S + 1)
     transport.cleanup()

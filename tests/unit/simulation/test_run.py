@@ -108,4 +108,4 @@ def test_simulate_of_10_000_steps_needs_the_memory_of_1_000(tmp_path):
     printed, many = measured(tmp_path, 2_000)
 
     assert '\n10000 steps, 4000 checks, 0 of them with errors; ' in printed
-    assert many < few + 10 * 1024
+    assert many < few + 4 * 1024

@@ -212,7 +212,7 @@ def test_load_balancer_that_others_keep_deleting_is_created_five_times(lab):
     lab.around = delete_at_once
 
     assert refused(lab.attach(own())) == (
-        f'Others keep removing the load balancer placement-worker-web: {VANISHED}'
+        f'Other workers keep removing the load balancer placement-worker-web: {VANISHED}'
     )
     assert writes(lab) == ['create loadbalancer'] * 5
 
@@ -331,7 +331,7 @@ def test_failed_cleanup_is_part_of_the_reason(lab):
     lab.pending_s = 10**6
 
     assert (
-        'is still PENDING_CREATE after 60 s; what was made for it could not be removed: Load bal'
+        'is still PENDING_CREATE after 60 s; its objects could not be removed: Load bal'
         in refused(lab.attach(own(lb_status_timeout=60)))
     )
     assert len(lab.settled()['loadbalancer']) == 1
@@ -373,7 +373,7 @@ def test_reason_names_objects_that_cannot_be_looked_up(lab):
     lab.around = refusal('find', error=ApiError('busy', 503))
 
     assert refused(lab.attach(own())) == (
-        f'{BUSY}; what an earlier try may have made could not be removed: {BUSY}'
+        f'{BUSY}; possible objects of an earlier attempt could not be removed: {BUSY}'
     )
 
 
