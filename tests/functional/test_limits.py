@@ -1,4 +1,4 @@
-"""Bad bytes on the queue: the worker lives, keeps nothing, and replies to the next request."""
+"""Malformed messages: they end no process, leak nothing, and the next request gets a reply."""
 
 import itertools
 import json
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.long
 MIB = 2**20
 
 
-# The allocator gives the memory of large bodies back at once.
+# glibc's allocator then returns the memory of large bodies at once; by default it keeps some.
 RETURNS_MEMORY = {'MALLOC_MMAP_THRESHOLD_': '65536', 'MALLOC_ARENA_MAX': '1'}
 WARM_UP, ROUNDS = 4, 12
 LEAK_MIB = 5  # a body of 1 MiB that each round leaks takes more
@@ -227,9 +227,8 @@ def test_malformed_messages_leak_no_memory_and_no_threads(worker, client):
     after = memory_after(worker, ROUNDS, send)
 
     assert max(after) < before + LEAK_MIB
-    assert threads(worker) < threads_before + ROUNDS // 2, (
-        'more than the odd connection to reply on, which has a thread'
-    )
+    # A connection to reply on has a thread, and now and then there is one more, not every round.
+    assert threads(worker) < threads_before + ROUNDS / 2
 
 
 def test_malformed_messages_are_all_acknowledged(start_worker, own_broker):

@@ -19,7 +19,7 @@ LAST = 'test_many_servers.py'
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of this folder, which take minutes (tox -e integration), and order them."""
+    """Mark the tests of this folder, which take minutes, and put those with many servers last."""
     items.sort(key=lambda item: item.path.name == LAST)
     for item in items:
         if HERE in item.path.parents:

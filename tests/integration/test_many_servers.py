@@ -1,4 +1,7 @@
-"""Many servers. These tests come last, because each lookup lists all servers of the project."""
+"""Checks and updates with many servers.
+
+These tests run last: their servers remain, and each later lookup would list them.
+"""
 
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +14,7 @@ from tests.integration.checks import SERVERS, decided, sent
 from tests.integration.clusters import succeeded
 
 TOGETHER_S = 30
-STOCK = 100  # servers that become nodes; more than a worker handles meanwhile
+STOCK = 100  # servers that become nodes; more than a worker handles in that time
 
 
 def test_zones_of_many_servers_need_one_request_per_page(openstack, make_endpoints, trust):

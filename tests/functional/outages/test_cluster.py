@@ -20,7 +20,7 @@ CALLS_PER_KILL = 70
 # Longer than the cluster needs to elect leaders on a loaded machine.
 PATIENT = {'reply_timeout_s': 100}
 CASTS = 500
-SETTINGS = 'net_ticktime = 8\n'  # of page install; 60 s by default
+SETTINGS = 'net_ticktime = 8\n'  # as page install says; 60 s by default
 POLICY = '{"consumer-disconnected-timeout": 10000}'
 
 
