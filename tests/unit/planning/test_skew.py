@@ -79,7 +79,7 @@ def test_skew_of_a_creation_names_the_worst_place_and_the_causes(
         ([A, B, C], [{'az1': 9}], 1, {}, 'a deletion adds no nodes to zones az2 and az3'),
         ([A, LOST], [{'az1': 9, 'az2': 2}], 1, {}, 'a deletion adds no nodes to zone az2'),
         ([A, B], [{'az2': 6}], 6, {'az1': 6}, 'protected nodes of zone az1 stay'),
-        ([A, B], [{'az2': 6}, {}, {'az1': 6}], 3, {}, UNHEALTHY_FIRST),
+        ([A, B], [{'az2': 6}, {'az1': 6}], 3, {}, UNHEALTHY_FIRST),
         ([A, SMALL], [{'az1': 9, 'az2': 4}], 1, {}, 'zone az2 is over its cap'),
         ([A, CORDONED], [{'az1': 5, 'az2': 5}], 4, {}, f'zone az2 is {UNTIL_DECEMBER}'),
         ([A, STRANGE], [{'az1': 5, 'az2': 5}], 4, {}, 'zone az2 is unknown to the cloud'),
