@@ -248,7 +248,7 @@ def test_rebalance_never_creates_in_a_closed_zone(plan, zones, cordons, members,
     ('cordon', 'policies', 'warnings'),
     [
         ({'zone': 'az1'}, ['zones'], ['Cannot evacuate zone az1']),
-        ({'zone': 'az1'}, ['regions', 'zones'], ['Cannot evacuate zone az1']),
+        ({'zone': 'az1', 'region': 'R1'}, ['regions', 'zones'], ['Cannot evacuate zone az1']),
         ({'region': 'R1'}, ['regions'], ['Cannot evacuate region R1']),
         ({'zone': 'az2'}, ['zones'], []),
     ],
