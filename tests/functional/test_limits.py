@@ -25,7 +25,7 @@ MIB = 2**20
 
 # glibc's allocator then returns the memory of large bodies at once; by default it keeps some.
 RETURNS_MEMORY = {'MALLOC_MMAP_THRESHOLD_': '65536', 'MALLOC_ARENA_MAX': '1'}
-WARM_UP, ROUNDS = 4, 12
+WARM_UP, ROUNDS = 4, 32
 LEAK_MIB = 5  # a body of 1 MiB that each round leaks takes more
 
 
@@ -227,8 +227,8 @@ def test_malformed_messages_leak_no_memory_and_no_threads(worker, client):
     after = memory_after(worker, ROUNDS, send)
 
     assert max(after) < before + LEAK_MIB
-    # A connection to reply on has a thread, and now and then there is one more, not every round.
-    assert threads(worker) < threads_before + ROUNDS / 2
+    # A connection to reply on has a thread, and now and then there is one more.
+    assert threads(worker) < threads_before + 6
 
 
 def test_malformed_messages_are_all_acknowledged(start_worker, own_broker):
